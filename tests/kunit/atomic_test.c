@@ -24,15 +24,6 @@ static struct kfi_world *atomic_open(struct kunit *test)
 	return kfi_world_open(test, &opts);
 }
 
-static struct kfid_mr *region(struct kfi_world *w, void *buf, size_t len, u64 access, u64 key)
-{
-	struct kfid_mr *mr = NULL;
-
-	KUNIT_ASSERT_EQ(w->test, 0,
-			kfi_mr_reg(&w->domain.fid, buf, len, access, 0, key, 0, &mr, NULL));
-	return mr;
-}
-
 /* A region of vmalloc()ed memory, as page segments of @cut bytes */
 static struct kfid_mr *page_region(struct kfi_world *w, void *buf, size_t len, size_t cut, u64 key)
 {
@@ -96,8 +87,6 @@ struct adding {
 	struct completion	gone;
 };
 
-static struct adding *adding;	/* one case at a time */
-
 static void add_by_swap(struct adding *a, u64 key)
 {
 	u64 v[2], old = READ_ONCE(a->word[2]);
@@ -112,11 +101,11 @@ static void add_by_swap(struct adding *a, u64 key)
 }
 
 /* Even threads use the alias of the region, odd ones the region. */
-static int add_fn(void *arg)
+static void add(void *arg, unsigned int nr, struct rnd_state *rnd)
 {
-	unsigned long nr = (unsigned long)arg, i;
 	u64 key = nr & 1 ? KEY : KEY_ALIAS, one = 1, high = 1ULL << 32, old;
-	struct adding *a = adding;
+	struct adding *a = arg;
+	unsigned long i;
 
 	for (i = 0; i < ADDS; i++) {
 		if (perform(a->w, key, 0, KFI_OPC_FETCH_ATOMIC, KFI_SUM, KFI_UINT64, 1, &one,
@@ -133,30 +122,21 @@ static int add_fn(void *arg)
 		if (i % 1000 == 0)
 			crew_turn();
 	}
-	atomic_dec(&a->left);
-	return 0;
 }
 
 static void atomic_loses_nothing(struct kunit *test)
 {
 	struct adding *a = kunit_kzalloc(test, sizeof(*a), GFP_KERNEL);
 	struct kfid_mr *mr, *alias;
-	unsigned long i;
 
 	KUNIT_ASSERT_NOT_NULL(test, a);
 	a->w = atomic_open(test);
 	a->word = vzalloc(PAGE_SIZE);
 	a->seen = kunit_kcalloc(test, BITS_TO_LONGS(ADDERS * ADDS), sizeof(long), GFP_KERNEL);
 	KUNIT_ASSERT_TRUE(test, a->word && a->seen);
-	atomic_set(&a->left, ADDERS);
-	mr = region(a->w, a->word, PAGE_SIZE, RW, KEY);
+	mr = kfi_world_region(a->w, a->word, PAGE_SIZE, KEY);
 	alias = page_region(a->w, a->word, PAGE_SIZE, PAGE_SIZE, KEY_ALIAS);
-	adding = a;
-	for (i = 0; i < ADDERS; i++)
-		kthread_run(add_fn, (void *)i, "kfi_add");
-	for (i = 0; i < 30 && !fake_soon(!atomic_read(&a->left)); i++)
-		;
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->left));
+	crew_run(test, ADDERS, add, a);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->failed));
 	KUNIT_EXPECT_EQ(test, (u64)ADDERS * ADDS, a->word[0]);
 	KUNIT_EXPECT_EQ(test, (u64)ADDERS * ADDS, find_first_zero_bit(a->seen, ADDERS * ADDS));
@@ -178,7 +158,7 @@ static int flicker_fn(void *arg)
 	struct kfid_mr *mr;
 
 	while (atomic_read(&a->left)) {
-		mr = region(a->w, a->word + 1, 8, RW, KEY_ALIAS);
+		mr = kfi_world_region(a->w, a->word + 1, 8, KEY_ALIAS);
 		udelay(200);
 		if (kfi_close(&mr->fid))
 			atomic_inc(&a->failed);
@@ -224,7 +204,7 @@ static void atomic_verdict_is_true(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, a->word);
 	init_completion(&a->gone);
 	atomic_set(&a->left, 1);
-	mr = region(a->w, a->word, 8, RW, KEY);
+	mr = kfi_world_region(a->w, a->word, 8, KEY);
 	kthread_run(flicker_fn, a, "kfi_flicker");
 	for (i = 0; i < TRIES || (good < 100 && i < 100 * TRIES); i++) {
 		ret = add_two(a->w, one);

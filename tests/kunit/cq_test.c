@@ -69,40 +69,6 @@ static void cq_attributes(struct kunit *test)
 	fake_close(w);
 }
 
-/*
- * A queue has exactly as many slots as requested. A post takes a slot; a read, or a post that
- * fails, returns it.
- */
-static void cq_slots(struct kunit *test)
-{
-	struct kfi_world *w = fake_open(test);
-	struct kfid_cq *cq = fake_cq(w, 5, 0, NULL, NULL);
-	struct kfi_cq *q = kfi_to_cq(cq);
-	struct kfi_cq_tagged_entry e[8];
-	struct kfi_cq_err_entry wc = entry(1, 0);
-	int i, round;
-
-	for (round = 0; round < 20; round++) {
-		for (i = 0; i < 5; i++)
-			KUNIT_EXPECT_TRUE(test, kfi_cq_reserve(q));
-		KUNIT_EXPECT_FALSE(test, kfi_cq_reserve(q));
-		kfi_cq_fill(q, &wc);
-		kfi_cq_fill(q, &wc);
-		KUNIT_EXPECT_FALSE(test, kfi_cq_reserve(q));
-		kfi_cq_unreserve(q);
-		KUNIT_EXPECT_TRUE(test, kfi_cq_reserve(q));
-		KUNIT_EXPECT_EQ(test, 1, kfi_cq_read(cq, e, 1));
-		KUNIT_EXPECT_TRUE(test, kfi_cq_reserve(q));
-		KUNIT_EXPECT_FALSE(test, kfi_cq_reserve(q));
-		for (i = 0; i < 4; i++)
-			kfi_cq_fill(q, &wc);
-		KUNIT_EXPECT_EQ(test, 5, kfi_cq_read(cq, e, 8));
-		KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_cq_read(cq, e, 8));
-	}
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
-	fake_close(w);
-}
-
 /* ---- handlers ---- */
 
 struct seen {
@@ -292,7 +258,6 @@ static void cq_rounds(struct kunit *test)
 
 static struct kunit_case cq_cases[] = {
 	KUNIT_CASE(cq_attributes),
-	KUNIT_CASE(cq_slots),
 	KUNIT_CASE(cq_batch),
 	KUNIT_CASE(cq_batch_chain),
 	KUNIT_CASE(cq_local),

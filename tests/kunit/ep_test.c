@@ -326,38 +326,12 @@ static void cm_requests(struct kunit *test)
 	cm_close(test, &cm);
 }
 
-static void cm_dead_listener(struct kunit *test)
-{
-	struct kfi_eq_err_entry err = {};
-	struct fake_req req = {};
-	struct kfi_info *info;
-	u8 peer[8] = { 7 };
-	struct cm cm;
-
-	cm_open(test, &cm);
-	KUNIT_EXPECT_EQ(test, 0, kfi_pep_bind(cm.pep, &cm.eq->fid, 0));
-	KUNIT_EXPECT_EQ(test, 0, kfi_listen(cm.pep));
-	KUNIT_EXPECT_EQ(test, 0, kfi_pep_connreq(kfi_to_pep(cm.pep), &req.req, peer, 8, NULL, 0));
-	info = cm_request(test, &cm);
-	kfi_pep_kill(kfi_to_pep(cm.pep));
-	kfi_pep_kill(kfi_to_pep(cm.pep));
-	KUNIT_EXPECT_EQ(test, 1, req.rejected);
-	KUNIT_EXPECT_EQ(test, sizeof(err), kfi_eq_readerr(cm.eq, &err, 0));
-	KUNIT_EXPECT_EQ(test, ENODEV, err.err);
-	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_eq_readerr(cm.eq, &err, 0));
-	KUNIT_EXPECT_EQ(test, -ENODEV, kfi_listen(cm.pep));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_reject(cm.pep, info->handle, NULL, 0));
-	kfi_freeinfo(info);
-	cm_close(test, &cm);
-}
-
 static struct kunit_case ep_cases[] = {
 	KUNIT_CASE(ep_bad_infos),
 	KUNIT_CASE(ep_close_waits_for_done),
 	KUNIT_CASE(ep_close_direct),
 	KUNIT_CASE_SLOW(ep_kill_races),
 	KUNIT_CASE(cm_requests),
-	KUNIT_CASE(cm_dead_listener),
 	{}
 };
 

@@ -221,6 +221,15 @@ kfi_addr_t kfi_world_peer(struct kfi_world *w, u64 address)
 
 /* ---- memory regions ---- */
 
+struct kfid_mr *kfi_world_region(struct kfi_world *w, void *buf, size_t len, u64 key)
+{
+	struct kfid_mr *mr = NULL;
+
+	KUNIT_ASSERT_EQ(w->test, 0,
+			kfi_mr_reg(&w->domain.fid, buf, len, RW, 0, key, 0, &mr, NULL));
+	return mr;
+}
+
 bool may(struct kfi_world *w, u64 key, u64 addr, size_t len, u64 access)
 {
 	struct iov_iter iter;

@@ -92,6 +92,8 @@ kfi_addr_t kfi_world_peer(struct kfi_world *w, u64 address);
 
 #define RW	(KFI_REMOTE_READ | KFI_REMOTE_WRITE)
 
+/* Return a region of @buf with this key, which the test closes. */
+struct kfid_mr *kfi_world_region(struct kfi_world *w, void *buf, size_t len, u64 key);
 /* Has a peer this access? */
 bool may(struct kfi_world *w, u64 key, u64 addr, size_t len, u64 access);
 

@@ -4,8 +4,6 @@
  * and how it is shown is tested through netlink (tests/netlink/map.py).
  */
 #include <kunit/test.h>
-#include <linux/completion.h>
-#include <linux/kthread.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 #include "crew.h"
@@ -72,13 +70,13 @@ static void test_full(struct kunit *test)
 
 /**
  * struct looker - a thread that looks up ids which another thread changes
+ * @failed: changes that have failed
  * @found: successful look-ups
  * @wrong: look-ups with a result that was not added
  */
 struct looker {
-	bool			stop;
-	unsigned int		found, wrong;
-	struct completion	gone;
+	bool		stop;
+	unsigned int	failed, found, wrong;
 };
 
 static void look(struct looker *l, u32 id)
@@ -100,41 +98,31 @@ static void look(struct looker *l, u32 id)
 	}
 }
 
-static int looker_thread(void *arg)
+/* Thread 0 changes the map, the other one looks. */
+static void change(void *arg, unsigned int thread, struct rnd_state *rnd)
 {
 	struct looker *l = arg;
-	u32 id = 0;
+	u32 id, n;
 
-	while (!READ_ONCE(l->stop)) {
-		look(l, 1 + id++ % IDS);
+	for (n = 0; thread && !READ_ONCE(l->stop); n++) {
+		look(l, 1 + n % IDS);
 		crew_turn();
 	}
-	complete(&l->gone);
-	return 0;
+	for (n = 0; !thread && n < 600; n++) {
+		for (id = 1; id <= IDS; id++)
+			l->failed += n & 1 ? !!del(id) : !!add(id, ip(id));
+		crew_turn();
+	}
+	WRITE_ONCE(l->stop, true);
 }
 
 static void test_changing(struct kunit *test)
 {
 	struct looker *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
-	struct task_struct *task;
-	int round, failed = 0;
-	u32 id;
 
 	KUNIT_ASSERT_NOT_NULL(test, l);
-	init_completion(&l->gone);
-	task = kthread_create(looker_thread, l, "kfi_idmap");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
-	get_task_struct(task);
-	wake_up_process(task);
-	for (round = 0; round < 600; round++) {
-		for (id = 1; id <= IDS; id++)
-			failed += round & 1 ? !!del(id) : !!add(id, ip(id));
-		crew_turn();
-	}
-	WRITE_ONCE(l->stop, true);
-	wait_for_completion(&l->gone);
-	kthread_stop_put(task);
-	KUNIT_EXPECT_EQ(test, failed, 0);
+	crew_run(test, 2, change, l);
+	KUNIT_EXPECT_EQ(test, l->failed, 0U);
 	KUNIT_EXPECT_GT(test, l->found, 100U);
 	KUNIT_EXPECT_EQ(test, l->wrong, 0U);
 }

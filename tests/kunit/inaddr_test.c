@@ -36,24 +36,6 @@ static void inaddr_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_ip_cmp(&names[0], &names[1]));
 }
 
-static void inaddr_source(struct kunit *test)
-{
-	union kfi_inaddr src = in4(0xc0000207, 5), got;
-	struct kfi_info info = { .addr_format = KFI_SOCKADDR_IN6 };
-
-	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_source(&info, &got));
-	KUNIT_EXPECT_EQ(test, AF_INET6, got.sa.sa_family);
-	KUNIT_EXPECT_TRUE(test, kfi_inaddr_any(&got));
-	info.src_addr = &src;
-	info.src_addrlen = sizeof(src.in);
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_inaddr_source(&info, &got));
-	info.addr_format = KFI_SOCKADDR_IN;
-	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_source(&info, &got));
-	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_cmp(&src, &got));
-	info.src_addrlen--;
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_inaddr_source(&info, &got));
-}
-
 /* Limits for peers ignore the port, and the host part of an IPv6 address. */
 static void inaddr_origin(struct kunit *test)
 {
@@ -93,44 +75,10 @@ static void inaddr_wire(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, six, bytes, sizeof(bytes));
 }
 
-/* An MSG endpoint may have the other family than its domain; an address vector may not. */
-static void inaddr_names(struct kunit *test)
-{
-	struct kfi_inaddr_names names = { .family = AF_INET };
-	union kfi_inaddr six = { .in6 = {
-		.sin6_family = AF_INET6, .sin6_port = htons(7),
-		.sin6_addr.s6_addr = { [0] = 0xfd, [15] = 1 },
-	} };
-	struct kfi_ep_attr attr = { .type = KFI_EP_MSG };
-	struct kfi_info info = {
-		.addr_format = KFI_SOCKADDR_IN6, .src_addr = &six, .src_addrlen = sizeof(six.in6),
-		.ep_attr = &attr,
-	};
-	union kfi_inaddr four = in4(0xc0000207, 7), name;
-	u8 written[KFI_ADDR_MAX];
-
-	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_name_check(&names, KFI_SOCKADDR_IN, &four));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_inaddr_name_check(&names, KFI_SOCKADDR_IN, &six));
-	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_name_check(&names, KFI_SOCKADDR_IN6, &six));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_inaddr_name_check(&names, KFI_SOCKADDR_IN6, &four));
-
-	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_name_read(&names, &six, &name));
-	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_cmp(&six, &name));
-	KUNIT_EXPECT_EQ(test, sizeof(six.in6), kfi_inaddr_name_write(&names, &six, written));
-	KUNIT_EXPECT_EQ(test, 0, memcmp(&six, written, sizeof(six.in6)));
-
-	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_name_source(&names, &info, &name));
-	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_cmp(&six, &name));
-	attr.type = KFI_EP_RDM;
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_inaddr_name_source(&names, &info, &name));
-}
-
 static struct kunit_case inaddr_cases[] = {
 	KUNIT_CASE(inaddr_order),
-	KUNIT_CASE(inaddr_source),
 	KUNIT_CASE(inaddr_origin),
 	KUNIT_CASE(inaddr_wire),
-	KUNIT_CASE(inaddr_names),
 	{}
 };
 

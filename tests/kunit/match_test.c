@@ -177,41 +177,6 @@ static void unqueue_races_with_a_receive(struct kunit *test)
 	kfi_world_close(w);
 }
 
-static void statistics(struct kunit *test)
-{
-	struct kfi_world *w = kfi_world_open(test, NULL);
-	struct kfi_stats sum = {};
-	struct kfi_rx rx[2];
-	char buf[10];
-	int cpu;
-
-	make_rx(&rx[0], KFI_MSG, 0, 10);
-	KUNIT_ASSERT_EQ(test, (int)KFI_RX_QUEUED, (int)kfi_rx_arrive(&w->ep, &rx[0], true));
-	KUNIT_ASSERT_EQ(test, 0, kfi_post_msg(w, buf, 10, CTX(1)));
-	KUNIT_ASSERT_EQ(test, 0, kfi_post_msg(w, buf, 10, CTX(2)));
-	make_rx(&rx[1], KFI_MSG, 0, 10);
-	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)kfi_rx_arrive(&w->ep, &rx[1], true));
-	kfi_rx_complete(&rx[1], -EIO);
-	KUNIT_ASSERT_EQ(test, 0, kfi_remote_rma(&w->ep, NULL, 0, KFI_REMOTE_WRITE, 77, 0, 0));
-	for_each_possible_cpu(cpu) {
-		struct kfi_stats *s = per_cpu_ptr(w->ep.stats, cpu);
-
-		sum.unexpected += s->unexpected;
-		sum.rx_ops += s->rx_ops;
-		sum.rx_bytes += s->rx_bytes;
-		sum.errors += s->errors;
-		sum.rma_in_ops += s->rma_in_ops;
-		sum.rma_in_bytes += s->rma_in_bytes;
-	}
-	KUNIT_EXPECT_EQ(test, 1ULL, sum.unexpected);
-	KUNIT_EXPECT_EQ(test, 1ULL, sum.rx_ops);
-	KUNIT_EXPECT_EQ(test, 10ULL, sum.rx_bytes);
-	KUNIT_EXPECT_EQ(test, 1ULL, sum.errors);
-	KUNIT_EXPECT_EQ(test, 1ULL, sum.rma_in_ops);
-	KUNIT_EXPECT_EQ(test, 77ULL, sum.rma_in_bytes);
-	kfi_world_close(w);
-}
-
 /*
  * How many receives a look-up of each of @n posted tags visits: mean of all (times 100), and
  * maximum
@@ -234,33 +199,6 @@ static void walk_length(struct kfi_world *w, u32 n, u32 *mean, u32 *most)
 		*most = max(*most, at);
 	}
 	*mean = total * 100 / n;
-}
-
-/*
- * A match visits about as many receives with 10,000 posted as with 10. Visits are counted, not
- * timed.
- */
-static void cost_is_flat(struct kunit *test)
-{
-	struct kfi_world_opts opts = { .depth = 10000, .cq_size = 10000 };
-	u32 mean, most, patterns, i;
-
-	for (patterns = 0; patterns < 3; patterns++) {
-		struct kfi_world *w = kfi_world_open(test, &opts);
-
-		for (i = 0; i < 10000; i++) {
-			u64 tag = patterns == 0 ? i :
-				  patterns == 1 ? (u64)i << 32 :
-						  (u64)i << 20 | 0xfff;
-
-			KUNIT_ASSERT_EQ(test, 0, kfi_post_tag(w, tag, 0, CTX(i)));
-		}
-		walk_length(w, 10000, &mean, &most);
-		kunit_info(test, "pattern %u: mean %u/100, most %u\n", patterns, mean, most);
-		KUNIT_EXPECT_LE(test, mean, 200u);
-		KUNIT_EXPECT_LE(test, most, 12u);
-		kfi_world_close(w);
-	}
 }
 
 #define WAITING		131072U		/* default of kfi_sockets' unexpected_total */
@@ -470,8 +408,6 @@ static struct kunit_case match_cases[] = {
 	KUNIT_CASE(directed_needs_the_capability),
 	KUNIT_CASE(close_refuses_and_returns),
 	KUNIT_CASE(unqueue_races_with_a_receive),
-	KUNIT_CASE(statistics),
-	KUNIT_CASE_SLOW(cost_is_flat),
 	KUNIT_CASE_SLOW(long_searches),
 	KUNIT_CASE(searches_end),
 	KUNIT_CASE_SLOW(no_bad_strides),

@@ -104,37 +104,6 @@ static void hand_over_once(struct cl *c)
 	hand_over(c);
 }
 
-/* What comes while the worker runs is left to its next run. */
-static void claim_worker(struct kunit *test)
-{
-	struct cl *c = cl_make(test);
-
-	c->during = hand_over_once;
-	work(c);
-	KUNIT_EXPECT_EQ(test, c->clashes, 0);
-	KUNIT_EXPECT_EQ(test, c->passes, 0);
-	KUNIT_EXPECT_EQ(test, c->taken, 0);
-	KUNIT_EXPECT_EQ(test, c->kicks, 1);
-	work(c);
-	KUNIT_EXPECT_EQ(test, c->taken, 1);
-	KUNIT_EXPECT_EQ(test, c->kicks, 0);
-}
-
-/* A context makes a few passes only, even if others hand over without end. */
-static void claim_bounded(struct kunit *test)
-{
-	struct cl *c = cl_make(test);
-
-	c->during = hand_over;
-	hand_over(c);
-	KUNIT_EXPECT_EQ(test, c->passes, 4);
-	KUNIT_EXPECT_EQ(test, c->kicks, 1);
-	c->during = NULL;
-	work(c);
-	KUNIT_EXPECT_EQ(test, c->taken, c->handed);
-	KUNIT_EXPECT_EQ(test, c->kicks, 0);
-}
-
 /* The worker is queued when it can get the claim. */
 static void claim_kicked(struct kunit *test)
 {
@@ -144,18 +113,16 @@ static void claim_kicked(struct kunit *test)
 	c->leave = true;
 	hand_over(c);
 	KUNIT_EXPECT_EQ(test, c->kicks, 0);
+	KUNIT_EXPECT_FALSE(test, c->m.worker_due);	/* it has run */
 	c->during = hand_over_once;
 	work(c);
 	KUNIT_EXPECT_EQ(test, c->taken, c->handed);
 	KUNIT_EXPECT_EQ(test, c->kicks, 0);
 	KUNIT_EXPECT_EQ(test, c->clashes, 0);
-	KUNIT_EXPECT_FALSE(test, c->m.worker_due);
 	KUNIT_EXPECT_TRUE(test, kfi_runner_idle(&c->m.runner));
 }
 
 static struct kunit_case cases[] = {
-	KUNIT_CASE(claim_worker),
-	KUNIT_CASE(claim_bounded),
 	KUNIT_CASE(claim_kicked),
 	{}
 };

@@ -14,34 +14,6 @@ static void again(struct mw *w, unsigned int peer, u32 state, u64 gen, u32 flags
 	mw_state(w, peer, state, gen, flags);
 }
 
-/* After a promotion no write ends before all whole copies have stored the generation. */
-static void node_generation_stored(struct kunit *test)
-{
-	struct mw *w = mw_make(test, 2);
-
-	mw_primary(w, 6);
-	mw_join(w, 0, 5);
-	mw_join(w, 1, 5);
-	mw_write(w, 0, 3);
-	mw_run(w);
-	mw_ack(w, 0);
-	mw_ack(w, 1);
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, w->done, 0);
-	mw_synced_ok(w, 0);
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, w->done, 0);
-	mw_synced_ok(w, 1);
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, w->done, 1);
-	mw_write(w, 1, 3);
-	mw_run(w);
-	mw_ack(w, 0);
-	mw_ack(w, 1);
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, w->done, 3);
-}
-
 /* ... except if the generation can't be announced any more: all peers have these writes. */
 static void node_generation_stuck(struct kunit *test)
 {
@@ -145,186 +117,6 @@ static void node_part_passes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->done, 1);
 }
 
-/* A part whose own record, or one before it, is not durable does not count. */
-static void node_part_waits(struct kunit *test)
-{
-	struct mw *w = mw_make(test, 1);
-	unsigned int i;
-
-	mw_primary(w, 6);
-	kfm_oos_set(&w->peers[0], 10);
-	mw_join(w, 0, 5);
-	mw_write(w, 0, 3);
-	mw_run(w);
-	mw_run(w);
-	KUNIT_ASSERT_EQ(test, w->nr_posted[0], 3);	/* the write, two parts */
-	for (i = 3; i-- > 1;)
-		w->posted[0][i]->busy = false;
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, w->peers[0].oos_count, 1);
-	w->posted[0][0]->busy = false;
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, w->peers[0].oos_count, 0);
-}
-
-/* Run the writes in a context that is not the worker. Return: whether the worker has to run. */
-static bool run_atomic(struct mw *w, bool may_sleep)
-{
-	struct bio_list legs = BIO_EMPTY_LIST;
-	struct bio *leg;
-	bool worker = kfm_writes_run_atomic(&w->m, may_sleep ? &legs : NULL);
-
-	while ((leg = bio_list_pop(&legs)))
-		leg->bi_end_io(leg);
-	return worker;
-}
-
-/* A node whose peer is in sync, and which has durable bits for the regions 0 to 2 */
-static struct mw *node_written(struct kunit *test)
-{
-	struct mw *w = mw_synced(test);
-	unsigned int i;
-
-	for (i = 0; i < 3; i++)
-		mw_write(w, i, i);
-	mw_run(w);
-	mw_ack(w, 0);
-	mw_run(w);
-	KUNIT_ASSERT_EQ(test, w->done, 7);
-	w->done = 0;
-	w->groups[0] = 0;
-	return w;
-}
-
-/* Writes begin and end without the worker, those of one submitter in one group. */
-static void node_atomic(struct kunit *test)
-{
-	struct mw *w = node_written(test);
-	unsigned int i;
-
-	for (i = 0; i < 3; i++)
-		mw_write(w, i, i);
-	KUNIT_EXPECT_FALSE(test, run_atomic(w, true));
-	KUNIT_EXPECT_EQ(test, w->groups[0], 1);
-	KUNIT_EXPECT_EQ(test, w->group[0].count, 3);
-	KUNIT_EXPECT_FALSE(test, run_atomic(w, false));
-	KUNIT_EXPECT_EQ(test, w->done, 0);
-	mw_ack(w, 0);
-	KUNIT_EXPECT_FALSE(test, run_atomic(w, false));
-	KUNIT_EXPECT_EQ(test, w->done, 7);
-}
-
-/* A write ends when the leg has it, too. */
-static void node_atomic_leg(struct kunit *test)
-{
-	struct bio_list legs = BIO_EMPTY_LIST;
-	struct mw *w = node_written(test);
-	struct bio *leg;
-
-	mw_write(w, 0, 0);
-	KUNIT_EXPECT_FALSE(test, kfm_writes_run_atomic(&w->m, &legs));
-	mw_ack(w, 0);
-	KUNIT_EXPECT_FALSE(test, run_atomic(w, false));
-	KUNIT_EXPECT_EQ(test, w->done, 0);
-	leg = bio_list_pop(&legs);
-	KUNIT_EXPECT_TRUE(test, bio_list_empty(&legs));
-	leg->bi_end_io(leg);
-	KUNIT_EXPECT_FALSE(test, run_atomic(w, false));
-	KUNIT_EXPECT_EQ(test, w->done, 1);
-}
-
-/* No write begins whose bit is not durable, or where the leg can't be written. */
-static void node_atomic_bit(struct kunit *test)
-{
-	struct mw *w = node_written(test);
-
-	mw_write(w, 0, 0);
-	KUNIT_EXPECT_TRUE(test, run_atomic(w, false));
-	KUNIT_EXPECT_EQ(test, w->groups[0], 0);
-	mw_write(w, 1, 5);
-	mw_write(w, 2, 1);
-	KUNIT_EXPECT_TRUE(test, run_atomic(w, true));
-	KUNIT_EXPECT_EQ(test, w->groups[0], 1);
-	KUNIT_EXPECT_EQ(test, w->group[0].count, 1);
-	kfm_bit_set(&w->m, 5);		/* in memory */
-	KUNIT_EXPECT_TRUE(test, run_atomic(w, true));
-	KUNIT_EXPECT_EQ(test, w->groups[0], 1);
-	mw_ack(w, 0);
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, w->done, 1);
-	KUNIT_EXPECT_EQ(test, w->group[0].count, 2);
-	mw_ack(w, 0);
-	KUNIT_EXPECT_FALSE(test, run_atomic(w, false));
-	KUNIT_EXPECT_EQ(test, w->done, 7);
-}
-
-/* What ends a session is left to the worker, and no write ends before. */
-static void node_atomic_lost(struct kunit *test)
-{
-	struct mw *w = node_written(test);
-
-	mw_write(w, 0, 0);
-	KUNIT_EXPECT_FALSE(test, run_atomic(w, true));
-	w->posted[0][0]->err = -EIO;
-	w->posted[0][0]->busy = false;
-	KUNIT_EXPECT_TRUE(test, run_atomic(w, false));
-	KUNIT_EXPECT_EQ(test, w->peers[0].state, KFM_SESSION_UP);
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, w->peers[0].state, KFM_SESSION_DOWN);
-	KUNIT_EXPECT_TRUE(test, run_atomic(w, true));
-	KUNIT_EXPECT_EQ(test, w->done, 0);
-}
-
-/* The worker fails writes that the leg did not take. */
-static void node_atomic_leg_failed(struct kunit *test)
-{
-	struct bio_list legs = BIO_EMPTY_LIST;
-	struct mw *w = node_written(test);
-	struct bio *leg;
-
-	mw_write(w, 0, 0);
-	KUNIT_EXPECT_FALSE(test, kfm_writes_run_atomic(&w->m, &legs));
-	leg = bio_list_pop(&legs);
-	leg->bi_status = BLK_STS_IOERR;
-	leg->bi_end_io(leg);
-	mw_ack(w, 0);
-	KUNIT_EXPECT_TRUE(test, run_atomic(w, false));
-	KUNIT_EXPECT_EQ(test, w->done, 0);
-	mw_run(w);
-	KUNIT_EXPECT_TRUE(test, w->m.leg_failed);
-	KUNIT_EXPECT_EQ(test, w->done, 0);
-}
-
-/* Before all copies have stored the generation, writes are the worker's. */
-static void node_atomic_unsaid(struct kunit *test)
-{
-	struct mw *w = node_written(test);
-
-	mw_write(w, 0, 0);
-	KUNIT_EXPECT_FALSE(test, run_atomic(w, true));
-	mw_ack(w, 0);
-	w->m.sb.gens.cur = 7;
-	KUNIT_EXPECT_TRUE(test, run_atomic(w, true));
-	KUNIT_EXPECT_EQ(test, w->done, 0);
-}
-
-/* A context that is not the worker begins and posts a few hundred KiB, and the worker the rest. */
-static void node_atomic_much(struct kunit *test)
-{
-	struct mw *w = node_written(test);
-	unsigned int i;
-
-	for (i = 0; i < 6; i++)
-		mw_write_at(w, i, i * KFM_WRITE_MAX / KFM_SECTOR, KFM_WRITE_MAX);
-	KUNIT_EXPECT_TRUE(test, run_atomic(w, true));
-	KUNIT_EXPECT_EQ(test, w->nr_posted[0], 4);
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, w->nr_posted[0], 6);
-	mw_ack(w, 0);
-	KUNIT_EXPECT_FALSE(test, run_atomic(w, false));
-	KUNIT_EXPECT_EQ(test, w->done, 63);
-}
-
 /* SYNCED_OK without SYNCED says nothing. */
 static void node_early_synced_ok(struct kunit *test)
 {
@@ -342,38 +134,6 @@ static void node_early_synced_ok(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, p->insync);
 	p->next = jiffies;
 	mw_run(w);
-	mw_synced_ok(w, 0);
-	KUNIT_EXPECT_TRUE(test, p->insync);
-}
-
-/* A suspend takes back a write that was held before SYNCED_OK: a new session mends its region. */
-static void node_held_and_requeued(struct kunit *test)
-{
-	struct mw *w = mw_make(test, 1);
-	struct kfm_peer *p = &w->peers[0];
-	unsigned int i;
-
-	mw_primary(w, 6);
-	mw_join(w, 0, 5);
-	mw_write(w, 0, 3);
-	mw_run(w);
-	mw_ack(w, 0);
-	mw_run(w);
-	w->m.noflush = true;
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, w->requeued, 1);
-	w->m.noflush = false;
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, p->state, KFM_SESSION_DOWN);
-	mw_join(w, 0, 5);
-	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_ATTACH].arg, 1);
-	for (i = 0; i < 4 * MW_REGIONS && p->oos_count; i++) {
-		mw_run(w);
-		mw_ack(w, 0);
-	}
-	p->next = jiffies;
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, p->oos_count, 0);
 	mw_synced_ok(w, 0);
 	KUNIT_EXPECT_TRUE(test, p->insync);
 }
@@ -753,22 +513,12 @@ static void node_settled_long_ago(struct kunit *test)
 }
 
 static struct kunit_case cases[] = {
-	KUNIT_CASE(node_generation_stored),
 	KUNIT_CASE(node_generation_stuck),
 	KUNIT_CASE(node_source_known),
 	KUNIT_CASE(node_source_alone),
 	KUNIT_CASE(node_one_by_one),
 	KUNIT_CASE(node_part_passes),
-	KUNIT_CASE(node_part_waits),
-	KUNIT_CASE(node_atomic),
-	KUNIT_CASE(node_atomic_leg),
-	KUNIT_CASE(node_atomic_bit),
-	KUNIT_CASE(node_atomic_lost),
-	KUNIT_CASE(node_atomic_leg_failed),
-	KUNIT_CASE(node_atomic_unsaid),
-	KUNIT_CASE(node_atomic_much),
 	KUNIT_CASE(node_early_synced_ok),
-	KUNIT_CASE(node_held_and_requeued),
 	KUNIT_CASE(node_fenced),
 	KUNIT_CASE(node_promoted_with_memory),
 	KUNIT_CASE(node_promoted_at_once),

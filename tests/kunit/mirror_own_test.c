@@ -11,24 +11,6 @@ static struct mw *own_make(struct kunit *test)
 	return w;
 }
 
-/* Each write is stored in the log before it goes to the leg: see mw_submit(). */
-static void own_logged(struct kunit *test)
-{
-	struct mw *w = own_make(test);
-	unsigned int i;
-
-	for (i = 0; i < 6; i++)
-		mw_write(w, i, i / 2 * 2);
-	for (i = 0; i < 6; i++) {
-		mw_run(w);
-		mw_ack(w, 0);
-	}
-	mw_run(w);
-	KUNIT_EXPECT_EQ(test, w->done, 0x3f);
-	KUNIT_EXPECT_EQ(test, w->stored, 6);
-	KUNIT_EXPECT_EQ(test, w->m.log.head.seq, 1);
-}
-
 /* Write @n times, one after the other, and let all of it end. */
 static void own_write_many(struct mw *w, unsigned int n, u32 bytes)
 {
@@ -37,52 +19,6 @@ static void own_write_many(struct mw *w, unsigned int n, u32 bytes)
 		mw_run(w);
 		mw_ack(w, 0);
 		mw_run(w);
-	}
-}
-
-/*
- * The head of the log moves when half of the log is in use, in bytes or in records, and not past a
- * write that the leg does not have. If that makes the log full, writes wait.
- */
-static void own_full(struct kunit *test)
-{
-	static const u32 sizes[] = { KFM_WRITE_MAX, KFM_SECTOR };
-	unsigned int i, n;
-
-	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
-		struct mw *w = own_make(test);
-		const struct kfm_log_head *head = &w->m.log.head;
-
-		n = min(KFM_RING_MIN / kfm_rec_room(sizes[i]), KFM_WINDOW - 1);
-		own_write_many(w, n * 3, sizes[i]);
-		KUNIT_EXPECT_EQ(test, w->stored, n * 3);
-		KUNIT_EXPECT_GT(test, head->seq, n * 2);
-		KUNIT_EXPECT_EQ(test, head->at, w->m.log.own.tail % KFM_RING_MIN);
-
-		w->leg_waits = true;
-		mw_write_at(w, 0, 0, sizes[i]);
-		mw_run(w);
-		mw_ack(w, 0);
-		w->leg_waits = false;
-		while (w->stored < n * 6 && !kfm_own_full(&w->m, sizes[i]))
-			own_write_many(w, 1, sizes[i]);
-		KUNIT_EXPECT_EQ(test, head->seq, n * 3 + 1);
-		KUNIT_EXPECT_LE(test, w->stored, n * 4);
-		w->done = 0;
-		mw_write_at(w, 2, 0, sizes[i]);		/* waits for the range, too */
-		mw_write_at(w, 3, 7ULL << w->m.shift, sizes[i]);
-		mw_run(w);
-		mw_ack(w, 0);
-		mw_run(w);
-		KUNIT_EXPECT_EQ(test, w->done, 0);
-		mw_leg_ends(w, BLK_STS_OK);
-		for (n = 0; n < 3; n++) {
-			mw_run(w);
-			mw_ack(w, 0);
-		}
-		mw_run(w);
-		KUNIT_EXPECT_EQ(test, w->done, BIT(0) | BIT(2) | BIT(3));
-		KUNIT_EXPECT_EQ(test, head->seq + 2, w->m.log.own.next.seq);
 	}
 }
 
@@ -247,8 +183,6 @@ static void own_head_fails(struct kunit *test)
 }
 
 static struct kunit_case cases[] = {
-	KUNIT_CASE(own_logged),
-	KUNIT_CASE(own_full),
 	KUNIT_CASE(own_not_stored),
 	KUNIT_CASE(own_unsound),
 	KUNIT_CASE(own_leg_fails),

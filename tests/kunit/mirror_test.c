@@ -26,25 +26,6 @@ static struct kfm_super some_super(void)
 	};
 }
 
-static void super_round(struct kunit *test)
-{
-	struct kfm_super s = some_super(), out;
-	struct kfm_le_super le;
-
-	memset(&out, 0, sizeof(out));
-	kfm_super_encode(&s, &le);
-	KUNIT_EXPECT_EQ(test, kfm_super_decode(&le, &out), 0);
-	KUNIT_EXPECT_EQ(test, out.serial, s.serial);
-	KUNIT_EXPECT_MEMEQ(test, out.uuid, s.uuid, sizeof(s.uuid));
-	KUNIT_EXPECT_MEMEQ(test, &out.gens, &s.gens, sizeof(s.gens));
-	KUNIT_EXPECT_EQ(test, out.sectors, s.sectors);
-	KUNIT_EXPECT_EQ(test, out.state, s.state);
-	KUNIT_EXPECT_EQ(test, out.flags, s.flags);
-	KUNIT_EXPECT_EQ(test, out.node, s.node);
-	KUNIT_EXPECT_EQ(test, out.peers, s.peers);
-	KUNIT_EXPECT_MEMEQ(test, out.pairs, s.pairs, sizeof(s.pairs));
-}
-
 /* No byte of a superblock may change unnoticed. */
 static void super_damaged(struct kunit *test)
 {
@@ -103,33 +84,6 @@ static void super_invalid(struct kunit *test)
 	super_refused(test, &s);
 	s.pairs[1].flags = KFM_PAIR_FLAGS + 1;
 	super_refused(test, &s);
-}
-
-/* Nothing is stored about a peer behind the last one. */
-static void super_peers(struct kunit *test)
-{
-	struct kfm_super s = some_super(), out;
-	struct kfm_le_super le;
-
-	kfm_super_encode(&s, &le);
-	le.peers = cpu_to_le32(1);
-	le.crc = cpu_to_le32(crc_skipping(&le, offsetof(struct kfm_le_super, crc), sizeof(le)));
-	KUNIT_EXPECT_EQ(test, kfm_super_decode(&le, &out), -EBADMSG);
-	memset(&le.pairs[1], 0, sizeof(le.pairs[1]));
-	le.crc = cpu_to_le32(crc_skipping(&le, offsetof(struct kfm_le_super, crc), sizeof(le)));
-	KUNIT_EXPECT_EQ(test, kfm_super_decode(&le, &out), 0);
-}
-
-static void bitmap_sizes(struct kunit *test)
-{
-	KUNIT_EXPECT_EQ(test, kfm_region_shift(1), KFM_REGION_SHIFT_MIN);
-	KUNIT_EXPECT_EQ(test, kfm_region_shift((u64)KFM_REGIONS_MAX << KFM_REGION_SHIFT_MIN),
-			KFM_REGION_SHIFT_MIN);
-	KUNIT_EXPECT_EQ(test, kfm_region_shift(((u64)KFM_REGIONS_MAX << KFM_REGION_SHIFT_MIN) + 1),
-			KFM_REGION_SHIFT_MIN + 1);
-	KUNIT_EXPECT_EQ(test, kfm_bitmap_bytes(1, 8), KFM_BLOCK);
-	KUNIT_EXPECT_EQ(test, kfm_bitmap_bytes(KFM_BLOCK * 8ULL << 8, 8), KFM_BLOCK);
-	KUNIT_EXPECT_EQ(test, kfm_bitmap_bytes((KFM_BLOCK * 8ULL << 8) + 1, 8), 2 * KFM_BLOCK);
 }
 
 /* Put a record into a ring. Return: the byte behind it. */
@@ -300,11 +254,8 @@ static void generations_raised(struct kunit *test)
 }
 
 static struct kunit_case cases[] = {
-	KUNIT_CASE(super_round),
 	KUNIT_CASE(super_damaged),
 	KUNIT_CASE(super_invalid),
-	KUNIT_CASE(super_peers),
-	KUNIT_CASE(bitmap_sizes),
 	KUNIT_CASE(ring_replay),
 	KUNIT_CASE(ring_wraps),
 	KUNIT_CASE(ring_places),

@@ -6,7 +6,6 @@
 
 /* There is no device, and I/O ends at once. */
 static int mw_io(struct bio *bio);
-static void mw_submit(struct bio *bio);
 
 #undef bdev_logical_block_size
 #define bdev_logical_block_size(bdev)	((void)(bdev), KFM_SECTOR)
@@ -54,16 +53,36 @@ static bool mw_logged(const struct mw *w, const struct bio *bio)
 	return false;
 }
 
-static void mw_submit(struct bio *bio)
+/* The leg reads or writes the first word of a region. */
+static void mw_leg(struct mw *w, struct bio *bio)
 {
+	u32 region = kfm_region(&w->m, bio->bi_iter.bi_sector);
+
+	if (!bio_has_data(bio) || bio->bi_iter.bi_sector != (u64)region << w->m.shift)
+		return;
+	if (op_is_write(bio_op(bio)))
+		w->leg[region] = *(u32 *)bio_data(bio);
+	else
+		*(u32 *)bio_data(bio) = w->leg[region];
+}
+
+/* A bio is submitted to the leg. */
+void mw_submit(struct bio *bio)
+{
+	u32 region = kfm_region(&mw_now->m, bio->bi_iter.bi_sector);
 	struct mw *w = mw_now;
 
-	if (w->m.leg_tears && op_is_write(bio_op(bio)))
-		KUNIT_EXPECT_TRUE(w->test, mw_logged(w, bio));
-	if (w->leg_waits)
+	if (op_is_write(bio_op(bio))) {
+		KUNIT_EXPECT_TRUE(w->test, kfm_bit_durable(&w->m, region));
+		if (w->m.leg_tears)
+			KUNIT_EXPECT_TRUE(w->test, mw_logged(w, bio));
+	}
+	if (w->leg_waits) {
 		bio_list_add(&w->legs, bio);
-	else
-		bio->bi_end_io(bio);
+		return;
+	}
+	mw_leg(w, bio);
+	bio->bi_end_io(bio);
 }
 
 /* The oldest write to the leg ends. */
@@ -72,6 +91,11 @@ void mw_leg_ends(struct mw *w, blk_status_t status)
 	struct bio *bio = bio_list_pop(&w->legs);
 
 	KUNIT_ASSERT_NOT_NULL(w->test, bio);
+	if (!status) {
+		mw_leg(w, bio);
+		if (w->m.leg_tears && op_is_write(bio_op(bio)))
+			KUNIT_EXPECT_TRUE(w->test, mw_logged(w, bio));
+	}
 	bio->bi_status = status;
 	bio->bi_end_io(bio);
 }
@@ -158,6 +182,7 @@ ssize_t kfm_net_write(struct kfm_peer *p, const struct kfm_group *g)
 
 	if (mw_now->full)
 		return -EAGAIN;
+	KUNIT_EXPECT_LE(mw_now->test, g->at + g->bytes, p->ring.len);
 	for (i = 0; i < g->count; i++) {
 		post = &g->writes[i]->posts[p->index];
 		post->busy = true;
@@ -296,7 +321,7 @@ static void mw_free(void *data)
 	kfm_writes_free(&w->m);
 	free_page((unsigned long)w->m.page);
 	if (w->page)
-		free_pages_exact(w->page, KFM_WRITE_MAX);
+		free_pages_exact(w->page, 2 * KFM_WRITE_MAX);
 	vfree(w->ring);
 	kvfree(w);
 }
@@ -325,7 +350,7 @@ struct mw *mw_make(struct kunit *test, unsigned int peers)
 	m->bitmap_bytes = kfm_bitmap_bytes(m->sectors, m->shift);
 	m->busy = mw_alloc(w, m->regions * sizeof(*m->busy));
 	m->page = (void *)get_zeroed_page(GFP_KERNEL);
-	w->page = alloc_pages_exact(KFM_WRITE_MAX, GFP_KERNEL | __GFP_ZERO);
+	w->page = alloc_pages_exact(2 * KFM_WRITE_MAX, GFP_KERNEL | __GFP_ZERO);
 	KUNIT_ASSERT_TRUE(test, m->page && w->page);
 	spin_lock_init(&m->lock);
 	kfi_runner_init(&m->runner);
@@ -481,8 +506,8 @@ void mw_write_at(struct mw *w, unsigned int number, u64 sector, u32 bytes)
 {
 	struct bio *bio = &w->bios[number];
 
-	w->vec = (struct bio_vec) { .bv_page = virt_to_page(w->page), .bv_len = KFM_WRITE_MAX };
-	bio_init(bio, NULL, &w->vec, 1, REQ_OP_WRITE);
+	bvec_set_virt(&w->vecs[number], w->page + number * PAGE_SIZE, KFM_WRITE_MAX);
+	bio_init(bio, NULL, &w->vecs[number], 1, REQ_OP_WRITE);
 	bio->bi_vcnt = 1;
 	bio->bi_iter.bi_size = bytes;
 	bio->bi_iter.bi_sector = sector;

@@ -48,6 +48,7 @@
  * @stored: records that are durable there
  * @leg_waits: what is submitted to the leg ends when the test says so
  * @legs: what has not ended
+ * @leg: first word of each region of the leg
  * @leg_fails_late: the oldest of @legs fails in the middle of kfm_writes_run()
  * @ring: the node's own log, see mw_leg_tears()
  * @events: uevents, with a blank behind each
@@ -55,8 +56,8 @@
  * @done: those that have ended well, as bits; what was set before stays
  * @requeued: those that dm has taken back, as bits
  * @bios: the writes and reads
- * @vec: vector of the writes
- * @page: their data, KFM_WRITE_MAX bytes
+ * @vecs: vectors of the writes
+ * @page: their data, KFM_WRITE_MAX bytes from the page of its number on
  */
 struct mw {
 	struct kfm	m;
@@ -78,6 +79,7 @@ struct mw {
 	u64		stored;
 	bool		leg_waits;
 	struct bio_list	legs;
+	u32		leg[MW_REGIONS];
 	bool		leg_fails_late;
 	u8		*ring;
 	char		events[512];
@@ -85,7 +87,7 @@ struct mw {
 	unsigned long	done;
 	unsigned long	requeued;
 	struct bio	bios[8];
-	struct bio_vec	vec;
+	struct bio_vec	vecs[8];
 	void		*page;
 	struct kfm_peer	peers[KFM_PEERS];
 };
@@ -94,6 +96,7 @@ struct mw *mw_make(struct kunit *test, unsigned int peers);
 struct mw *mw_follower(struct kunit *test);
 void mw_primary(struct mw *w, u64 gen);
 void mw_leg_tears(struct mw *w);
+void mw_submit(struct bio *bio);
 void mw_leg_ends(struct mw *w, blk_status_t status);
 void mw_run(struct mw *w);
 void mw_say(struct mw *w, unsigned int peer, struct kfm_msg msg);

@@ -84,8 +84,7 @@ static void close_waits(struct kunit *test)
 	struct kfi_mr *mr;
 	u64 key;
 
-	KUNIT_ASSERT_EQ(test, 0,
-			kfi_mr_reg(&w->domain.fid, mem, sizeof(mem), RW, 0, 3, 0, &c.mr, NULL));
+	c.mr = kfi_world_region(w, mem, sizeof(mem), 3);
 	key = c.mr->key;
 	mr = got(w, key);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(mr));
@@ -157,8 +156,7 @@ static void lease_refused(struct kunit *test)
 	struct test_lease one, two, next;
 	int i;
 
-	KUNIT_ASSERT_EQ(test, 0,
-			kfi_mr_reg(&w->domain.fid, mem, sizeof(mem), RW, 0, 3, 0, &c.mr, NULL));
+	c.mr = kfi_world_region(w, mem, sizeof(mem), 3);
 	KUNIT_ASSERT_TRUE(test, lease(w, 3, &one) && lease(w, 3, &two));
 	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(bind_it, &c, "kunit_bind")));
 	for (i = 0; i < 1000 && !atomic_read(&two.calls); i++)
@@ -185,8 +183,7 @@ static void lease_elsewhere(struct kunit *test)
 	struct kfi_mr *mr;
 
 	KUNIT_ASSERT_NOT_NULL(test, other);
-	KUNIT_ASSERT_EQ(test, 0,
-			kfi_mr_reg(&w->domain.fid, mem, sizeof(mem), RW, 0, 3, 0, &fid, NULL));
+	fid = kfi_world_region(w, mem, sizeof(mem), 3);
 	mr = got(w, 3);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(mr));
 	mr->ep = other;
@@ -254,9 +251,7 @@ static void regions_keep_memory(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, kfi_mem_alloc(&w->domain.fid, PAGE_SIZE + 1, KFI_MEM_DIRECT, &m));
 	KUNIT_EXPECT_TRUE(test, m->direct);
 	KUNIT_EXPECT_EQ(test, 2 * PAGE_SIZE, m->len);
-	KUNIT_ASSERT_EQ(test, 0,
-			kfi_mr_reg(&w->domain.fid, window + PAGE_SIZE + 100, 8, RW, 0, 3, 0, &mr,
-				   NULL));
+	mr = kfi_world_region(w, window + PAGE_SIZE + 100, 8, 3);
 	KUNIT_EXPECT_EQ(test, -EBUSY, kfi_mem_free(m));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
 	KUNIT_ASSERT_EQ(test, 0, kfi_mr_alloc(&w->domain.fid, 1, 0, &per_io, NULL));
@@ -289,12 +284,11 @@ static void other_memory(struct kunit *test)
 	struct kfi_mem *m;
 
 	KUNIT_ASSERT_EQ(test, 0, kfi_mem_alloc(&w->domain.fid, 2 * PAGE_SIZE, 0, &m));
-	KUNIT_ASSERT_EQ(test, 0, kfi_mr_reg(&w->domain.fid, mem, 8, RW, 0, 3, 0, &mr, NULL));
+	mr = kfi_world_region(w, mem, 8, 3);
 	KUNIT_EXPECT_EQ(test, 0, kfi_mem_free(m));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
 	KUNIT_ASSERT_EQ(test, 0, kfi_mem_alloc(&w->domain.fid, PAGE_SIZE, 0, &m));
-	KUNIT_ASSERT_EQ(test, 0,
-			kfi_mr_reg(&w->domain.fid, window + PAGE_SIZE, 8, RW, 0, 3, 0, &mr, NULL));
+	mr = kfi_world_region(w, window + PAGE_SIZE, 8, 3);
 	KUNIT_EXPECT_EQ(test, 0, kfi_mem_free(m));		/* the second page is not of it */
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
 	mem_world_close(w);
@@ -348,23 +342,44 @@ kunit_test_suite(mr_lease_suite);
  */
 
 /**
- * struct race - a thread moves bytes as a provider does while another ends regions
+ * struct race - a peer moves bytes as a provider does while the owner ends regions
+ * @mr: present region; @per_io: of kfi_mr_alloc()
  * @mem: memory of the region
- * @moves: bytes moved so far
  * @key: key of the present region
+ * @moves: bytes moved so far; of a slow peer: 1 in its RCU section, 2 behind it
+ * @wrong: calls that have failed, and bytes that have landed after the end
  */
 struct race {
 	struct kfi_world	*w;
+	struct kfid_mr		*mr, *per_io;
 	u64			*mem;
 	u64			key;
 	atomic_t		moves;
+	unsigned int		wrong;
 	bool			stop;
-	struct completion	gone;
 };
 
-static int peer_thread(void *arg)
+static struct race *race_open(struct kunit *test)
 {
-	struct race *r = arg;
+	struct race *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	r->w = kfi_world_open(test, NULL);
+	r->mem = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, r->mem);
+	KUNIT_ASSERT_EQ(test, 0, kfi_mr_alloc(&r->w->domain.fid, 1, 0, &r->per_io, NULL));
+	return r;
+}
+
+static void race_close(struct kunit *test, struct race *r)
+{
+	KUNIT_EXPECT_EQ(test, 0, r->wrong);
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&r->per_io->fid));
+	kfi_world_close(r->w);
+}
+
+static void race_peer(struct race *r)
+{
 	struct iov_iter iter;
 	struct kfi_mr *mr;
 	u64 mark = 1, key;
@@ -385,38 +400,17 @@ static int peer_thread(void *arg)
 		kfi_mr_put(mr);
 		crew_turn();
 	}
-	complete(&r->gone);
-	return 0;
-}
-
-static void start_peer(struct kunit *test, struct race *r, struct task_struct **task)
-{
-	init_completion(&r->gone);
-	r->w = kfi_world_open(test, NULL);
-	r->mem = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, r->mem);
-	*task = kthread_create(peer_thread, r, "kfi_mr_peer");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(*task));
-	get_task_struct(*task);
-	wake_up_process(*task);
-}
-
-static void stop_peer(struct race *r, struct task_struct *task)
-{
-	WRITE_ONCE(r->stop, true);
-	wait_for_completion(&r->gone);
-	kthread_stop_put(task);
 }
 
 /* The region has ended: no byte may land any more. */
-static void expect_quiet(struct kunit *test, struct race *r)
+static bool landed(struct race *r)
 {
 	int i;
 
 	WRITE_ONCE(*r->mem, 0);
 	for (i = 0; i < 50; i++)
 		cpu_relax();
-	KUNIT_EXPECT_EQ(test, 0ULL, READ_ONCE(*r->mem));
+	return READ_ONCE(*r->mem);
 }
 
 static void wait_for_a_move(struct race *r)
@@ -427,128 +421,86 @@ static void wait_for_a_move(struct race *r)
 		crew_turn();
 }
 
-static void nothing_lands_after_close(struct kunit *test)
+static void race_thread(void *arg, unsigned int id, struct rnd_state *rnd)
 {
-	struct race *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
-	struct task_struct *task;
-	struct kfid_mr *mr;
+	struct race *r = arg;
+	struct job j;
 	int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, r);
-	start_peer(test, r, &task);
-	for (i = 0; i < 200; i++) {
-		KUNIT_ASSERT_EQ(test, 0,
-				kfi_mr_reg(&r->w->domain.fid, r->mem, 8, RW, 0, KFI_KEY_NOTAVAIL, 0,
-					   &mr, NULL));
-		WRITE_ONCE(r->key, mr->key);
-		wait_for_a_move(r);
-		KUNIT_ASSERT_EQ(test, 0, kfi_close(&mr->fid));
-		expect_quiet(test, r);
+	if (id) {
+		race_peer(r);
+		return;
 	}
-	KUNIT_EXPECT_GT(test, atomic_read(&r->moves), 100);
-	stop_peer(r, task);
-	kfi_world_close(r->w);
+	for (i = 0; i < 500; i++) {
+		r->wrong += !!attach(r->per_io, r->mem, 8, &j);
+		WRITE_ONCE(r->key, r->per_io->key);
+		wait_for_a_move(r);
+		r->wrong += !!detach(r->per_io, &j) + landed(r);
+	}
+	WRITE_ONCE(r->stop, true);
 }
 
 static void nothing_lands_after_invalidate(struct kunit *test)
 {
-	struct race *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
-	struct task_struct *task;
-	struct kfid_mr *mr;
-	struct job j;
-	int i;
+	struct race *r = race_open(test);
 
-	KUNIT_ASSERT_NOT_NULL(test, r);
-	start_peer(test, r, &task);
-	KUNIT_ASSERT_EQ(test, 0, kfi_mr_alloc(&r->w->domain.fid, 1, 0, &mr, NULL));
-	for (i = 0; i < 500; i++) {
-		KUNIT_ASSERT_EQ(test, 0, attach(mr, r->mem + i % 2 * 8, 8, &j));
-		WRITE_ONCE(r->key, mr->key);
-		wait_for_a_move(r);
-		KUNIT_ASSERT_EQ(test, 0, detach(mr, &j));
-		expect_quiet(test, r);
-	}
+	crew_run(test, 2, race_thread, r);
 	KUNIT_EXPECT_GT(test, atomic_read(&r->moves), 100);
-	stop_peer(r, task);
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
-	kfi_world_close(r->w);
+	race_close(test, r);
 }
 
 /* A peer that is slow inside its RCU section: the end of a region must wait for it. */
-static int slow_thread(void *arg)
+static void slow_peer(struct race *r)
 {
-	struct race *r = arg;
 	struct iov_iter iter;
 	struct kfi_mr *mr;
 
 	mr = kfi_mr_get(&r->w->ep, r->key, 0, 8, KFI_REMOTE_WRITE, &iter);
-	if (!IS_ERR(mr)) {
-		rcu_read_lock();
-		if (kfi_mr_live(mr, r->key)) {
-			atomic_set_release(&r->moves, 1);
-			mdelay(30);
-			atomic_set_release(&r->moves, 2);
-		}
-		rcu_read_unlock();
-		kfi_mr_put(mr);
+	if (IS_ERR(mr))
+		return;
+	rcu_read_lock();
+	if (kfi_mr_live(mr, r->key)) {
+		atomic_set_release(&r->moves, 1);
+		mdelay(30);
+		atomic_set_release(&r->moves, 2);
 	}
-	complete(&r->gone);
-	return 0;
+	rcu_read_unlock();
+	kfi_mr_put(mr);
 }
 
-/* Start the slow peer, and return when it is in its RCU section. */
-static struct task_struct *start_slow(struct kunit *test, struct race *r)
+static void slow_thread(void *arg, unsigned int id, struct rnd_state *rnd)
 {
-	struct task_struct *task = kthread_create(slow_thread, r, "kfi_mr_slow");
+	struct race *r = arg;
+	struct job j;
 	int tries;
 
-	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
-	get_task_struct(task);
-	init_completion(&r->gone);
-	atomic_set(&r->moves, 0);
-	wake_up_process(task);
+	if (id) {
+		slow_peer(r);
+		return;
+	}
 	for (tries = 0; tries < 100000 && !atomic_read(&r->moves); tries++)
 		crew_turn();
-	KUNIT_EXPECT_GT(test, atomic_read(&r->moves), 0);
-	return task;
-}
-
-static void end_slow(struct kunit *test, struct race *r, struct task_struct *task)
-{
-	KUNIT_EXPECT_EQ(test, 2, atomic_read_acquire(&r->moves));
-	wait_for_completion(&r->gone);
-	kthread_stop_put(task);
+	r->wrong += r->mr == r->per_io ? !!detach(r->mr, &j) : !!kfi_close(&r->mr->fid);
+	r->wrong += atomic_read_acquire(&r->moves) != 2;
 }
 
 static void the_end_waits_for_a_move(struct kunit *test)
 {
-	struct race *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
-	struct task_struct *task;
-	struct kfid_mr *mr;
-	u64 word;
+	struct race *r = race_open(test);
 	struct job j;
 	int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, r);
-	r->w = kfi_world_open(test, NULL);
-	for (i = 0; i < 5; i++) {
-		KUNIT_ASSERT_EQ(test, 0,
-				kfi_mr_reg(&r->w->domain.fid, &word, 8, RW, 0, 7, 0, &mr, NULL));
-		r->key = 7;
-		task = start_slow(test, r);
-		KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
-		end_slow(test, r, task);
+	for (i = 0; i < 10; i++) {
+		r->mr = r->per_io;
+		if (i & 1)
+			KUNIT_ASSERT_EQ(test, 0, attach(r->mr, r->mem, 8, &j));
+		else
+			r->mr = kfi_world_region(r->w, r->mem, 8, 7);
+		r->key = r->mr->key;
+		atomic_set(&r->moves, 0);
+		crew_run(test, 2, slow_thread, r);
 	}
-	KUNIT_ASSERT_EQ(test, 0, kfi_mr_alloc(&r->w->domain.fid, 1, 0, &mr, NULL));
-	for (i = 0; i < 5; i++) {
-		KUNIT_ASSERT_EQ(test, 0, attach(mr, &word, 8, &j));
-		r->key = mr->key;
-		task = start_slow(test, r);
-		KUNIT_EXPECT_EQ(test, 0, detach(mr, &j));
-		end_slow(test, r, task);
-	}
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
-	kfi_world_close(r->w);
+	race_close(test, r);
 }
 
 /**
@@ -608,7 +560,6 @@ static void one_call_at_a_time(struct kunit *test)
 }
 
 static struct kunit_case race_cases[] = {
-	KUNIT_CASE_SLOW(nothing_lands_after_close),
 	KUNIT_CASE_SLOW(nothing_lands_after_invalidate),
 	KUNIT_CASE_SLOW(the_end_waits_for_a_move),
 	KUNIT_CASE(one_call_at_a_time),

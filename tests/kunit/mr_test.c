@@ -65,30 +65,6 @@ static void range_is_checked(struct kunit *test)
 	kfi_world_close(w);
 }
 
-/*
- * With keys of one byte the keys of 200 regions often collide. Each key is unique, fits, and is
- * neither 0 nor ~0.
- */
-static void random_keys(struct kunit *test)
-{
-	struct kfi_world_opts opts = { .mr_mode = KFI_MR_PROV_KEY, .key_size = 1 };
-	struct kfi_world *w = kfi_world_open(test, &opts);
-	struct kfid_mr *mr[100];
-	DECLARE_BITMAP(seen, 256) = {};
-	int i;
-
-	for (i = 0; i < ARRAY_SIZE(mr); i++) {
-		mr[i] = reg(w, RW, 0, 7);	/* the requested key is ignored */
-		KUNIT_ASSERT_NOT_NULL(test, mr[i]);
-		KUNIT_ASSERT_LT(test, kfi_mr_key(mr[i]), 255ULL);
-		KUNIT_ASSERT_NE(test, kfi_mr_key(mr[i]), 0ULL);
-		KUNIT_ASSERT_FALSE(test, __test_and_set_bit(kfi_mr_key(mr[i]), seen));
-	}
-	for (i = 0; i < ARRAY_SIZE(mr); i++)
-		KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr[i]->fid));
-	kfi_world_close(w);
-}
-
 static void keys_fit_32_bits_and_differ(struct kunit *test)
 {
 	struct kfi_world_opts opts = { .mr_mode = KFI_MR_PROV_KEY, .key_size = 4 };
@@ -312,7 +288,6 @@ static void close_does_not_wait_for_peers(struct kunit *test)
 
 static struct kunit_case mr_cases[] = {
 	KUNIT_CASE(range_is_checked),
-	KUNIT_CASE(random_keys),
 	KUNIT_CASE(keys_fit_32_bits_and_differ),
 	KUNIT_CASE(bad_registrations),
 	KUNIT_CASE(iterator_position),
@@ -331,21 +306,12 @@ kunit_test_suite(mr_suite);
 
 /* ---- regions of kfi_mr_alloc() ---- */
 
-static struct kfid_mr *long_lived_region(struct kfi_world *w)
-{
-	struct kfid_mr *mr = NULL;
-
-	KUNIT_EXPECT_EQ(w->test, 0,
-			kfi_mr_reg(&w->domain.fid, mem, sizeof(mem), RW, 0, 3, 0, &mr, NULL));
-	return mr;
-}
-
 static void per_io_limits(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
 	struct kvec iov[3] = { { mem, 1 }, { mem, 1 }, { mem, 1 } };
 	struct kfi_mr_attr attr = { .type = KFI_KVEC, .mr_iov = iov, .iov_count = 3, .access = RW };
-	struct kfid_mr *mr, *long_lived = long_lived_region(w);
+	struct kfid_mr *mr, *long_lived = kfi_world_region(w, mem, sizeof(mem), 3);
 	struct job j;
 
 	job_init(&j);
@@ -376,33 +342,6 @@ static void per_io_limits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, detach(mr, &j));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&long_lived->fid));
-	kfi_world_close(w);
-}
-
-/* While bottom halves are off, as in softirq, done() is not called. */
-static void done_is_never_inside_the_call(struct kunit *test)
-{
-	struct kfi_world *w = kfi_world_open(test, NULL);
-	struct kvec iov = { mem, 8 };
-	struct kfi_mr_attr attr = { .type = KFI_KVEC, .mr_iov = &iov, .iov_count = 1, .access = RW };
-	int ret, inside, busy;
-	struct kfid_mr *mr;
-	struct job j;
-
-	job_init(&j);
-	KUNIT_ASSERT_EQ(test, 0, kfi_mr_alloc(&w->domain.fid, 1, 0, &mr, NULL));
-	local_bh_disable();
-	ret = kfi_mr_register(mr, &attr, &j.work);
-	inside = j.calls;
-	busy = kfi_mr_invalidate(mr, &j.work);
-	local_bh_enable();
-	KUNIT_ASSERT_EQ(test, 0, ret);
-	KUNIT_EXPECT_EQ(test, 0, inside);
-	KUNIT_EXPECT_EQ(test, -EBUSY, busy);
-	wait_for_completion(&j.done);
-	KUNIT_EXPECT_EQ(test, 1, j.calls);
-	KUNIT_EXPECT_EQ(test, 0, detach(mr, &j));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
 	kfi_world_close(w);
 }
 
@@ -444,7 +383,7 @@ static void a_former_use_is_reported(struct kunit *test)
 static void killed_by_the_peer(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
-	struct kfid_mr *mr, *long_lived = long_lived_region(w);
+	struct kfid_mr *mr, *long_lived = kfi_world_region(w, mem, sizeof(mem), 3);
 	struct iov_iter iter;
 	struct kfi_mr *held;
 	struct job j;
@@ -515,7 +454,6 @@ static void killed_crosswise(struct kunit *test)
 
 static struct kunit_case async_cases[] = {
 	KUNIT_CASE(per_io_limits),
-	KUNIT_CASE(done_is_never_inside_the_call),
 	KUNIT_CASE(a_former_use_is_reported),
 	KUNIT_CASE(killed_by_the_peer),
 	KUNIT_CASE(killed_crosswise),

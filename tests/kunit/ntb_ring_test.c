@@ -10,6 +10,7 @@
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/kthread.h>
+#include <linux/prandom.h>
 #include <linux/slab.h>
 
 #include "ntb_map.h"
@@ -387,48 +388,80 @@ static void engine_hangs(struct kunit *test)
 	chan_end(a);
 }
 
-/*
- * Of several payloads of a batch for the same memory the last one stays. The records that announce
- * them are adjacent, so one copy carries all of them.
- */
-static void overwritten(struct kunit *test)
-{
-	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
-	struct chan *c = chan_begin(test, a, false);
-	struct placed *p = kunit_kcalloc(test, 4, sizeof(*p), GFP_KERNEL);
-	u8 *bytes = kunit_kzalloc(test, 4 * 64, GFP_KERNEL);
-	u64 batches, copies;
-	int i;
+#define PAYLOADS	600
+#define SLOTS		8U
+#define SLOT		(NT_BOUNCE + 8192)
+#define SPAN		(3 * 1000 + SLOT)
 
-	KUNIT_ASSERT_TRUE(test, p && bytes);
-	batches = a->ring.stats.batches;
-	copies = a->ring.engine.count.descriptors;
-	for (i = 0; i < 4; i++) {
-		memset(bytes + i * 64, 'a' + i, 64);
-		KUNIT_EXPECT_EQ(test, 0, post_placed(a, &p[i], bytes + i * 64, 64 - 16 * i, i < 3));
-	}
-	for (i = 0; i < 4; i++)
-		KUNIT_EXPECT_GT(test, wait_for_completion_timeout(&p[i].sent, PATIENCE), 0UL);
-	KUNIT_EXPECT_EQ(test, 1ULL, a->ring.stats.batches - batches);
-	/* four payloads, the records, the line, the signal */
-	KUNIT_EXPECT_EQ(test, 7ULL, a->ring.engine.count.descriptors - copies);
-	for (i = 0; i < 4; i++)
-		KUNIT_EXPECT_PTR_EQ(test, memchr_inv(b->mem + PLACED_AT + 48 - 16 * i, 'a' + i, 16),
-				    NULL);
-	KUNIT_EXPECT_EQ(test, 0U, c->early);
-	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 4, PATIENCE), 0L);
-	KUNIT_EXPECT_EQ(test, 0U, a->faults + b->faults);
-	chan_end(a);
+/* A length, and where the payload goes; most are multiples of 8, and many overlap others. */
+static size_t some_payload(struct rnd_state *rnd, u64 *at)
+{
+	size_t len = prandom_u32_state(rnd) % 8 ? 8 + prandom_u32_state(rnd) % 2000 :
+						  NT_BOUNCE + prandom_u32_state(rnd) % 4096;
+
+	*at = prandom_u32_state(rnd) % 4 * 1000;
+	return prandom_u32_state(rnd) % 4 ? len & ~7UL : len;
 }
 
 /*
- * Bytes of a copy that the engine's driver refused are not announced to the peer until they were
- * copied in another try.
+ * Payloads for the same memory arrive in their order: those that the engine copies; those that it
+ * can't copy, because of their length, and the CPU does; those that can't be mapped, and come in
+ * parts; and those of which a copy was refused, and is tried again.
  */
-static void refused_copies_of(struct kunit *test, bool loose)
+static void payload_at_random(struct kunit *test)
 {
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
-	struct chan *c = chan_begin(test, a, loose);
+	struct placed *q, *p = kunit_kcalloc(test, SLOTS, sizeof(*p), GFP_KERNEL);
+	u8 *want = kunit_kzalloc(test, SPAN, GFP_KERNEL);
+	u8 *from = alloc_pages_exact(SLOTS * SLOT, GFP_KERNEL), *bytes;
+	struct chan *c = chan_begin(test, a, false);
+	u64 seed = get_random_u64(), at;
+	struct rnd_state rnd;
+	unsigned int i;
+	size_t len, k;
+
+	KUNIT_ASSERT_TRUE(test, p && want && from);
+	kunit_info(test, "seed %llu\n", seed);
+	prandom_seed_state(&rnd, seed);
+	unmappable = virt_to_page(from);
+	for (i = 0; i < PAYLOADS + SLOTS; i++) {
+		q = &p[i % SLOTS];
+		if (i >= SLOTS) {
+			KUNIT_ASSERT_NE(test, 0UL, wait_for_completion_timeout(&q->sent, PATIENCE));
+			KUNIT_EXPECT_EQ(test, 0, q->err);
+		}
+		if (i >= PAYLOADS)
+			continue;
+		/* The second half is copied by the engine and by the CPU, in turn. */
+		if (i == PAYLOADS / 2)
+			c->device.copy_align = DMAENGINE_ALIGN_8_BYTES;
+		if (i % (PAYLOADS / 3) == PAYLOADS / 6)
+			c->refuse = 1 + prandom_u32_state(&rnd) % 8;
+		len = some_payload(&rnd, &at);
+		bytes = from + i % SLOTS * SLOT;
+		for (k = 0; k < len; k++)
+			want[at + k] = bytes[k] = i + k % 251;
+		KUNIT_ASSERT_EQ(test, 0, post_placed_at(a, q, ARENA + at, bytes, len,
+							i % 3 && i < PAYLOADS - 1));
+	}
+	KUNIT_EXPECT_TRUE(test, !memcmp(want, b->mem + ARENA, SPAN));
+	KUNIT_EXPECT_GT(test, a->ring.engine.count.unmapped, 10ULL);
+	KUNIT_EXPECT_EQ(test, 3ULL, a->ring.engine.count.refused);
+	KUNIT_EXPECT_GT(test, a->ring.engine.count.work_bytes, (u64)SPAN);
+	KUNIT_EXPECT_EQ(test, 0U, a->faults + b->faults);
+	unmappable = NULL;
+	chan_end(a);
+	free_pages_exact(from, SLOTS * SLOT);
+}
+
+/*
+ * Bytes of a copy that the engine's driver refused to a task are not announced to the peer until
+ * they were copied in another try.
+ */
+static void refused_of_task(struct kunit *test)
+{
+	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
+	struct chan *c = chan_begin(test, a, true);
 	u32 i, seq = 0;
 
 	for (i = 1; i < 8; i++) {
@@ -443,16 +476,6 @@ static void refused_copies_of(struct kunit *test, bool loose)
 	KUNIT_EXPECT_GE(test, a->ring.engine.count.refused, 3ULL);
 	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
 	chan_end(a);
-}
-
-static void refused_copies(struct kunit *test)
-{
-	refused_copies_of(test, false);
-}
-
-static void refused_of_task(struct kunit *test)
-{
-	refused_copies_of(test, true);
 }
 
 /*
@@ -488,72 +511,6 @@ static void by_turns(struct kunit *test)
 	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 3, PATIENCE), 0L);
 	KUNIT_EXPECT_EQ(test, 0U, a->faults + b->faults);
 	chan_end(a);
-}
-
-/*
- * Payload in memory that cannot be mapped for the engine arrives all the same, and the records and
- * lines behind it do not wait forever.
- */
-static void unmapped(struct kunit *test)
-{
-	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
-	struct placed *p = kunit_kcalloc(test, 2, sizeof(*p), GFP_KERNEL);
-	u8 *page = (u8 *)get_zeroed_page(GFP_KERNEL);
-	u32 i;
-
-	KUNIT_ASSERT_NOT_NULL(test, p);
-	KUNIT_ASSERT_NOT_NULL(test, page);
-	chan_begin(test, a, false);
-	unmappable = virt_to_page(page);
-	memset(page, 0xa5, 64);
-	for (i = 0; i < 2; i++)
-		KUNIT_EXPECT_EQ(test, 0, post_placed(a, &p[i], page, 64, false));
-	for (i = 0; i < 2; i++) {
-		KUNIT_EXPECT_GT(test, wait_for_completion_timeout(&p[i].sent, PATIENCE / 4),
-				0UL);
-		KUNIT_EXPECT_EQ(test, 0, p[i].err);
-	}
-	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(b->mem + PLACED_AT, 0xa5, 64), NULL);
-	KUNIT_EXPECT_EQ(test, 2ULL, a->ring.engine.count.unmapped);
-	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 2, PATIENCE), 0L);
-	KUNIT_EXPECT_EQ(test, 0U, a->faults + b->faults);
-	unmappable = NULL;
-	chan_end(a);
-	free_page((unsigned long)page);
-}
-
-/*
- * Payload that can't be mapped is copied in several parts. The payload behind it, for the memory of
- * the last part, stays.
- */
-static void unmapped_overwritten(struct kunit *test)
-{
-	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
-	struct placed *p = kunit_kcalloc(test, 2, sizeof(*p), GFP_KERNEL);
-	u8 *bytes = kunit_kzalloc(test, 64, GFP_KERNEL);
-	size_t len = NT_BOUNCE + 64;
-	u8 *pages = (u8 *)__get_free_pages(GFP_KERNEL, get_order(len));
-	unsigned int i;
-
-	KUNIT_ASSERT_TRUE(test, p && bytes && pages);
-	chan_begin(test, a, false);
-	unmappable = virt_to_page(pages);
-	memset(pages, 'a', len);
-	memset(bytes, 'b', 64);
-	KUNIT_EXPECT_EQ(test, 0, post_placed_at(a, &p[0], ARENA, pages, len, true));
-	KUNIT_EXPECT_EQ(test, 0, post_placed_at(a, &p[1], ARENA + NT_BOUNCE, bytes, 64, false));
-	for (i = 0; i < 2; i++) {
-		KUNIT_EXPECT_GT(test, wait_for_completion_timeout(&p[i].sent, PATIENCE / 4), 0UL);
-		KUNIT_EXPECT_EQ(test, 0, p[i].err);
-	}
-	KUNIT_EXPECT_EQ(test, 2ULL, a->ring.engine.count.unmapped);
-	KUNIT_EXPECT_NULL(test, memchr_inv(b->mem + ARENA, 'a', NT_BOUNCE));
-	KUNIT_EXPECT_NULL(test, memchr_inv(b->mem + ARENA + NT_BOUNCE, 'b', 64));
-	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 2, PATIENCE), 0L);
-	KUNIT_EXPECT_EQ(test, 0U, a->faults + b->faults);
-	unmappable = NULL;
-	chan_end(a);
-	free_pages((unsigned long)pages, get_order(len));
 }
 
 /*
@@ -680,22 +637,6 @@ static void refused(struct kunit *test)
 	end_on(a, 200, 101);
 }
 
-/* Each record that is out when the ring ends is completed exactly once. */
-static void all_come_back(struct kunit *test)
-{
-	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
-	u32 i;
-
-	end_pause(b);
-	for (i = 0; i < 30; i++)
-		KUNIT_EXPECT_EQ(test, 0, post(a, i, 1000, i % 2));
-	end_off(a);
-	end_resume(b);
-	KUNIT_EXPECT_EQ(test, 30U, a->lost + a->sent);
-	KUNIT_EXPECT_EQ(test, 0UL, a->used);
-	end_on(a, 200, 101);
-}
-
 /* ---- a peer that breaks the protocol ---- */
 
 static struct ntw_ctl *ctl_of(struct kunit *test)
@@ -722,21 +663,6 @@ static void bulk_after_nothing(struct kunit *test)
 	end_on(a->other, 101, 100);
 }
 
-/* Words of an earlier life of the link are ignored. */
-static void stale_words(struct kunit *test)
-{
-	struct end *a = &((struct pair *)test->priv)->end[0];
-
-	end_off(a->other);
-	ctl_of(test)->line.produced = cpu_to_le64(ntw_word(a->ring.in.own_id + 1, 48));
-	ctl_of(test)->line.consumed[NTW_MSG] = cpu_to_le64(ntw_word(a->ring.in.own_id + 1, 48));
-	ctl_of(test)->bulk.produced = cpu_to_le64(ntw_word(a->ring.in.own_id + 1, 48));
-	nt_ring_schedule(&a->ring);
-	msleep(20);
-	KUNIT_EXPECT_EQ(test, 0U, a->faults);
-	end_on(a->other, 101, 100);
-}
-
 static struct kunit_case cases[] = {
 	KUNIT_CASE(two_threads),
 	KUNIT_CASE(no_signals),
@@ -750,17 +676,12 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(fences),
 	KUNIT_CASE(fences_of_task),
 	KUNIT_CASE(engine_hangs),
-	KUNIT_CASE(overwritten),
-	KUNIT_CASE(refused_copies),
+	KUNIT_CASE(payload_at_random),
 	KUNIT_CASE(refused_of_task),
 	KUNIT_CASE(by_turns),
-	KUNIT_CASE(unmapped),
-	KUNIT_CASE(unmapped_overwritten),
 	KUNIT_CASE(mapped_unlocked),
 	KUNIT_CASE(refused),
-	KUNIT_CASE(all_come_back),
 	KUNIT_CASE(bulk_after_nothing),
-	KUNIT_CASE(stale_words),
 	{}
 };
 

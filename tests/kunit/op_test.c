@@ -2,61 +2,6 @@
 /* Operations: pool entries, generations, and how each kind ends. */
 #include "fake.h"
 
-static u64 stat_sum(struct kfi_ep *ep, size_t offset)
-{
-	u64 sum = 0;
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		sum += *(u64 *)((void *)per_cpu_ptr(ep->stats, cpu) + offset);
-	return sum;
-}
-
-#define STAT(o, field)	stat_sum(&(o)->fake->ep, offsetof(struct kfi_stats, field))
-
-/*
- * Each entry of the pool once, then -EAGAIN; the index finds the operation, any other number finds
- * nothing.
- */
-static void op_places(struct kunit *test)
-{
-	struct fake_rig o;
-	struct kfi_oper *op[8];
-	unsigned long seen = 0;
-	u32 gen, i;
-
-	fake_rig_open(test, &o, 64, 0);
-	for (i = 0; i < 8; i++) {
-		op[i] = kfi_op_get(&o.fake->ep, &o.fake->ep.tx, o.fake->ep.tx_cq, 0);
-		KUNIT_ASSERT_FALSE(test, IS_ERR(op[i]));
-		KUNIT_EXPECT_FALSE(test, __test_and_set_bit(op[i]->index, &seen));
-		KUNIT_EXPECT_PTR_EQ(test, op[i], kfi_op_by_index(&o.fake->ep.tx, op[i]->index));
-		KUNIT_EXPECT_PTR_EQ(test, &o.fake->ep, op[i]->ep);
-		KUNIT_EXPECT_NOT_NULL(test, op[i]->rma);
-		/* KASAN, and the comparison below, detect an overlap */
-		memset(op[i]->inline_buf, i, 64);
-		memset(op[i]->iov.kvec, i, 4 * sizeof(struct kvec));
-		memset(op[i]->rma, i, 2 * sizeof(struct kfi_rma_iov));
-	}
-	KUNIT_EXPECT_EQ(test, 0xff, seen);
-	KUNIT_EXPECT_EQ(test, -EAGAIN, PTR_ERR(kfi_op_get(&o.fake->ep, &o.fake->ep.tx, o.fake->ep.tx_cq, 0)));
-	KUNIT_EXPECT_EQ(test, 1, STAT(&o, again));
-	KUNIT_EXPECT_NULL(test, kfi_op_by_index(&o.fake->ep.tx, 8));
-	KUNIT_EXPECT_NULL(test, kfi_op_by_index(&o.fake->ep.tx, U32_MAX));
-	for (i = 0; i < 8; i++) {
-		KUNIT_EXPECT_PTR_EQ(test, &o.fake->ep, op[i]->ep);
-		KUNIT_EXPECT_EQ(test, i, *(u8 *)op[i]->inline_buf);
-		KUNIT_EXPECT_EQ(test, i, ((u8 *)op[i]->inline_buf)[63]);
-		KUNIT_EXPECT_EQ(test, i, *(u8 *)op[i]->iov.kvec);
-		KUNIT_EXPECT_EQ(test, i, *(u8 *)op[i]->rma);
-		gen = op[i]->gen;
-		kfi_op_abort(op[i]);
-		KUNIT_EXPECT_EQ(test, gen + 1, op[i]->gen);
-	}
-	KUNIT_EXPECT_EQ(test, 64, atomic_read(&o.fake->ep.tx_cq->free));
-	fake_rig_close(&o);
-}
-
 /* Without a completion on success the slot is returned. A failure has an entry anyway. */
 static void op_silent(struct kunit *test)
 {
@@ -126,7 +71,6 @@ static void op_freed_first(struct kunit *test)
 }
 
 static struct kunit_case op_cases[] = {
-	KUNIT_CASE(op_places),
 	KUNIT_CASE(op_silent),
 	KUNIT_CASE(op_freed_first),
 	{}

@@ -88,25 +88,6 @@ static void loss_calls_again(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 2, atomic_read(&ph.dials));
 }
 
-/*
- * A connection that was accepted and lost before a post could use it ends the posts that have
- * waited; they are not repeated forever.
- */
-static void accepts_and_hangs_up(struct kunit *test)
-{
-	struct kfw_hello hello;
-	struct ph_peer *peer;
-	int i, x;
-
-	for (i = 1; i <= 10; i++) {
-		peer = dial(NODE, &x, &hello);
-		answer(peer, KFW_ACCEPT, 0);
-		ph_reset(peer);
-		PH_DONE(-ECONNRESET, &x);
-		KUNIT_EXPECT_EQ(test, i, atomic_read(&ph.dials));
-	}
-}
-
 /* ---- which call stands ---- */
 
 /* Both sides dial: our call stands if our name is the smaller one, however often the peer calls. */
@@ -400,7 +381,6 @@ static void freed_when_found(struct kunit *test)
 
 static struct kunit_case peer_cases[] = {
 	KUNIT_CASE(loss_calls_again),
-	KUNIT_CASE(accepts_and_hangs_up),
 	KUNIT_CASE(ours_stands),
 	KUNIT_CASE(theirs_stands),
 	KUNIT_CASE(called_while_dialing),

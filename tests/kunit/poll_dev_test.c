@@ -141,50 +141,6 @@ static void gadget_end(struct kunit *test, struct gadget *d)
 	gadget_close(test, d);
 }
 
-static void poll_dev_wanted(struct kunit *test)
-{
-	struct kfi_world *w = fake_open(test);
-	struct kfid_cq *direct = fake_cq(w, 8, KFI_CQ_DIRECT, NULL, NULL),
-		       *soft = fake_cq(w, 8, KFI_CQ_SOFTIRQ, NULL, NULL);
-	struct kfi_ep *ep = kunit_kzalloc(test, sizeof(*ep), GFP_KERNEL);
-	struct kfi_cntr cntr;
-
-	KUNIT_ASSERT_NOT_NULL(test, ep);
-	KUNIT_EXPECT_FALSE(test, kfi_poll_dev_wanted(ep));
-	ep->rx_cq = kfi_to_cq(direct);
-	KUNIT_EXPECT_TRUE(test, kfi_poll_dev_wanted(ep));
-	ep->tx_cq = kfi_to_cq(soft);
-	KUNIT_EXPECT_FALSE(test, kfi_poll_dev_wanted(ep));
-	swap(ep->tx_cq, ep->rx_cq);
-	KUNIT_EXPECT_FALSE(test, kfi_poll_dev_wanted(ep));
-	ep->rx_cq = kfi_to_cq(direct);
-	KUNIT_EXPECT_TRUE(test, kfi_poll_dev_wanted(ep));
-	ep->cntr[KFI_CNTR_WRITE] = &cntr;
-	KUNIT_EXPECT_FALSE(test, kfi_poll_dev_wanted(ep));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&direct->fid));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&soft->fid));
-	fake_close(w);
-}
-
-/* Nobody polls the queue: the softirq polls the device, each time. */
-static void poll_dev_unattended(struct kunit *test)
-{
-	struct kfi_world *w = fake_open(test);
-	struct gadget *d = gadget_new(test, w, NULL);
-	int i;
-
-	for (i = 1; i <= 5; i++) {
-		KUNIT_ASSERT_TRUE(test, gadget_say(d));
-		KUNIT_EXPECT_TRUE(test,
-				  fake_soon(atomic_read(&d->softirqs) == i && gadget_armed(d)));
-	}
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&d->readers));
-	for (i = 1; i <= 5; i++)
-		KUNIT_EXPECT_EQ(test, i, gadget_read(d));
-	gadget_end(test, d);
-	fake_close(w);
-}
-
 /*
  * A thread that begins to poll while the softirq is due does not wait for it: the softirq may run
  * in ksoftirqd, which may have to wait for that thread.
@@ -383,8 +339,6 @@ static void poll_dev_race(struct kunit *test)
 }
 
 static struct kunit_case poll_dev_cases[] = {
-	KUNIT_CASE(poll_dev_wanted),
-	KUNIT_CASE(poll_dev_unattended),
 	KUNIT_CASE(poll_dev_overtaken),
 	KUNIT_CASE(poll_dev_attended),
 	KUNIT_CASE(poll_dev_two_queues),

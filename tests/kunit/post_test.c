@@ -133,37 +133,6 @@ static void post_sgl(struct kunit *test)
 	free_pages((unsigned long)page, 2);
 }
 
-/*
- * Default flags count only for calls without flags. A completion level in the call replaces the
- * default one.
- */
-static void post_default_flags(struct kunit *test)
-{
-	struct kfi_msg msg = {};
-	struct fake_rig p;
-
-	fake_rig_prepare(test, &p, 64, 0);
-	p.info->tx_attr->op_flags = KFI_COMPLETION | KFI_DELIVERY_COMPLETE;
-	KUNIT_ASSERT_EQ(test, 0, kfi_endpoint(&p.w->domain.fid, p.info, &p.ep, NULL));
-	KUNIT_ASSERT_EQ(test, 0,
-			kfi_ep_bind(p.ep, &p.cq->fid,
-				    KFI_TRANSMIT | KFI_RECV | KFI_SELECTIVE_COMPLETION));
-	KUNIT_ASSERT_EQ(test, 0, kfi_ep_bind(p.ep, &p.w->av->fid, 0));
-	KUNIT_ASSERT_EQ(test, 0, kfi_enable(p.ep));
-	p.fake = to_fake(p.ep);
-
-	KUNIT_EXPECT_EQ(test, 0, kfi_send(p.ep, NULL, 0, NULL, 0, NULL));
-	KUNIT_EXPECT_EQ(test, KFI_COMPLETION | KFI_DELIVERY_COMPLETE, posted(&p)->flags);
-	KUNIT_EXPECT_EQ(test, 0, kfi_sendmsg(p.ep, &msg, 0));
-	KUNIT_EXPECT_EQ(test, KFI_NO_COMPLETION, posted(&p)->flags);
-	KUNIT_EXPECT_EQ(test, 0,
-			kfi_sendmsg(p.ep, &msg, KFI_OPFLAGS_DEFAULT | KFI_TRANSMIT_COMPLETE));
-	KUNIT_EXPECT_EQ(test, KFI_COMPLETION | KFI_TRANSMIT_COMPLETE, posted(&p)->flags);
-	KUNIT_EXPECT_EQ(test, 0, kfi_inject(p.ep, NULL, 0, 0));
-	KUNIT_EXPECT_EQ(test, KFI_INJECT | KFI_NO_COMPLETION, posted(&p)->flags);
-	fake_rig_close(&p);
-}
-
 /* ---- kfi_ep_tx_space() ---- */
 
 static void space_fn(struct kfid_ep *ep, void *context)
@@ -210,7 +179,6 @@ static struct kunit_case post_cases[] = {
 	KUNIT_CASE(post_refusals),
 	KUNIT_CASE(post_recv_refusals),
 	KUNIT_CASE(post_sgl),
-	KUNIT_CASE(post_default_flags),
 	KUNIT_CASE(post_space_pool),
 	{}
 };

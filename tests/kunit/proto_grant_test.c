@@ -4,7 +4,6 @@
  * pair_world.h. Endpoint 0 writes to regions of endpoint 1, so it has end 0 of the wire. A write to
  * places that are not exposed is a stray, which fails each test at its end.
  */
-#include <linux/completion.h>
 #include <linux/delay.h>
 #include "pair_world.h"
 
@@ -15,13 +14,12 @@
  * struct pg_world - a region of endpoint 1, in the first PG_LEN bytes of its area
  * @mr: the region
  * @io: a region for one I/O
- * @work: its registration or invalidation; @done: it has ended
+ * @job: its registration or invalidation
  */
 static struct pg_world {
 	struct kfid_mr		*mr;
 	struct kfid_mr		*io;
-	struct kfi_mr_work	work;
-	struct completion	done;
+	struct job		job;
 } pg;
 
 static int pg_post(u64 key, u64 at, u32 len)
@@ -126,19 +124,6 @@ static void closes_between_parts(struct kunit *test)
 	kvfree(to);
 }
 
-/* Without lasting grants each write gets one of its own. */
-static void one_grant_each(struct kunit *test)
-{
-	int i;
-
-	pm_proto.params.grants = 0;
-	for (i = 0; i < 10; i++)
-		KUNIT_EXPECT_EQ(test, 0, pg_write(PG_KEY, 0, PG_LEN, i));
-	KUNIT_EXPECT_EQ(test, 10, pm_frames(KFW_GRANT));
-	KUNIT_EXPECT_EQ(test, 10, pm_frames(KFW_RTW));
-	KUNIT_EXPECT_EQ(test, 10ll * PG_LEN, atomic64_read(&pm.placed));
-}
-
 /*
  * Short writes to a link that exposes only long memory soon send no RTW any more; each long one
  * does.
@@ -231,32 +216,19 @@ static void key_again(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, pg_write(PG_KEY, 0, PG_LEN, 3));
 }
 
-static void pg_done(struct kfi_mr_work *work, int err)
-{
-	complete(&pg.done);
-}
-
 static u64 pg_attach(void)
 {
-	struct kvec kv = { pm.area[1], PG_LEN };
-	struct kfi_mr_attr attr = {
-		.type = KFI_KVEC, .mr_iov = &kv, .iov_count = 1, .access = KFI_REMOTE_WRITE,
-	};
-
-	init_completion(&pg.done);
-	pg.work.done = pg_done;
-	KUNIT_ASSERT_EQ(pm.test, 0, kfi_mr_register(pg.io, &attr, &pg.work));
-	KUNIT_ASSERT_NE(pm.test, 0ul, wait_for_completion_timeout(&pg.done, 10 * HZ));
+	KUNIT_ASSERT_EQ(pm.test, 0, attach(pg.io, pm.area[1], PG_LEN, &pg.job));
 	return pg.io->key;
 }
 
 static void pg_detach(void)
 {
-	init_completion(&pg.done);
+	job_init(&pg.job);
 	local_bh_disable();
-	KUNIT_EXPECT_EQ(pm.test, 0, kfi_mr_invalidate(pg.io, &pg.work));
+	KUNIT_EXPECT_EQ(pm.test, 0, kfi_mr_invalidate(pg.io, &pg.job.work));
 	local_bh_enable();
-	KUNIT_ASSERT_NE(pm.test, 0ul, wait_for_completion_timeout(&pg.done, 10 * HZ));
+	KUNIT_ASSERT_NE(pm.test, 0ul, wait_for_completion_timeout(&pg.job.done, 10 * HZ));
 }
 
 /*
@@ -317,20 +289,6 @@ static void binding_recalls(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, pm_reg(PG_KEY, PG_LEN, &pg.mr));
 }
 
-/* The connection ends, and with it the grant; the next one begins without. */
-static void link_ends(struct kunit *test)
-{
-	int i;
-
-	for (i = 0; i < 5; i++) {
-		pg_granted(PG_KEY);
-		pm_cut();
-		KUNIT_EXPECT_TRUE(test, fake_soon(pm_broken()));
-	}
-	pg_granted(PG_KEY);
-	KUNIT_EXPECT_EQ(test, 0, pm_frames(KFW_RECALL));
-}
-
 /*
  * A peer that does not answer loses its connection after peer_timeout_ms, and the region ends. In
  * places of the peer nothing lands afterwards.
@@ -387,23 +345,6 @@ static void bounds(struct kunit *test)
 	for (i = 0; i < 4; i++)
 		KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr[i]->fid));
 	KUNIT_EXPECT_EQ(test, 4, pm_frames(KFW_RECALLED));
-}
-
-/* What does not fit into the bounds is no lasting grant. */
-static void bounds_of_bytes(struct kunit *test)
-{
-	int i;
-
-	pm_proto.params.grant_mib = 0;
-	pm_proto.params.grants = 0;
-	for (i = 0; i < 7; i++) {
-		if (i == 3)
-			pm_proto.params.grant_mib = 1;
-		if (i == 4)
-			pm_proto.params.grants = 1;
-		KUNIT_EXPECT_EQ(test, 0, pg_write(PG_KEY, 0, PG_LEN, i));
-		KUNIT_EXPECT_EQ(test, min(i + 1, 5), pm_frames(KFW_RTW));
-	}
 }
 
 #define PG_BIG	500000U
@@ -623,7 +564,6 @@ static void recall_crosses(struct kunit *test)
 static struct kunit_case pg_cases[] = {
 	KUNIT_CASE(second_write_granted),
 	KUNIT_CASE(closes_between_parts),
-	KUNIT_CASE(one_grant_each),
 	KUNIT_CASE(short_writes_need_no_rtw),
 	KUNIT_CASE(commit_sends_rtw),
 	KUNIT_CASE(close_under_load),
@@ -631,10 +571,8 @@ static struct kunit_case pg_cases[] = {
 	KUNIT_CASE(invalidation_ends),
 	KUNIT_CASE(kill_ends),
 	KUNIT_CASE(binding_recalls),
-	KUNIT_CASE(link_ends),
 	KUNIT_CASE(silence_ends),
 	KUNIT_CASE(bounds),
-	KUNIT_CASE(bounds_of_bytes),
 	KUNIT_CASE(bounds_of_connection),
 	KUNIT_CASE(invalid_frames_end),
 	KUNIT_CASE(wrong_answers),

@@ -72,22 +72,6 @@ static void refusal_is_final(struct kunit *test)
 	PH_DONE(-ECONNREFUSED, &x);
 }
 
-static void noise(struct kunit *test)
-{
-	struct ph_peer *peer;
-	u8 bytes[400];
-	int i, n;
-
-	for (i = 0; i < 16; i++) {
-		peer = ph_call(2, 10 + i);
-		for (n = 0; n < 12; n++) {
-			get_random_bytes(bytes, sizeof(bytes));
-			ph_put(peer, bytes, get_random_u32() % sizeof(bytes));
-		}
-		ph_reset(peer);
-	}
-}
-
 /* ---- messages that end with their connection ---- */
 
 #define LOSSES	24
@@ -423,59 +407,6 @@ static void message_takes_turns(struct kunit *test)
 	KUNIT_EXPECT_LT(test, ph_done(PH_WAIT_MS, &context), 0);
 }
 
-/* Neither waits for all of the data of a read. */
-static void read_takes_turns(struct kunit *test)
-{
-	struct kfw_hdr hdr, read = {
-		.type = KFW_READ, .rma_count = cpu_to_le16(1), .len = cpu_to_le64(4 * KFW_FRAME_MAX),
-	};
-	struct kfw_rma seg = { .len = read.len, .key = cpu_to_le64(KEY) };
-	u8 *region = kvzalloc(4 * KFW_FRAME_MAX, GFP_KERNEL);
-	struct ph_peer *peer = ph_call(2, 5);
-	void *context;
-
-	KUNIT_ASSERT_NOT_NULL(test, region);
-	KUNIT_EXPECT_EQ(test, 0, kfi_mr_reg(&ph.w->domain.fid, region, 4 * KFW_FRAME_MAX,
-					    KFI_REMOTE_READ, 0, KEY, 0, &ph.mr, NULL));
-	ph_put_hdr(peer, &read);
-	ph_put(peer, &seg, sizeof(seg));
-	KUNIT_EXPECT_EQ(test, 0, ph_get(peer, &hdr, sizeof(hdr), PH_WAIT_MS));
-	KUNIT_EXPECT_EQ(test, (u8)KFW_READ_DATA, hdr.type);
-	KUNIT_EXPECT_LE(test, ph_turns(peer, &hdr, true), 2ULL * KFW_FRAME_MAX);
-	KUNIT_EXPECT_EQ(test, 0, ph_done(PH_WAIT_MS, &context));
-	ph_reset(peer);
-	ph_region_ends();
-	kvfree(region);
-}
-
-/* An acknowledgement does not wait for all of a write. What was posted behind the write does. */
-static void write_takes_turns(struct kunit *test)
-{
-	u8 *buf = kunit_kzalloc(test, 4 * KFW_FRAME_MAX, GFP_KERNEL);
-	struct ph_peer *peer = ph_call(2, 5);
-	struct kfw_hdr hdr;
-	void *context;
-	u64 bytes;
-
-	KUNIT_ASSERT_NOT_NULL(test, buf);
-	KUNIT_ASSERT_EQ(test, (ssize_t)0, kfi_write(ph.ep, buf, 4 * KFW_FRAME_MAX, NULL,
-						    ph_addr(2, 5), 0, KEY, NULL));
-	KUNIT_ASSERT_EQ(test, (ssize_t)0, kfi_send(ph.ep, buf, 64, NULL, ph_addr(2, 5), NULL));
-	KUNIT_ASSERT_EQ(test, 0, ph_next(peer, &hdr));
-	KUNIT_EXPECT_EQ(test, (u8)KFW_WRITE, hdr.type);
-	bytes = ph_turns(peer, &hdr, false);
-	KUNIT_EXPECT_EQ(test, (u8)KFW_ACK, hdr.type);
-	KUNIT_EXPECT_LE(test, bytes, 2ULL * KFW_FRAME_MAX);
-	for (; hdr.type != KFW_MSG; bytes += le64_to_cpu(hdr.payload)) {
-		KUNIT_ASSERT_EQ(test, 0, ph_skip(peer, le64_to_cpu(hdr.payload)));
-		KUNIT_ASSERT_EQ(test, 0, ph_next(peer, &hdr));
-	}
-	KUNIT_EXPECT_EQ(test, 4ULL * KFW_FRAME_MAX + 64, bytes);
-	ph_reset(peer);
-	KUNIT_EXPECT_EQ(test, 0, ph_done(PH_WAIT_MS, &context));
-	KUNIT_EXPECT_LT(test, ph_done(PH_WAIT_MS, &context), 0);
-}
-
 #define MANY	(KFW_FRAME_MAX + 1000)
 
 /* Parts that do not continue the payload that has begun. Each ends the connection at once. */
@@ -558,30 +489,6 @@ static void ph_write_part(struct ph_peer *peer, unsigned int len)
 	ph_put_hdr(peer, &write);
 	ph_put(peer, segs, sizeof(segs));
 	ph_pad(peer, len);
-}
-
-/* Each part of a write goes behind the last one. */
-static void parts_of_write(struct kunit *test)
-{
-	u8 *region = kvzalloc(MANY, GFP_KERNEL);
-	struct ph_peer *peer = ph_call(2, 5);
-	struct kfw_hdr ack;
-	unsigned int i;
-
-	KUNIT_ASSERT_NOT_NULL(test, region);
-	KUNIT_EXPECT_EQ(test, 0, kfi_mr_reg(&ph.w->domain.fid, region, MANY, KFI_REMOTE_WRITE, 0,
-					    KEY, 0, &ph.mr, NULL));
-	for (i = 0; i < PH_BUF; i++)
-		ph.buf[i] = i % 251;
-	ph_write_part(peer, KFW_FRAME_MAX);
-	ph_write_part(peer, MANY - KFW_FRAME_MAX);
-	PH_RECV(peer, KFW_ACK, &ack);
-	KUNIT_EXPECT_EQ(test, 0, le16_to_cpu(ack.status));
-	for (i = 0; i < MANY && region[i] == i % PH_BUF % 251; i++)
-		;
-	KUNIT_EXPECT_EQ(test, MANY, i);
-	ph_region_ends();
-	kvfree(region);
 }
 
 /* Between two parts of a write its region ends at once. The ACK does not say that nothing was written. */
@@ -749,7 +656,6 @@ static struct kunit_case ph_cases[] = {
 	KUNIT_CASE(wrong_hello_ends),
 	KUNIT_CASE(silent_callers_cost_little),
 	KUNIT_CASE(refusal_is_final),
-	KUNIT_CASE(noise),
 	KUNIT_CASE(lost_after_rts),
 	KUNIT_CASE(ack_of_another),
 	KUNIT_CASE(unused_grants_end),
@@ -760,10 +666,7 @@ static struct kunit_case ph_cases[] = {
 	KUNIT_CASE(write_before_payload),
 	KUNIT_CASE(granted_takes_turns),
 	KUNIT_CASE(message_takes_turns),
-	KUNIT_CASE(read_takes_turns),
-	KUNIT_CASE(write_takes_turns),
 	KUNIT_CASE(broken_parts_end),
-	KUNIT_CASE(parts_of_write),
 	KUNIT_CASE(region_ends_between_parts),
 	KUNIT_CASE(rtw_is_answered),
 	KUNIT_CASE(broken_frames_end),

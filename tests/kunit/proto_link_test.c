@@ -88,31 +88,6 @@ static void front_is_frozen(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, front, peer->out, sizeof(front));
 }
 
-/* A hello that arrives byte by byte is as good as one that arrives at once. */
-static void hello_comes_in_pieces(struct kunit *test)
-{
-	struct kfw_hello hello = msg_hello();
-	struct ph_peer *peer = caller();
-	unsigned int i;
-
-	kfi_link_up(peer->link);
-	for (i = 0; i < sizeof(hello); i++)
-		ph_put(peer, (u8 *)&hello + i, 1);
-	rejected(test, peer);
-}
-
-/* A link ends behind a hello, which is answered all the same. */
-static void hello_then_end(struct kunit *test)
-{
-	struct kfw_hello hello = msg_hello();
-	struct ph_peer *peer = caller();
-
-	ph_put(peer, &hello, sizeof(hello));
-	peer->ended = -ESHUTDOWN;
-	kfi_link_up(peer->link);
-	rejected(test, peer);
-}
-
 /* Bytes of a connection that has failed are not read: their sender may have reused the memory. */
 static void nothing_after_a_failure(struct kunit *test)
 {
@@ -332,8 +307,6 @@ static struct kunit_case link_cases[] = {
 	KUNIT_CASE(nonsense_comes_early),
 	KUNIT_CASE(version_is_looked_at_first),
 	KUNIT_CASE(front_is_frozen),
-	KUNIT_CASE(hello_comes_in_pieces),
-	KUNIT_CASE(hello_then_end),
 	KUNIT_CASE(nothing_after_a_failure),
 	KUNIT_CASE(up_comes_twice),
 	KUNIT_CASE(silence_ends_with_the_listener),

@@ -15,14 +15,12 @@
  * struct pp_world - a region of endpoint 1, in the first PP_LEN bytes of its area
  * @mr: the region
  * @place: handles of endpoint 0
- * @io: a region for one I/O, of the same memory; @work: begins and ends it
- * @worked: @work is done
+ * @io: a region for one I/O, of the same memory; @job: begins and ends it
  */
 static struct pp_world {
 	struct kfid_mr		*mr;
 	struct kfid_mr		*io;
-	struct kfi_mr_work	work;
-	struct completion	worked;
+	struct job		job;
 	struct kfid_place	*place[PP_PLACES];
 } pp;
 
@@ -36,7 +34,6 @@ static int pp_init(struct kunit *test)
 	int ret = pm_init(test), i;
 
 	memset(&pp, 0, sizeof(pp));
-	init_completion(&pp.worked);
 	pm.sure = true;
 	for (i = 0; !ret && i < PP_PLACES; i++)
 		ret = kfi_place_open(&pm.w->domain.fid, PP_LEN / PAGE_SIZE + 2, &pp.place[i], NULL);
@@ -143,32 +140,6 @@ static void pageless(struct kunit *test)
 
 /* ---- ends ---- */
 
-static void pp_worked(struct kfi_mr_work *work, int err)
-{
-	complete(&pp.worked);
-}
-
-/* Wait for @pp.work. Return: it is done. */
-static bool pp_work_done(unsigned long timeout)
-{
-	if (!wait_for_completion_timeout(&pp.worked, timeout))
-		return false;
-	reinit_completion(&pp.worked);
-	return true;
-}
-
-static void pp_attach(void)
-{
-	struct kvec kv = { pm.area[1], PP_LEN };
-	struct kfi_mr_attr attr = {
-		.type = KFI_KVEC, .mr_iov = &kv, .iov_count = 1, .access = KFI_REMOTE_WRITE,
-	};
-
-	pp.work.done = pp_worked;
-	KUNIT_ASSERT_EQ(pm.test, 0, kfi_mr_register(pp.io, &attr, &pp.work));
-	KUNIT_ASSERT_TRUE(pm.test, pp_work_done(10 * HZ));
-}
-
 /*
  * A region for one I/O: the put ends the grant, so a message behind it does not find the region in
  * use. A place that is dropped ends the grant, too. An owner that invalidates before the put
@@ -182,7 +153,7 @@ static void one_io(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, kfi_mr_alloc(&pm.w->domain.fid, 1, 0, &pp.io, NULL));
 	mr = container_of(pp.io, struct kfi_mr, fid);
 	for (round = 1; round <= 9; round++) {
-		pp_attach();
+		KUNIT_ASSERT_EQ(test, 0, attach(pp.io, pm.area[1], PP_LEN, &pp.job));
 		KUNIT_ASSERT_EQ(test, 0, pp_post_get(0, pp.io->key, 0, PP_LEN) ?: pm_wait_one());
 		KUNIT_EXPECT_EQ(test, round, pm_frames(KFW_RTW));
 		if (round % 3 == 0) {
@@ -192,19 +163,21 @@ static void one_io(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, 0, kfi_mr_kill(kfi_to_ep(pm.ep[1]), pp.io->key));
 			continue;
 		}
+		job_init(&pp.job);
 		if (round % 3 == 1) {
 			KUNIT_EXPECT_EQ(test, 0, kfi_place_drop(pp.place[0]));
 			KUNIT_EXPECT_TRUE(test,
 					  fake_soon(refcount_read(&mr->uses) == 1));
 			KUNIT_EXPECT_EQ(test, 1 + round / 3, pm_frames(KFW_RECALLED));
-			KUNIT_ASSERT_EQ(test, 0, kfi_mr_invalidate(pp.io, &pp.work));
+			KUNIT_ASSERT_EQ(test, 0, kfi_mr_invalidate(pp.io, &pp.job.work));
 		} else {
-			KUNIT_ASSERT_EQ(test, 0, kfi_mr_invalidate(pp.io, &pp.work));
-			KUNIT_EXPECT_FALSE(test, pp_work_done(HZ / 20));
+			KUNIT_ASSERT_EQ(test, 0, kfi_mr_invalidate(pp.io, &pp.job.work));
+			KUNIT_EXPECT_EQ(test, 0,
+					wait_for_completion_timeout(&pp.job.done, HZ / 20));
 			KUNIT_EXPECT_EQ(test, 1 + round / 3, pm_frames(KFW_RECALL));
 			KUNIT_EXPECT_EQ(test, -EREMOTEIO, pp_put(0, PP_LEN));
 		}
-		KUNIT_ASSERT_TRUE(test, pp_work_done(10 * HZ));
+		KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&pp.job.done, 10 * HZ));
 	}
 	KUNIT_EXPECT_EQ(test, 3, pm_frames(KFW_RECALL));
 	KUNIT_EXPECT_EQ(test, 3, pm_frames(KFW_RECALLED));
@@ -346,20 +319,6 @@ static void fence_fails(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, kfi_place_drop(pp.place[0]));
 	KUNIT_EXPECT_TRUE(test, fake_soon(pm_broken()));
 	pm.fence_err = 0;
-}
-
-/* A peer that keeps its place loses its connection, and the region ends. */
-static void late_peer(struct kunit *test)
-{
-	pm_proto.params.peer_timeout_ms = 300;
-	KUNIT_ASSERT_EQ(test, 0, pp_get(0, 0, PP_LEN));
-	pp_close_begin();
-	KUNIT_EXPECT_EQ(test, 1, pm_frames(KFW_RECALL));
-	pp_close_end();
-	KUNIT_EXPECT_EQ(test, 0, pm_frames(KFW_RECALLED));
-	KUNIT_EXPECT_TRUE(test, fake_soon(pm_broken()));
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&pm.pins));
-	KUNIT_EXPECT_EQ(test, -ECONNRESET, pp_put(0, PP_LEN));
 }
 
 /* The same while the connection is busy with other things: they are not what the peer waits for. */
@@ -549,7 +508,6 @@ static struct kunit_case pp_cases[] = {
 	KUNIT_CASE(end_unpins),
 	KUNIT_CASE(end_takes_long),
 	KUNIT_CASE(fence_fails),
-	KUNIT_CASE(late_peer),
 	KUNIT_CASE(late_and_busy),
 	KUNIT_CASE(room),
 	KUNIT_CASE(any_order),

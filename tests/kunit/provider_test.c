@@ -282,22 +282,6 @@ static int length(const struct kfi_info *info)
 	return n;
 }
 
-static void test_order(struct kunit *test)
-{
-	struct kfi_info *info;
-
-	fake_a.offers = 2;
-	KUNIT_ASSERT_EQ(test, getinfo(NULL, 0, &info), 0);
-	KUNIT_ASSERT_EQ(test, length(info), 3);
-	KUNIT_EXPECT_STREQ(test, info->domain_attr->name, "dom-kunit-a-0");
-	KUNIT_EXPECT_STREQ(test, info->next->domain_attr->name, "dom-kunit-a-1");
-	KUNIT_EXPECT_STREQ(test, info->next->next->domain_attr->name, "dom-kunit-b-0");
-	KUNIT_EXPECT_STREQ(test, info->fabric_attr->prov_name, "kunit-a");
-	KUNIT_EXPECT_EQ(test, info->fabric_attr->prov_version, KFI_VERSION(3, 1));
-	KUNIT_EXPECT_EQ(test, info->fabric_attr->api_version, kfi_version());
-	kfi_freeinfo(info);
-}
-
 static void test_failing_provider(struct kunit *test)
 {
 	struct kfi_info *info;
@@ -315,61 +299,6 @@ static void test_failing_provider(struct kunit *test)
 }
 
 /* ---- fabrics and domains ---- */
-
-static struct kfid_fabric *open_fabric(struct kunit *test, struct kfi_info **info)
-{
-	struct kfid_fabric *fabric = NULL;
-
-	KUNIT_ASSERT_EQ(test, getinfo(NULL, 0, info), 0);
-	KUNIT_ASSERT_EQ(test, kfi_fabric_net(&init_net, (*info)->fabric_attr, &fabric, test), 0);
-	KUNIT_ASSERT_NOT_NULL(test, fabric);
-	KUNIT_EXPECT_EQ(test, fabric->fid.fclass, (size_t)KFI_CLASS_FABRIC);
-	KUNIT_EXPECT_PTR_EQ(test, fabric->fid.context, (void *)test);
-	KUNIT_EXPECT_EQ(test, fabric->api_version, kfi_version());
-	return fabric;
-}
-
-/* A device goes: a hint with the domain on it matches nothing, and the other domain still works. */
-static void test_device_gone(struct kunit *test)
-{
-	struct kfi_domain_attr dom_hint = {};
-	struct kfi_info hints = { .domain_attr = &dom_hint }, *info;
-	struct kfi_eq_attr attr = { .size = 8, .wait_obj = KFI_WAIT_NONE };
-	struct kfi_domain_limits limits;
-	struct kfid_domain *domain[2];
-	struct kfid_fabric *fabric;
-	struct kfi_eq_cm_entry entry;
-	int device[2], i;
-	struct kfid_eq *eq;
-	u32 event = ~0;
-
-	fabric = open_fabric(test, &info);
-	KUNIT_ASSERT_EQ(test, kfi_eq_open(fabric, &attr, &eq, NULL, NULL), 0);
-	for (i = 0; i < 2; i++) {
-		fake_a.device = &device[i];
-		KUNIT_ASSERT_EQ(test, kfi_domain(fabric, info, &domain[i], NULL), 0);
-		KUNIT_ASSERT_EQ(test, kfi_domain_bind(domain[i], &eq->fid, 0), 0);
-	}
-	kfi_device_gone(&device[0]);
-	KUNIT_EXPECT_EQ(test, kfi_domain_limits(domain[0], &limits), -ENODEV);
-	KUNIT_EXPECT_EQ(test, kfi_domain_limits(domain[1], &limits), 0);
-	KUNIT_EXPECT_EQ(test, fake_a.domains, 2);	/* closed by their owner */
-	dom_hint.domain = domain[0];
-	expect_none(test, &hints, -ENODATA);
-	KUNIT_EXPECT_EQ(test, kfi_eq_read(eq, &event, &entry, sizeof(entry), 0),
-			(ssize_t)sizeof(entry));
-	KUNIT_EXPECT_EQ(test, event, KFI_SHUTDOWN);
-	KUNIT_EXPECT_PTR_EQ(test, entry.fid, &domain[0]->fid);
-
-	kfi_device_gone(&device[1]);
-	KUNIT_EXPECT_EQ(test, kfi_close(&domain[1]->fid), 0);	/* frees the unread event as well */
-	KUNIT_EXPECT_EQ(test, kfi_eq_read(eq, &event, &entry, sizeof(entry), 0), (ssize_t)-EAGAIN);
-	KUNIT_EXPECT_EQ(test, kfi_close(&domain[0]->fid), 0);
-	KUNIT_EXPECT_EQ(test, fake_a.domains, 0);
-	KUNIT_EXPECT_EQ(test, kfi_close(&eq->fid), 0);
-	KUNIT_EXPECT_EQ(test, kfi_close(&fabric->fid), 0);
-	kfi_freeinfo(info);
-}
 
 /*
  * Domains that connections of one module share (kfi_conn.h): one that can't be opened takes
@@ -414,9 +343,7 @@ static struct kunit_case provider_cases[] = {
 	KUNIT_CASE(test_refused),
 	KUNIT_CASE(test_mandatory),
 	KUNIT_CASE(test_groups),
-	KUNIT_CASE(test_order),
 	KUNIT_CASE(test_failing_provider),
-	KUNIT_CASE(test_device_gone),
 	KUNIT_CASE(test_shared_domains),
 	{ }
 };

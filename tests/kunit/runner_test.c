@@ -33,22 +33,6 @@ struct job {
 	unsigned int		lost;
 };
 
-static void runner_notes(struct kunit *test)
-{
-	struct kfi_runner r;
-
-	kfi_runner_init(&r);
-	KUNIT_EXPECT_TRUE(test, kfi_runner_idle(&r));
-	KUNIT_EXPECT_TRUE(test, kfi_runner_enter(&r));
-	KUNIT_EXPECT_FALSE(test, kfi_runner_idle(&r));
-	KUNIT_EXPECT_EQ(test, 0, kfi_runner_begin(&r));
-	KUNIT_EXPECT_FALSE(test, kfi_runner_enter(&r));
-	KUNIT_EXPECT_FALSE(test, kfi_runner_leave(&r, 0));
-	KUNIT_EXPECT_EQ(test, 1, kfi_runner_begin(&r));
-	KUNIT_EXPECT_TRUE(test, kfi_runner_leave(&r, 1));
-	KUNIT_EXPECT_TRUE(test, kfi_runner_idle(&r));
-}
-
 static void runner_claimed(struct kunit *test)
 {
 	struct kfi_runner r;
@@ -140,7 +124,6 @@ static void runner_race(struct kunit *test)
 }
 
 static struct kunit_case cases[] = {
-	KUNIT_CASE(runner_notes),
 	KUNIT_CASE(runner_claimed),
 	KUNIT_CASE_SLOW(runner_race),
 	{}

@@ -816,28 +816,6 @@ static void kit_name_connecting(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, kfi_conn_name(&kit.clients[0].conn, name, &len));
 }
 
-/*
- * Regions of requests are for connections that are stopped before they are closed. A caller that
- * can't be accepted is refused.
- */
-static void kit_regions_refused(struct kunit *test)
-{
-	struct kfi_need need = kit_need;
-	struct kfi_info *info;
-
-	kit.server.region_segs = 1;
-	KUNIT_EXPECT_EQ(test, -ECONNREFUSED, kit_connect(0));
-	need.type = KFI_EP_RDM;
-	KUNIT_ASSERT_EQ(test, 0, kfi_find(&init_net, &need, "loop", NULL, "4471", &info));
-	kit.client.peer[0] = "loop";
-	kit.client.peer[1] = "4472";
-	KUNIT_EXPECT_EQ(test, -EINVAL,
-			kfi_conn_open(&kit.clients[1].conn, kit.dom, info, &kit.client));
-	kit.client.region_segs = 0;
-	KUNIT_EXPECT_EQ(test, 0, kfi_conn_open(&kit.clients[1].conn, kit.dom, info, &kit.client));
-	kfi_freeinfo(info);
-}
-
 /* Objects are used again if they fit, and only then. */
 static void kit_reopened(struct kunit *test)
 {
@@ -981,7 +959,6 @@ static struct kunit_case kit_cases[] = {
 	KUNIT_CASE(kit_reply_late),
 	KUNIT_CASE(kit_timeout_late),
 	KUNIT_CASE(kit_name_connecting),
-	KUNIT_CASE(kit_regions_refused),
 	KUNIT_CASE(kit_reopened),
 	KUNIT_CASE(kit_domain_closes),
 	KUNIT_CASE(kit_callers_crowd),

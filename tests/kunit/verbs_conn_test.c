@@ -369,21 +369,6 @@ static void read_fails(struct kunit *test)
 	reads_end(m, 2, OPS);
 }
 
-/* Of an operation that has more to ask for. */
-static void read_fails_midway(struct kunit *test)
-{
-	struct kfi_rma_iov rma[] = {
-		{ .len = PAGE_SIZE, .key = 1 }, { .len = PAGE_SIZE, .key = 2 },
-	};
-	struct msg *m = msg_open(test);
-
-	m->conn->qp.reads_max = 1;
-	post(m, 0, KFI_OPC_READ, MEM, rma, 2);
-	KUNIT_EXPECT_PTR_EQ(test, m->op[0], m->conn->op);
-	device_report(m->w, 0, IB_WC_RETRY_EXC_ERR);
-	reads_end(m, 1, 1);
-}
-
 /* READs are each reported: a later one does not stand for an earlier one. */
 static void read_overtaken(struct kunit *test)
 {
@@ -482,25 +467,6 @@ static void ends_without_memory(struct kunit *test)
 	device_report(w, 0, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, KV_REGION_VALID, region->state);
 	kv_mr_close(&w->mr);
-	msg_close(m);
-}
-
-/* Closed while there is no memory: nothing waits for any. */
-static void closes_without_memory(struct kunit *test)
-{
-	struct msg *m = msg_open(test);
-	struct world *w = m->w;
-	struct kv_region *region = open_region(w);
-
-	WRITE_ONCE(w->poor, true);
-	set_state(region, KV_REGION_VALID);
-	owner_ends(w);
-	flush_workqueue(kv_cm_wq);
-	flush_workqueue(kv_region_wq);
-	expect_ended(w, 1);
-	KUNIT_EXPECT_EQ(test, KV_REGION_NOMR, region->state);
-	kv_mr_close(&w->mr);
-	KUNIT_EXPECT_EQ(test, 1, w->nderegs);
 	msg_close(m);
 }
 
@@ -649,12 +615,10 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(refused_midway),
 	KUNIT_CASE(post_refused),
 	KUNIT_CASE(read_fails),
-	KUNIT_CASE(read_fails_midway),
 	KUNIT_CASE(read_overtaken),
 	KUNIT_CASE(end_while_renewed),
 	KUNIT_CASE(end_while_registered),
 	KUNIT_CASE(ends_without_memory),
-	KUNIT_CASE(closes_without_memory),
 	KUNIT_CASE(registered_before_message),
 	KUNIT_CASE(lost_with_connection),
 	KUNIT_CASE(event_in_irq),

@@ -168,16 +168,6 @@ static unsigned int send_all(struct side *side)
 	return n;
 }
 
-static bool read(struct side *side)
-{
-	bool all;
-
-	spin_lock_bh(&side->s->qp.lock);
-	all = kv_read(&side->kl.link);
-	spin_unlock_bh(&side->s->qp.lock);
-	return all;
-}
-
 /* ---- heads ---- */
 
 static void heads(struct kunit *test)
@@ -294,28 +284,6 @@ static void spoilt(struct kunit *test)
 
 /* ---- pings ---- */
 
-static void ping_is_answered(struct kunit *test)
-{
-	struct side *side = side_open(test);
-
-	come(side, KVW_FIRST, KVW_F_PING, 0);
-	KUNIT_ASSERT_EQ(test, 1, side->w->nwr);
-	KUNIT_EXPECT_EQ(test, IB_WR_SEND, side->w->opcode[0]);
-	KUNIT_EXPECT_EQ(test, KVW_F_PONG, le16_to_cpu(head_of(side, 0)->flags));
-	KUNIT_EXPECT_EQ(test, KVW_FIRST + 1, le32_to_cpu(head_of(side, 0)->limit));
-	spin_lock_bh(&side->s->qp.lock);
-	kv_stream_ping(side->s);
-	spin_unlock_bh(&side->s->qp.lock);
-	KUNIT_ASSERT_EQ(test, 2, side->w->nwr);
-	KUNIT_EXPECT_EQ(test, KVW_F_PING, le16_to_cpu(head_of(side, 1)->flags));
-	come(side, KVW_FIRST, 0, 0);
-	KUNIT_EXPECT_TRUE(test, side->s->pinged);
-	come(side, KVW_FIRST, KVW_F_PONG, 0);
-	KUNIT_EXPECT_FALSE(test, side->s->pinged);
-	KUNIT_EXPECT_EQ(test, 2, side->w->nwr);
-	side_close(side);
-}
-
 /* ---- credit ---- */
 
 /* The last receives of the peer are for SENDs without bytes; the protocol hears of more, once. */
@@ -345,28 +313,6 @@ static void reserve(struct kunit *test)
 	come(side, KVW_FIRST + 3 + KVW_RESERVE, 0, 0);
 	KUNIT_EXPECT_EQ(test, 2, side->rooms);
 	KUNIT_EXPECT_EQ(test, 2, send_all(side));
-	side_close(side);
-}
-
-/* The protocol hears of room if it has been refused some. */
-static void room_is_told_once(struct kunit *test)
-{
-	struct side *side = side_open(test);
-
-	KUNIT_ASSERT_EQ(test, 0, send(side));
-	come(side, KVW_FIRST + 1, 0, 0);
-	KUNIT_EXPECT_EQ(test, 0, side->rooms);
-	send_all(side);
-	come(side, KVW_FIRST + 2, 0, 0);
-	KUNIT_EXPECT_EQ(test, 1, side->rooms);
-	come(side, KVW_FIRST + 3, 0, 0);
-	KUNIT_EXPECT_EQ(test, 1, side->rooms);
-	send_all(side);
-	spin_lock_bh(&side->s->qp.lock);
-	side->s->link = NULL;	/* detached */
-	spin_unlock_bh(&side->s->qp.lock);
-	come(side, KVW_FIRST + 4, 0, 0);
-	KUNIT_EXPECT_EQ(test, 1, side->rooms);
 	side_close(side);
 }
 
@@ -453,48 +399,7 @@ static void closed(struct kunit *test)
 	side_close(side);
 }
 
-/* A peer that hears nothing else is told of new receives when half of them have been used. */
-static void receives_are_told(struct kunit *test)
-{
-	struct side *side = side_open(test);
-	unsigned int i;
-
-	for (i = 0; i < KVW_FIRST / 2; i++) {
-		KUNIT_EXPECT_EQ(test, 0, side->w->nwr);
-		come(side, KVW_FIRST, 0, 0);
-	}
-	KUNIT_ASSERT_EQ(test, 1, side->w->nwr);
-	KUNIT_EXPECT_EQ(test, 3 * KVW_FIRST / 2, le32_to_cpu(head_of(side, 0)->limit));
-	come(side, KVW_FIRST, 0, 0);
-	KUNIT_EXPECT_EQ(test, 0, send(side));	/* says it as well */
-	KUNIT_EXPECT_EQ(test, 3 * KVW_FIRST / 2 + 1, le32_to_cpu(head_of(side, 1)->limit));
-	side_close(side);
-}
-
 /* ---- reading ---- */
-
-/* A receive is posted again when all of it has been read. */
-static void read_in_parts(struct kunit *test)
-{
-	struct side *side = side_open(test);
-
-	side->takes = 30;
-	come(side, KVW_FIRST, 0, 40);
-	come(side, KVW_FIRST, 0, 20);
-	KUNIT_EXPECT_EQ(test, 2, side->rxs);
-	KUNIT_EXPECT_TRUE(test, read(side));
-	KUNIT_EXPECT_EQ(test, 30, side->taken);
-	KUNIT_EXPECT_EQ(test, KVW_FIRST, side->s->recvs_posted);
-	side->takes = 15;
-	KUNIT_EXPECT_TRUE(test, read(side));
-	KUNIT_EXPECT_EQ(test, 45, side->taken);
-	KUNIT_EXPECT_EQ(test, KVW_FIRST + 1, side->s->recvs_posted);
-	side->takes = SIZE_MAX;
-	KUNIT_EXPECT_TRUE(test, read(side));
-	KUNIT_EXPECT_EQ(test, 60, side->taken);
-	KUNIT_EXPECT_EQ(test, KVW_FIRST + 2, side->s->recvs_posted);
-	side_close(side);
-}
 
 /* ---- memory that the peer writes to ---- */
 
@@ -641,14 +546,10 @@ static struct kunit_case stream_cases[] = {
 	KUNIT_CASE(limit_wraps),
 	KUNIT_CASE(receive_fails),
 	KUNIT_CASE(spoilt),
-	KUNIT_CASE(ping_is_answered),
 	KUNIT_CASE(reserve),
-	KUNIT_CASE(room_is_told_once),
 	KUNIT_CASE(queue_is_full),
 	KUNIT_CASE(memory_is_read),
 	KUNIT_CASE(closed),
-	KUNIT_CASE(receives_are_told),
-	KUNIT_CASE(read_in_parts),
 	KUNIT_CASE(exposed),
 	KUNIT_CASE(exposed_regions),
 	KUNIT_CASE(expose_without_memory),

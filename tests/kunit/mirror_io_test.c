@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * I/O of a primary of kfi_mirror: writes at random, against a model of the copies; and reads of a
+ * node that has been promoted, because the primary may have died with a write that only this copy
+ * has.
+ */
+#include <linux/prandom.h>
+#include "mirror_world.h"
+
+/* ---- writes ---- */
+
+#define MODEL_STEPS	200000
+
+/**
+ * struct copy - a peer that keeps to the protocol, and may vanish
+ * @has: what it has of each region
+ * @log: records that are durable, by their numbers; they count up to @next, where one is missing
+ * @gen: generation that it has stored
+ * @source: of the resynchronisation that overwrites it; 0: it is whole
+ * @synced: messages SYNCED that were answered
+ * @gone: so many of the records that were posted are of earlier sessions
+ */
+struct copy {
+	u32		has[MW_REGIONS];
+	struct { u32 region, value; bool durable; } log[KFM_WINDOW];
+	u64		next, gen, source;
+	unsigned int	synced, gone;
+};
+
+/**
+ * struct model - a primary and its peers
+ * @ended: what the last write that has ended well has written to each region
+ * @region: of each write in flight; @value: what it writes
+ * @last: the last value
+ * @writes: that have ended well
+ */
+struct model {
+	struct mw		*w;
+	struct rnd_state	rnd;
+	struct copy		copies[2];
+	u32			ended[MW_REGIONS];
+	u32			region[8], value[8], last;
+	unsigned int		writes;
+};
+
+static u32 draw(struct model *d, u32 n)
+{
+	return prandom_u32_state(&d->rnd) % n;
+}
+
+/* A record is durable, and so are those behind it that have waited for it. */
+static void model_logged(struct model *d, struct copy *c, const struct kfm_post *post)
+{
+	unsigned int at = post->seq % KFM_WINDOW;
+	u32 region = kfm_region(&d->w->m, post->w->sector);
+
+	c->log[at].durable = true;
+	c->log[at].region = region;
+	c->log[at].value = *(u32 *)(post->w->buf + KFM_DATA_AT);
+	if (post->w->sector != (u64)region << d->w->m.shift)
+		c->log[at].region = MW_REGIONS;
+	for (; c->log[c->next % KFM_WINDOW].durable; c->next++) {
+		at = c->next % KFM_WINDOW;
+		c->log[at].durable = false;
+		if (c->log[at].region < MW_REGIONS)
+			c->has[c->log[at].region] = c->log[at].value;
+	}
+}
+
+/* A record that was posted becomes durable, or it or its session is lost. */
+static void model_record(struct model *d, unsigned int peer)
+{
+	struct copy *c = &d->copies[peer];
+	struct mw *w = d->w;
+	struct kfm_post *post;
+	unsigned int i;
+
+	if (!w->nr_posted[peer])
+		return;
+	i = draw(d, w->nr_posted[peer]);
+	post = w->posted[peer][i];
+	post->err = i < c->gone || !draw(d, 2048) ? -EIO : 0;
+	if (!post->err)
+		model_logged(d, c, post);
+	c->gone -= i < c->gone;
+	memmove(&w->posted[peer][i], &w->posted[peer][i + 1],
+		(--w->nr_posted[peer] - i) * sizeof(post));
+	smp_store_release(&post->busy, false);	/* pairs with kfm_busy() */
+}
+
+/* Has the peer got SYNCED? Then it stores the generation. */
+static bool model_synced(struct model *d, unsigned int peer)
+{
+	struct copy *c = &d->copies[peer];
+
+	if (c->synced == d->w->count[peer][KFM_SYNCED])
+		return false;
+	c->synced = d->w->count[peer][KFM_SYNCED];
+	c->gen = d->w->sent[peer][KFM_SYNCED].gens.cur;
+	c->source = 0;
+	return true;
+}
+
+/* The peer answers what the primary waits for. */
+static void model_answer(struct model *d, unsigned int peer)
+{
+	struct copy *c = &d->copies[peer];
+	struct mw *w = d->w;
+	struct kfm_msg applied = { .type = KFM_APPLIED };
+
+	switch (w->peers[peer].state) {
+	case KFM_SESSION_HELLO:
+		if (draw(d, 2))		/* the answer was lost, or the message */
+			model_synced(d, peer);
+		c->synced = w->count[peer][KFM_SYNCED];
+		c->gone = w->nr_posted[peer];
+		c->next = 1;
+		memset(c->log, 0, sizeof(c->log));
+		mw_say(w, peer, (struct kfm_msg) {
+			.type = KFM_STATE, .peers = 2, .sectors = w->m.sectors,
+			/* refused: its generation is too old to be known */
+			.state = w->peers[peer].refused ? KFM_BLANK :
+				 c->source ? KFM_INCONSISTENT : KFM_UPTODATE,
+			.gens = { .cur = c->gen, .source = c->source },
+		});
+		break;
+	case KFM_SESSION_ATTACH:
+		if (w->sent[peer][KFM_ATTACH].arg)
+			c->source = w->sent[peer][KFM_ATTACH].gens.source;
+		mw_grant(w, peer);
+		break;
+	case KFM_SESSION_UP:
+		applied.seq = c->next - 1;
+		mw_say(w, peer, applied);
+		if (model_synced(d, peer))
+			mw_synced_ok(w, peer);
+		break;
+	default:
+		break;
+	}
+}
+
+static void model_write(struct model *d)
+{
+	unsigned int n = draw(d, ARRAY_SIZE(d->region));
+
+	if (test_bit(n, &d->w->flight))
+		return;
+	d->region[n] = draw(d, draw(d, 2) ? 4 : MW_REGIONS);
+	d->value[n] = ++d->last;
+	*(u32 *)(d->w->page + n * PAGE_SIZE) = d->value[n];
+	mw_write(d->w, n, d->region[n]);
+}
+
+/* dm takes back what has not ended. */
+static void model_suspend(struct model *d)
+{
+	d->w->m.noflush = true;
+	mw_run(d->w);
+	d->w->m.noflush = false;
+}
+
+/* Run the writes in a context that is not the worker. Return: whether the worker has to run. */
+static bool run_atomic(struct mw *w, bool may_sleep)
+{
+	struct bio_list legs = BIO_EMPTY_LIST;
+	struct bio *leg;
+	bool worker = kfm_writes_run_atomic(&w->m, may_sleep ? &legs : NULL);
+
+	while ((leg = bio_list_pop(&legs)))
+		mw_submit(leg);
+	return worker;
+}
+
+static void model_step(struct model *d)
+{
+	struct mw *w = d->w;
+	unsigned int peer = draw(d, 2);
+
+	switch (draw(d, 64)) {
+	case 0 ... 9:
+		model_write(d);
+		break;
+	case 10 ... 27:
+		model_record(d, peer);
+		break;
+	case 28 ... 35:
+		mw_run(w);
+		break;
+	case 36 ... 45:
+		run_atomic(w, draw(d, 2));
+		break;
+	case 46:
+		w->full = !draw(d, 3);
+		break;
+	case 47:
+		w->leg_waits = !w->leg_waits;
+		break;
+	case 48 ... 50:
+		if (!bio_list_empty(&w->legs))
+			mw_leg_ends(w, BLK_STS_OK);
+		break;
+	case 51:
+		w->peers[peer].next = jiffies;
+		w->peers[peer].down -= w->m.timeout / 8;
+		break;
+	case 52:
+		if (!draw(d, 64))
+			mw_say(w, peer, (struct kfm_msg) { .type = KFM_BYE });
+		else if (!draw(d, 64))
+			model_suspend(d);
+		break;
+	default:
+		model_answer(d, peer);
+	}
+}
+
+/*
+ * What has ended well is at each peer, unless the primary goes on without the peer and knows that
+ * the region differs; then the copy can't be promoted, because it is not whole, or does not have
+ * the generation. No write ends before the whole copies have stored that.
+ */
+static const char *model_wrong(const struct model *d)
+{
+	const struct mw *w = d->w;
+	const struct kfm_peer *p;
+	const struct copy *c;
+	unsigned int i, r;
+
+	for (i = 0; i < 2; i++) {
+		p = &w->peers[i];
+		c = &d->copies[i];
+		for (r = 0; r < MW_REGIONS; r++)
+			if (c->has[r] >= d->ended[r])
+				continue;
+			else if (!kfm_is_alone(p) || !test_bit(r, p->oos))
+				return "a write is lost";
+			else if (!c->source && c->gen == w->m.sb.gens.cur)
+				return "a copy that misses a write can be promoted";
+		if (w->done && p->state == KFM_SESSION_UP && !c->source &&
+		    c->gen != w->m.sb.gens.cur)
+			return "a write has ended before the generation is known";
+	}
+	return NULL;
+}
+
+/* Return: what is wrong after a step, or NULL */
+static const char *model_after(struct model *d)
+{
+	struct mw *w = d->w;
+	const char *wrong;
+	unsigned int n;
+
+	for_each_set_bit(n, &w->done, ARRAY_SIZE(d->region)) {
+		d->ended[d->region[n]] = d->value[n];
+		d->writes++;
+	}
+	wrong = model_wrong(d);
+	w->done = 0;
+	w->events[0] = 0;
+	return wrong;
+}
+
+/* The writes end, and all copies are the same, if nothing is lost any more. */
+static void model_end(struct model *d)
+{
+	struct mw *w = d->w;
+	unsigned int i;
+
+	w->full = false;
+	w->leg_waits = false;
+	while (!bio_list_empty(&w->legs))
+		mw_leg_ends(w, BLK_STS_OK);
+	for (i = 0; i < 4000; i++) {
+		w->peers[i % 2].next = jiffies;
+		mw_run(w);
+		model_answer(d, i % 2);
+		while (w->nr_posted[i % 2])
+			model_record(d, i % 2);
+	}
+}
+
+/* Return: the primary at the end */
+static struct mw *model_run(struct kunit *test, unsigned int steps, bool tears)
+{
+	struct model *d = kunit_kzalloc(test, sizeof(*d), GFP_KERNEL);
+	u64 seed = get_random_u64();
+	unsigned int i, synced = 0;
+	const char *wrong;
+
+	KUNIT_ASSERT_NOT_NULL(test, d);
+	kunit_info(test, "seed %llu\n", seed);
+	prandom_seed_state(&d->rnd, seed);
+	d->w = mw_make(test, 2);
+	mw_primary(d->w, 6);
+	if (tears)
+		mw_leg_tears(d->w);
+	d->w->m.policy = KFM_ALONE;
+	d->copies[0].gen = 5;
+	d->copies[1].gen = 5;
+	for (i = 0; i < steps; i++) {
+		model_step(d);
+		KUNIT_ASSERT_NULL_MSG(test, wrong = model_after(d), "step %u: %s", i, wrong);
+		synced += d->w->peers[0].insync && d->w->peers[1].insync;
+	}
+	model_end(d);
+	KUNIT_EXPECT_NULL(test, model_after(d));
+	KUNIT_EXPECT_EQ(test, d->w->flight, 0);
+	for (i = 0; i < 2; i++)
+		KUNIT_EXPECT_MEMEQ(test, d->copies[i].has, d->w->leg, sizeof(d->w->leg));
+	kunit_info(test, "%u writes; in sync in %u of %u steps\n", d->writes, synced, steps);
+	KUNIT_EXPECT_GT(test, d->writes, steps / 100);
+	KUNIT_EXPECT_GT(test, synced, steps / 100);
+	return d->w;
+}
+
+static void writes_model(struct kunit *test)
+{
+	model_run(test, MODEL_STEPS, false);
+}
+
+/* Each write to the leg has a record in the log from its beginning to its end: see mw_submit(). */
+static void writes_model_logged(struct kunit *test)
+{
+	struct mw *w = model_run(test, MODEL_STEPS / 10, true);
+
+	KUNIT_EXPECT_GT(test, w->m.log.head.seq, 1);	/* it was trimmed */
+}
+
+/* ---- reads ---- */
+
+/* A copy that may be promoted next has to be the same, and to know the generation. */
+static void read_waits(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 2);
+
+	mw_primary(w, 6);
+	mw_read(w, 0);
+	mw_join(w, 0, 5);
+	mw_synced_ok(w, 0);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 0);
+	mw_join(w, 1, 5);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 0);
+	mw_synced_ok(w, 1);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 1);
+	/* once is enough: a peer that is lost later has the same, or less, and is not promoted */
+	mw_say(w, 1, (struct kfm_msg) { .type = KFM_BYE });
+	mw_read(w, 1);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 3);
+}
+
+/* A copy that is being resynchronised, and one without which this node goes on, hold up no read. */
+static void read_passes(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 2);
+
+	mw_primary(w, 6);
+	mw_read(w, 0);
+	KUNIT_EXPECT_EQ(test, mw_order(w, "fenced", "0"), 0);
+	kfm_oos_set(&w->peers[1], 10);
+	mw_run(w);
+	mw_state(w, 1, KFM_UPTODATE, 5, 0);
+	KUNIT_EXPECT_EQ(test, w->sent[1][KFM_ATTACH].arg, 1);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 0);	/* it is not yet known that the copy is marked */
+	mw_grant(w, 1);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 1);
+}
+
+/* A read that is held ends with the role, with the metadata device, or goes back to dm. */
+static void read_ends(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 1);
+
+	mw_primary(w, 6);
+	mw_read(w, 0);
+	mw_run(w);
+	w->m.noflush = true;
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->requeued, 1);
+	w->m.noflush = false;
+	mw_read(w, 1);
+	w->m.meta_failed = true;
+	mw_run(w);
+	w->m.meta_failed = false;
+	KUNIT_EXPECT_EQ(test, w->flight, 0);
+	mw_read(w, 2);
+	KUNIT_EXPECT_EQ(test, mw_order(w, "demote", NULL), 0);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->flight, 0);
+	KUNIT_EXPECT_EQ(test, w->done, 0);
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE_SLOW(writes_model),
+	KUNIT_CASE_SLOW(writes_model_logged),
+	KUNIT_CASE(read_waits),
+	KUNIT_CASE(read_passes),
+	KUNIT_CASE(read_ends),
+	{}
+};
+
+static struct kunit_suite suite = {
+	.name = "kfi_mirror_io",
+	.test_cases = cases,
+};
+kunit_test_suite(suite);
