@@ -114,6 +114,13 @@ enum {
 #define KFI_PLACE		(1ULL << 61)
 
 /*
+ * Capability that exists only in kfabric: what connections carry is encrypted and
+ * authenticated, and each peer has proved which machine it is, docs/security.md. A
+ * consumer that needs this requests it, and is not served without it.
+ */
+#define KFI_PROTECTED		(1ULL << 62)
+
+/*
  * Operation flags that exist only in kfabric.
  *
  * KFI_CQE: the context of the operation points to a struct kfi_cqe, whose
