@@ -541,6 +541,7 @@ extern const struct kernel_param_ops kfi_param_short_port;	/* 1 to KFI_SHORT_POR
  *	account of the fabric pays for them (kfi_account.h). Set before kfi_proto_init()
  * @protection: what encrypts and authenticates all connections, as text for "kfi show"; NULL:
  *	nothing. Set before kfi_proto_init()
+ * @identity: with @protection: what has shown which machine a peer is, as text. Set as @protection
  * @addr_str: print a name
  * @cache: slab cache of connections. Owned by the protocol
  * @accepting: orders the events of passive endpoints. Owned by the protocol
@@ -553,6 +554,7 @@ struct kfi_proto {
 	struct kfi_proto_params		params;
 	size_t				buffers;
 	const char			*protection;
+	const char			*identity;
 	void				(*addr_str)(const void *name, size_t len, char *buf,
 						    size_t size);
 
@@ -868,7 +870,8 @@ size_t kfi_link_rx_bytes(struct kfi_link *link, const void *bytes, size_t len);
 
 /**
  * struct kfi_proto_offer - what the endpoints of a link offer, beside what the protocol offers
- * @caps: capabilities of the link: KFI_LOCAL_COMM, KFI_REMOTE_COMM, KFI_PLACE, KFI_DATA_CHECK
+ * @caps: capabilities of the link: KFI_LOCAL_COMM, KFI_REMOTE_COMM, KFI_PLACE, KFI_PROTECTED,
+ *	KFI_DATA_CHECK
  * @tclass: supported kinds of traffic classes
  * @protocol: KFI_PROTO_*, the link and the protocol above it
  * @depth: operations of an endpoint, in each direction
@@ -915,7 +918,8 @@ void kfi_proto_place_end(struct kfi_dev_place *place);
  * @proto: the provider's protocol object
  *
  * Context: process, may sleep. Return: 0; -EINVAL for a context number that is not below
- * KFI_PROTO_CTX_MAX; -ENOMEM. After 0 &kfi_prov_ops.ep_close has to call kfi_proto_ep_close().
+ * KFI_PROTO_CTX_MAX; -EOPNOTSUPP for KFI_PROTECTED without &kfi_proto.protection; -ENOMEM. After 0
+ * &kfi_prov_ops.ep_close has to call kfi_proto_ep_close().
  */
 int kfi_proto_ep_open(struct kfi_ep *ep, struct kfi_proto *proto);
 

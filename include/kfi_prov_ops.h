@@ -18,8 +18,8 @@ struct kfi_rx;
  * @nr: number of the peer, from 1; no two peers of an endpoint have the same
  * @addr: address as text
  * @state: state of the connection as text
- * @protection: what encrypts and authenticates the connection, as text; NULL if nothing does, or
- *	there is no connection
+ * @protection: what encrypts and authenticates the connection, as text; NULL if there is none
+ * @identity: what has shown who the peer is, as text; NULL if there is no connection
  * @cpu: CPU on which the work of the connection runs, or -1
  * @tx_bytes: bytes sent to the peer
  * @rx_bytes: bytes received from the peer
@@ -32,6 +32,7 @@ struct kfi_peer_info {
 	char		addr[KFI_ADDR_MAX];
 	const char	*state;
 	const char	*protection;
+	const char	*identity;
 	int		cpu;
 	u64		tx_bytes, rx_bytes, pending, unexpected_bytes, reconnects;
 };

@@ -114,10 +114,17 @@ enum {
 #define KFI_PLACE		(1ULL << 61)
 
 /*
+ * Capability that exists only in kfabric: what connections carry is encrypted and authenticated,
+ * and each peer has proved which machine it is, docs/security.md. A consumer that needs this
+ * requests it, and is not served without it.
+ */
+#define KFI_PROTECTED		(1ULL << 62)
+
+/*
  * Capability of a domain that exists only in kfabric: the network has a checksum from end to end,
  * so an operation whose bytes have changed on their way fails, or the bytes are sent again.
  */
-#define KFI_DATA_CHECK		(1ULL << 62)
+#define KFI_DATA_CHECK		(1ULL << 63)
 
 /*
  * Operation flags that exist only in kfabric.

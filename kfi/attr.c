@@ -38,7 +38,7 @@
 /* Granted without a request: they cost nothing if they are not used */
 #define FREE_CAPS							\
 	(KFI_MULTI_RECV | KFI_LOCAL_COMM | KFI_REMOTE_COMM |		\
-	 KFI_SHARED_AV | KFI_RMA_PMEM | KFI_PLACE)
+	 KFI_SHARED_AV | KFI_RMA_PMEM | KFI_PLACE | KFI_PROTECTED)
 
 #define TX_ONLY_CAPS							\
 	(KFI_SEND | KFI_READ | KFI_WRITE |				\

@@ -132,6 +132,7 @@ static int put_peer(struct kfi_nl_dump *d, struct kfi_ep *ep, const struct kfi_p
 	    nla_put_string(skb, KFI_PEER_A_ADDR, peer->addr) ||
 	    (peer->state && nla_put_string(skb, KFI_PEER_A_STATE, peer->state)) ||
 	    (peer->protection && nla_put_string(skb, KFI_PEER_A_PROTECTION, peer->protection)) ||
+	    (peer->identity && nla_put_string(skb, KFI_PEER_A_IDENTITY, peer->identity)) ||
 	    (peer->cpu >= 0 && nla_put_u32(skb, KFI_PEER_A_CPU, peer->cpu)) ||
 	    nla_put_u64_64bit(skb, KFI_PEER_A_TX_BYTES, peer->tx_bytes, KFI_PEER_A_PAD) ||
 	    nla_put_u64_64bit(skb, KFI_PEER_A_RX_BYTES, peer->rx_bytes, KFI_PEER_A_PAD) ||

@@ -136,6 +136,9 @@ int kfi_proto_ep_open(struct kfi_ep *ep, struct kfi_proto *proto)
 
 	if (ep->sep && ep->ctx >= KFI_PROTO_CTX_MAX)
 		return -EINVAL;
+	/* The provider may have been loaded again, without TLS, after it had answered getinfo. */
+	if (ep->caps & KFI_PROTECTED && !proto->protection)
+		return -EOPNOTSUPP;
 	pe->proto = proto;
 	if (ep->type == KFI_EP_RDM) {
 		pe->accounts = kfp_accounts_new(proto, kfi_ep_account(ep));

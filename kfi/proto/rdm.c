@@ -32,6 +32,16 @@ static const char *kfp_conn_state(const struct kfp_conn *conn)
 	return kfp_conn_failed(&conn->pc) ? "lost" : names[READ_ONCE(conn->state)];
 }
 
+/* What has shown who the peer is: the strongest proof that the connection needed. */
+static const char *kfp_conn_identity(const struct kfi_proto_ep *pe, const struct kfp_conn *conn)
+{
+	if (pe->proto->identity)
+		return pe->proto->identity;
+	if (kfi_auth_secret(&pe->ep))
+		return "key";
+	return conn->link.privileged ? "port" : "address";
+}
+
 void kfp_peer_info(const struct kfi_proto_ep *pe, const void *name, const struct kfi_peer_conn *pc,
 		   struct kfi_peer_info *info)
 {
@@ -43,8 +53,10 @@ void kfp_peer_info(const struct kfi_proto_ep *pe, const void *name, const struct
 		return;
 	conn = to_kfp_conn(pc);
 	info->state = kfp_conn_state(conn);
-	if (READ_ONCE(conn->state) == KFP_READY)
-		info->protection = proto->protection;
+	if (READ_ONCE(conn->state) == KFP_READY) {
+		info->protection = proto->protection ?: "none";
+		info->identity = kfp_conn_identity(pe, conn);
+	}
 	info->cpu = conn->link.cpu;
 	info->tx_bytes = READ_ONCE(conn->link.posted);
 	info->rx_bytes = READ_ONCE(conn->rx.bytes);

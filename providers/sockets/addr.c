@@ -58,8 +58,8 @@ static void ks_offer_dgram(struct kfi_info *info)
 
 static void ks_offer_type(struct kfi_info *info, enum kfi_ep_type type)
 {
-	static const struct kfi_proto_offer offer = {
-		.caps = KS_COMM_CAPS | KFI_DATA_CHECK,
+	const struct kfi_proto_offer offer = {
+		.caps = KS_COMM_CAPS | KFI_DATA_CHECK | (ks_tls_on() ? KFI_PROTECTED : 0),
 		.tclass = KFI_TC_DSCP,
 		.protocol = KFI_PROTO_KFI_TCP,
 		.depth = KS_DEPTH,

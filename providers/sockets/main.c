@@ -57,7 +57,7 @@ MODULE_PARM_DESC(splice,
 char *ks_tls;
 module_param_named(tls, ks_tls, charp, 0444);
 MODULE_PARM_DESC(tls,
-		 "psk: all connections use TLS 1.3 with pre-shared keys (default: no TLS)");
+		 "all connections use TLS 1.3, with pre-shared keys (psk) or certificates (x509) (default: no TLS)");
 
 struct workqueue_struct *ks_wq;
 struct workqueue_struct *ks_cm_wq;
@@ -122,8 +122,8 @@ static int __init ks_tls_select(void)
 {
 	if (!ks_tls)
 		return 0;
-	if (strcmp(ks_tls, "psk")) {
-		pr_err("kfi_sockets: tls=%s is refused: it is psk, or not set\n", ks_tls);
+	if (strcmp(ks_tls, "psk") && strcmp(ks_tls, "x509")) {
+		pr_err("kfi_sockets: tls=%s is refused: it is psk, x509, or not set\n", ks_tls);
 		return -EINVAL;
 	}
 	if (!KS_HAS_TLS) {

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * tls.c - TLS handshakes: which key belongs to a pair of machines, and the steps from a TCP
- * connection to one with TLS. tlshd performs the handshake itself, see net/handshake.h.
+ * tls.c - TLS handshakes: which key belongs to a pair of machines, or which certificate to a peer,
+ * and the steps from a TCP connection to one with TLS. tlshd performs the handshake itself, see
+ * net/handshake.h.
  *
  * ks_tls_shake_work() makes all steps, one at a time and without blocking. It fails closed: a link
  * is up only after tlshd has reported success, the socket has keys for both directions, and the
- * key that was used belongs to both addresses.
+ * key or the certificate belongs to the addresses.
  */
+#include <keys/asymmetric-type.h>
+#include <linux/inet.h>
 #include <linux/key-type.h>
 #include <linux/kmod.h>
 #include <linux/module.h>
@@ -21,8 +24,11 @@
 
 #define KS_TLS_NAME	128	/* room for two IPv6 addresses as text */
 #define KS_TLS_AGAIN	2	/* jiffies until another attempt to begin a handshake */
+#define KS_TLS_LABELS	256	/* names of handshakes, see ks_tls_label() */
 
-static struct key *ks_tls_keyring;
+static bool ks_tls_x509 __ro_after_init;
+static struct key *ks_tls_keyring;	/* NULL with ks_tls_x509 */
+static char ks_tls_labels[KS_TLS_LABELS][sizeof("kfi 255")];
 static struct kfi_link_ops ks_tls_ops __ro_after_init;
 
 /* ---- keys ---- */
@@ -104,6 +110,145 @@ static bool ks_tls_key_used(const struct ks_tls_link *tl)
 	used = !ks_tls_key_name(tl, name) && ks_tls_key_is(key, name);
 	key_put(key);
 	return used;
+}
+
+/* ---- certificates ---- */
+
+/**
+ * struct ks_tls_name - name that the certificate of a peer must have that this side calls
+ * @reap: work item that frees it
+ * @file: the socket's file, while @reap waits
+ * @text: address of the peer
+ *
+ * The request for the handshake has no copy of the text. A cancel does not wait for a call of tlshd
+ * that is taking the request, so after a cancel the name is freed when nobody else has the socket.
+ */
+struct ks_tls_name {
+	struct delayed_work	reap;
+	struct file		*file;
+	char			text[INET6_ADDRSTRLEN];
+};
+
+static void ks_tls_name_reap(struct work_struct *work)
+{
+	struct ks_tls_name *name = container_of(to_delayed_work(work), struct ks_tls_name, reap);
+
+	if (file_count(name->file) > 1) {
+		queue_delayed_work(ks_cm_wq, &name->reap, HZ / 10);
+		return;
+	}
+	fput(name->file);
+	kfree(name);
+	module_put(THIS_MODULE);	/* the end of the module waits for this work item */
+}
+
+static const char *ks_tls_name(struct ks_tls_link *tl)
+{
+	const union kfi_inaddr *peer = (void *)tl->kl.link.name;
+
+	if (!tl->name) {
+		tl->name = kzalloc(sizeof(*tl->name), GFP_NOIO);
+		if (!tl->name)
+			return NULL;
+		INIT_DELAYED_WORK(&tl->name->reap, ks_tls_name_reap);
+		snprintf(tl->name->text, sizeof(tl->name->text), "%pISc", &peer->sa);
+	}
+	return tl->name->text;
+}
+
+/* Called before the socket is released, when the handshake was answered or canceled. */
+void ks_tls_name_end(struct ks_tls_link *tl)
+{
+	struct ks_tls_name *name = tl->name;
+
+	tl->name = NULL;
+	if (!name || tl->answered || file_count(tl->kl.sock->file) == 1) {
+		kfree(name);
+		return;
+	}
+	__module_get(THIS_MODULE);	/* a tlshd that hangs keeps the module, too */
+	name->file = get_file(tl->kl.sock->file);
+	queue_delayed_work(ks_cm_wq, &name->reap, 0);
+}
+
+/*
+ * Return a name for a handshake in which tlshd compares none. Without a name it would ask the name
+ * service for that of the peer. It describes the key with the certificate of a caller by the name,
+ * and a key replaces one of the same description: so handshakes at the same time have different
+ * names. A name outlives the handshake, see struct ks_tls_name.
+ */
+static const char *ks_tls_label(void)
+{
+	static atomic_t next;
+
+	return ks_tls_labels[(unsigned int)atomic_inc_return(&next) % KS_TLS_LABELS];
+}
+
+/*
+ * Is this part of a subject, as X.690 encodes it, a common name with the value @name? Then it is a set
+ * of one attribute, whose type is 2.5.4.3, and whose value is a UTF8String or a PrintableString.
+ */
+static bool ks_tls_rdn_is(const u8 *rdn, size_t rdn_len, const char *name)
+{
+	size_t len = strlen(name);
+	const u8 head[] = { 0x31, len + 9, 0x30, len + 7, 0x06, 3, 0x55, 0x04, 0x03 };
+	const u8 *value = rdn + sizeof(head);
+
+	return rdn_len == sizeof(head) + 2 + len && !memcmp(rdn, head, sizeof(head)) &&
+	       (value[0] == 0x0c || value[0] == 0x13) && value[1] == len &&
+	       !memcmp(value + 2, name, len);
+}
+
+/* Has the subject this common name? Parts behind one of 128 bytes or more are not read. */
+static bool ks_tls_subject_has(const struct asymmetric_key_id *subject, const char *name)
+{
+	const u8 *at = subject->data, *end = at + subject->len;
+	size_t len;
+
+	for (; end - at >= 2 && at[0] == 0x31 && at[1] < 0x80; at += len) {
+		len = 2 + at[1];
+		if (len > end - at)
+			return false;
+		if (ks_tls_rdn_is(at, len, name))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Has the caller shown a certificate for its address? tlshd has verified the certificate, but not for
+ * whom it is.
+ */
+static bool ks_tls_cert_used(const struct ks_tls_link *tl)
+{
+	const union kfi_inaddr *peer = (void *)tl->kl.link.name;
+	const struct asymmetric_key_ids *ids;
+	char name[INET6_ADDRSTRLEN];
+	bool used = false;
+	struct key *key;
+
+	key = key_lookup(tl->peerid);
+	if (IS_ERR(key))
+		return false;
+	if (!strcmp(key->type->name, "asymmetric") && !key_validate(key)) {
+		snprintf(name, sizeof(name), "%pISc", &peer->sa);
+		ids = asymmetric_key_ids(key);
+		used = ids && ids->id[2] && ks_tls_subject_has(ids->id[2], name);
+	}
+	key_put(key);
+	return used;
+}
+
+/* Return why the peer is not the one with this address, or NULL if it is. */
+static const char *ks_tls_stranger(const struct ks_tls_link *tl)
+{
+	if (!ks_tls_x509)
+		return ks_tls_key_used(tl) ? NULL : "the key is that of other machines";
+	if (tl->dialed)
+		return NULL;	/* tlshd has compared the certificate with ks_tls_name() */
+	if (tl->peerid == TLS_NO_PEERID)
+		return "the caller has no certificate";
+	return ks_tls_cert_used(tl) ? NULL : "the certificate is that of another machine";
 }
 
 /* ---- handshakes with callers of one origin ---- */
@@ -193,32 +338,47 @@ static void ks_tls_done(void *data, int status, key_serial_t peerid)
 	complete(&tl->done);
 }
 
+static int ks_tls_submit_x509(struct ks_tls_link *tl, struct tls_handshake_args *args)
+{
+	args->ta_my_cert = TLS_NO_CERT;		/* those of tlshd's configuration */
+	args->ta_my_privkey = TLS_NO_PRIVKEY;
+	if (!tl->dialed)
+		return tls_server_hello_x509(args, GFP_NOIO);
+	args->ta_peername = ks_tls_name(tl);
+	return args->ta_peername ? tls_client_hello_x509(args, GFP_NOIO) : -ENOMEM;
+}
+
+static int ks_tls_submit_psk(struct ks_tls_link *tl, struct tls_handshake_args *args)
+{
+	char name[KS_TLS_NAME];
+	int ret;
+
+	if (!tl->dialed)
+		return tls_server_hello_psk(args, GFP_NOIO);
+	ret = ks_tls_key_name(tl, name);
+	if (ret)
+		return ret;
+	tl->offered = ks_tls_key_find(name);
+	if (tl->offered <= 0)
+		return tl->offered ?: -ENOKEY;
+	args->ta_my_peerids[0] = tl->offered;
+	args->ta_num_peerids = 1;
+	return tls_client_hello_psk(args, GFP_NOIO);
+}
+
 static int ks_tls_submit(struct ks_tls_link *tl)
 {
 	struct tls_handshake_args args = {
 		.ta_sock = tl->kl.sock,
 		.ta_done = ks_tls_done,
 		.ta_data = tl,
+		.ta_peername = ks_tls_label(),
 		.ta_keyring = key_serial(ks_tls_keyring),
 		.ta_timeout_ms = jiffies_to_msecs(ks_tls_left(tl)) ?: 1,
 	};
 	void (*destruct)(struct sock *sk) = tl->kl.sk->sk_destruct;
-	char name[KS_TLS_NAME];
-	int ret;
+	int ret = ks_tls_x509 ? ks_tls_submit_x509(tl, &args) : ks_tls_submit_psk(tl, &args);
 
-	if (tl->dialed) {
-		ret = ks_tls_key_name(tl, name);
-		if (ret)
-			return ret;
-		tl->offered = ks_tls_key_find(name);
-		if (tl->offered <= 0)
-			return tl->offered ?: -ENOKEY;
-		args.ta_my_peerids[0] = tl->offered;
-		args.ta_num_peerids = 1;
-		ret = tls_client_hello_psk(&args, GFP_NOIO);
-	} else {
-		ret = tls_server_hello_psk(&args, GFP_NOIO);
-	}
 	/*
 	 * Some kernels leave the destructor of a handshake in a socket whose request they refuse.
 	 * It would not find the request, and not call TCP's; and the next attempt would save it as
@@ -309,20 +469,24 @@ static bool ks_tls_secure(const struct sock *sk)
 
 static void ks_tls_answered(struct ks_tls_link *tl)
 {
+	const char *why;
 	int ret;
 
 	ks_tls_slot_give(tl);
-	if (tl->status) {
-		ks_tls_fail(tl, -EACCES, "the handshake has failed, see the log of tlshd");
-	} else if (!ks_tls_secure(tl->kl.sk)) {
-		ks_tls_fail(tl, -EACCES, "tlshd has set no keys of TLS 1.3");
-	} else if (!ks_tls_key_used(tl)) {
-		ks_tls_fail(tl, -EACCES, "the key is that of other machines");
-	} else {
-		ret = ks_tls_up(tl);
-		if (ret)
-			ks_tls_fail(tl, ret, "no memory");
+	ks_tls_name_end(tl);
+	if (tl->status)
+		why = "the handshake has failed, see the log of tlshd";
+	else if (!ks_tls_secure(tl->kl.sk))
+		why = "tlshd has set no keys of TLS 1.3";
+	else
+		why = ks_tls_stranger(tl);
+	if (why) {
+		ks_tls_fail(tl, -EACCES, why);
+		return;
 	}
+	ret = ks_tls_up(tl);
+	if (ret)
+		ks_tls_fail(tl, ret, "no memory");
 }
 
 static void ks_tls_shake(struct ks_tls_link *tl)
@@ -387,9 +551,9 @@ void ks_tls_shake_end(struct ks_tls_link *tl)
 /*
  * The keys are in the keyring of NVMe, because the acceptor's tlshd searches only keyrings that it
  * has been told when it was started, and that one by default, and only for keys of NVMe's type.
- * The module is used only with TLS, so kfi_sockets does not depend on it.
+ * The module is used only with such keys, so kfi_sockets does not depend on it.
  */
-int __init ks_tls_init(struct kfi_proto *proto)
+static int __init ks_tls_keyring_get(void)
 {
 	key_serial_t (*id)(void);
 
@@ -404,16 +568,33 @@ int __init ks_tls_init(struct kfi_proto *proto)
 		symbol_put(nvme_keyring_id);
 		return PTR_ERR(ks_tls_keyring);
 	}
+	return 0;
+}
+
+int __init ks_tls_init(struct kfi_proto *proto)
+{
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < KS_TLS_LABELS; i++)
+		snprintf(ks_tls_labels[i], sizeof(ks_tls_labels[i]), "kfi %u", i);
+	ks_tls_x509 = !strcmp(ks_tls, "x509");
+	ret = ks_tls_x509 ? 0 : ks_tls_keyring_get();
+	if (ret)
+		return ret;
 	ks_tls_ops = *proto->ops;
 	ks_tls_ops_init(&ks_tls_ops);
 	proto->ops = &ks_tls_ops;
 	proto->protection = "tls1.3";
+	proto->identity = ks_tls;
 	proto->buffers += KS_TLS_OUT + KS_TLS_IN;
 	return 0;
 }
 
 void ks_tls_exit(void)
 {
+	if (ks_tls_x509)
+		return;
 	key_put(ks_tls_keyring);
 	symbol_put(nvme_keyring_id);
 }

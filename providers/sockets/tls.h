@@ -46,9 +46,10 @@ enum ks_tls_state {
  * @deadline: end of the time for these steps, jiffies
  * @slot: caller: entry in the list of handshakes in progress, under ks_tls_slots_lock
  * @offered: dialed: key of the handshake
+ * @name: dialed: name that the certificate of the peer must have, or NULL
  * @answered: @status and @peerid are valid. Stored by ks_tls_done() with release semantics
  * @status: result of the handshake, 0 or a negative errno
- * @peerid: key that tlshd has used
+ * @peerid: key that tlshd has used, or that it has made of the peer's certificate
  * @done: ks_tls_done() does not use the link any more
  * @rx: work item that receives
  * @tx: work item that sends
@@ -73,6 +74,7 @@ struct ks_tls_link {
 	unsigned long		deadline;
 	struct list_head	slot;
 	key_serial_t		offered;
+	struct ks_tls_name	*name;
 	bool			answered;
 	int			status;
 	key_serial_t		peerid;
@@ -98,6 +100,7 @@ static inline struct ks_tls_link *to_ks_tls(const struct kfi_link *link)
 void ks_tls_shake_work(struct work_struct *work);
 void ks_tls_start(struct ks_tls_link *tl, int state, unsigned int timeout_ms);
 void ks_tls_shake_end(struct ks_tls_link *tl);
+void ks_tls_name_end(struct ks_tls_link *tl);
 
 /* tls_link.c */
 extern const struct ks_callbacks ks_tls_wait_callbacks;

@@ -432,6 +432,7 @@ static void ks_tls_close(struct kfi_link *link, bool abort)
 		ks_tls_flush(tl);
 	if (tl->state == KS_TLS_SHAKE || tl->state == KS_TLS_OVER)
 		kernel_sock_shutdown(tl->kl.sock, SHUT_RDWR);	/* tlshd may have the socket */
+	ks_tls_name_end(tl);
 	ks_link_close(link, abort);
 	kvfree(tl->out);
 	kvfree(tl->in);

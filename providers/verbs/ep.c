@@ -127,7 +127,8 @@ int kv_ep_setname(struct kfi_ep *ep, const void *addr, size_t len)
 void kv_ep_peers(struct kfi_ep *ep, u32 after,
 		 int (*emit)(void *arg, const struct kfi_peer_info *peer), void *arg)
 {
-	struct kfi_peer_info info = { .nr = 1, .state = "connected", .cpu = -1 };
+	struct kfi_peer_info info = { .nr = 1, .state = "connected", .cpu = -1,
+				      .protection = "none", .identity = "address" };
 	struct kv_conn *conn;
 
 	rcu_read_lock();

@@ -14,7 +14,7 @@
 #include "verbs.h"
 
 #define KV_PLAIN_UNSUPPORTED	(KFI_TAGGED | KFI_ATOMIC | KFI_MULTI_RECV | KFI_TAGGED_RMA |	\
-				 KFI_SOURCE | KFI_DIRECTED_RECV | KFI_RMA_EVENT)
+				 KFI_SOURCE | KFI_DIRECTED_RECV | KFI_RMA_EVENT | KFI_PROTECTED)
 
 /* An endpoint whose regions peers may access needs a domain with keys of the device. */
 int kv_plain_open(struct kv_ep *vep)

@@ -140,6 +140,28 @@ static void every_caps(struct test *t)
 	EXPECT(t, offered > 0);
 }
 
+/* Who requests protection has it or gets no endpoint, also if getinfo has not been asked. */
+static void protected(struct test *t)
+{
+	bool has = t->info[0]->caps & KFI_PROTECTED;	/* granted without a request */
+	struct node *n = test_new(t, struct node);
+	struct kfid_ep *ep = NULL;
+	struct kfi_info *info;
+	int ret;
+
+	ret = test_getinfo(t, 0, C_MSG | KFI_PROTECTED, &info);
+	EXPECT_EQ(t, ret, has ? 0 : -ENODATA);
+	if (!ret) {
+		EXPECT(t, info->caps & KFI_PROTECTED);
+		kfi_freeinfo(info);
+	}
+	REQUIRE(t, n && !node_open(t, n, 0, NULL));
+	n->info->caps |= KFI_PROTECTED;
+	EXPECT_EQ(t, kfi_endpoint(n->domain, n->info, &ep, NULL), has ? 0 : -EOPNOTSUPP);
+	if (ep)
+		EXPECT_EQ(t, kfi_close(&ep->fid), 0);
+}
+
 static void every_order(struct test *t)
 {
 	struct kfi_info *hints, *info;
@@ -459,6 +481,7 @@ const struct test_case info_cases[] = {
 	{ "info.newer_version", T_ALL, CASE_ONCE, 0, newer_version },
 	{ "info.impossible", T_ALL, 0, 0, impossible },
 	{ "info.every_caps", T_ALL, 0, 0, every_caps },
+	{ "info.protected", T_ALL, 0, C_MSG, protected },
 	{ "info.every_order", T_ALL, 0, 0, every_order },
 	{ "info.every_mr_mode", T_ALL, 0, 0, every_mr_mode },
 	{ "info.limits", T_ALL, 0, 0, limits },

@@ -279,6 +279,7 @@ static const struct absent_feature absent_features[] = {
 	{ "events of remote accesses", .caps = KFI_RMA_EVENT },
 	{ "durable memory", .caps = KFI_RMA_PMEM },
 	{ "places", .caps = KFI_PLACE },
+	{ "protection", .caps = KFI_PROTECTED },
 	{ "delivery", .tx_flags = KFI_DELIVERY_COMPLETE },
 	{ "durability", .tx_flags = KFI_COMMIT_COMPLETE },
 	{ "an authorization key", .key = true },

@@ -13,12 +13,15 @@ import mirror            # noqa: E402
 import nvme_demo         # noqa: E402
 import pair as vm        # noqa: E402
 import rdma_demo         # noqa: E402
+import tls_demo          # noqa: E402
 import user              # noqa: E402
 
 OPS = ("send", "tagged", "write", "read")
 SIZES = (64, 4096, 65536, 1048576)
 OUT = os.path.join(vm.BUILD, "demo")
 MTU = 9000
+# What TLS= means to kfi_sockets
+TLS = {"": None, "1": "psk", "psk": "psk", "x509": "x509"}
 ULPS = {"mirror": mirror, "nvme": nvme_demo, "user": user, "nfs": rdma_demo.Demo("nfs"), "iser": rdma_demo.Demo("iser")}
 # What lies below each provider.
 PROVIDERS = {
@@ -102,36 +105,46 @@ def log(pair, kfi, provider):
 
 
 def choices():
-    """Return series, provider and ULP from the environment."""
+    """Return series, provider, ULP and kind of TLS from the environment."""
     chosen = []
-    for name, known, default in (("KERNEL", ("6.1", "6.12"), "6.12"), ("PROVIDER", tuple(PROVIDERS), "sockets"),
-                                 ("ULP", ("", *ULPS), "")):
+    tls = os.environ.get("TLS")
+    for name, known, default in (("KERNEL", ("6.12", "7.2") if tls else ("6.1", "6.12"), "6.12"),
+                                 ("PROVIDER", ("sockets",) if tls else tuple(PROVIDERS), "sockets"),
+                                 ("ULP", ("",) if tls else ("", *ULPS), ""), ("TLS", tuple(TLS), "")):
         chosen.append(os.environ.get(name) or default)
         if chosen[-1] not in known:
             sys.exit(f"demo: {name} is {' or '.join(filter(None, known))}, not '{chosen[-1]}'")
     return chosen
 
 
-def tell(release, rows, provider, ulp):
+def tell(release, rows, provider, ulp, tls):
     what = {"mirror": "A file system on mirrored writes, whose machines are killed", "user": "Programs of libfabric on machines a and b",
             "nvme": "A disk of machine b on machine a, NVMe over kfabric", "nfs": "A file of machine b on machine a, NFS/RDMA over kfi_ib",
             "iser": "A disk of machine b on machine a, iSER over kfi_ib", "": "From machine a to machine b"}[ulp]
     print(f"{what}, provider {provider}, {PROVIDERS[provider]}, {'with checksums' if ulp in ('nvme', 'nfs', 'iser') else 'every byte compared'}.\n"
           f"Kernel {release}, emulated: figures compare with each other, not with hardware.\n")
-    if ulp:
+    if tls:
+        tls_demo.table(rows)
+    elif ulp:
         ULPS[ulp].table(rows)
     else:
         table(rows)
 
 
 def main():
-    series, provider, ulp = choices()
-    out = os.path.join(OUT, ulp) if ulp else OUT
+    series, provider, ulp, tls = choices()
+    tls = TLS[tls]
+    out = os.path.join(OUT, "tls" if tls else ulp)
     os.makedirs(out, exist_ok=True)
     progress = vm.Progress()
     start = time.monotonic()
     try:
-        release, rows = ULPS[ulp].demo(series, provider, MTU, out, progress) if ulp else demo(series, provider, progress)
+        if tls:
+            release, rows = tls_demo.demo(series, tls, MTU, out, progress)
+        elif ulp:
+            release, rows = ULPS[ulp].demo(series, provider, MTU, out, progress)
+        else:
+            release, rows = demo(series, provider, progress)
     except vm.VmError as error:
         progress.end()
         print(f"demo: {error}", file=sys.stderr)
@@ -140,7 +153,7 @@ def main():
         progress.end()
         return 130
     progress.end()
-    tell(release, rows, provider, ulp)
+    tell(release, rows, provider, ulp, tls)
     print(f"\nAll data was right. {time.monotonic() - start:.0f} s; "
           f"logs and results: {os.path.relpath(out)}, {os.path.relpath(out)}/results.json.")
     return 0

@@ -42,6 +42,7 @@ static const struct field peer_fields[] = {
 	{ "peer", FIELD_STRING, KFI_A_PEER, KFI_PEER_A_ADDR },
 	{ "state", FIELD_STRING, KFI_A_PEER, KFI_PEER_A_STATE },
 	{ "protection", FIELD_STRING, KFI_A_PEER, KFI_PEER_A_PROTECTION },
+	{ "identity", FIELD_STRING, KFI_A_PEER, KFI_PEER_A_IDENTITY },
 	{ "cpu", FIELD_U32, KFI_A_PEER, KFI_PEER_A_CPU },
 	{ "tx_bytes", FIELD_U64, KFI_A_PEER, KFI_PEER_A_TX_BYTES },
 	{ "rx_bytes", FIELD_U64, KFI_A_PEER, KFI_PEER_A_RX_BYTES },

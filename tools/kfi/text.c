@@ -117,6 +117,7 @@ static const struct name caps[] = {
 	{ 1ULL << 52, "remote_comm" }, { 1ULL << 53, "shared_av" }, { 1ULL << 56, "rma_event" },
 	{ 1ULL << 57, "source" }, { 1ULL << 58, "named_rx_ctx" },
 	{ 1ULL << 59, "directed_recv" }, { 1ULL << 60, "tagged_rma" }, { 1ULL << 61, "place" },
+	{ 1ULL << 62, "protected" },
 };
 
 static const struct name mr_modes[] = {

@@ -59,6 +59,7 @@ static const struct kfn_layout kfn_fabrics[] = {
 	KFN_OFFSET(nvmf_ctrl_options, nr_write_queues),
 	KFN_OFFSET(nvmf_ctrl_options, nr_poll_queues),
 	KFN_OFFSET(nvmf_ctrl_options, tos),
+	KFN_TLS_ROWS
 	KFN_SIZE(nvmf_transport_ops),
 	KFN_OFFSET(nvmf_transport_ops, name),
 	KFN_OFFSET(nvmf_transport_ops, allowed_opts),

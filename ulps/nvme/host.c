@@ -13,6 +13,10 @@ static char *provider;
 module_param(provider, charp, 0644);
 MODULE_PARM_DESC(provider, "kfabric provider (default: the first that reaches the target)");
 
+static bool tls;
+module_param(tls, bool, 0644);
+MODULE_PARM_DESC(tls, "connect only under TLS, as with --tls (default no)");
+
 static unsigned int connect_timeout = 10;
 module_param(connect_timeout, uint, 0644);
 MODULE_PARM_DESC(connect_timeout, "seconds for connecting a queue (default 10)");
@@ -31,6 +35,11 @@ static DEFINE_MUTEX(kfn_ctrls_lock);
 const char *kfn_provider(void)
 {
 	return provider;
+}
+
+bool kfn_tls(void)
+{
+	return READ_ONCE(tls);
 }
 
 unsigned int kfn_connect_ms(void)
@@ -201,7 +210,7 @@ static struct nvmf_transport_ops kfn_transport = {
 	.required_opts	= NVMF_OPT_TRADDR,
 	.allowed_opts	= NVMF_OPT_TRSVCID | NVMF_OPT_RECONNECT_DELAY | NVMF_OPT_HOST_TRADDR |
 			  NVMF_OPT_HOST_IFACE | NVMF_OPT_CTRL_LOSS_TMO | NVMF_OPT_NR_WRITE_QUEUES |
-			  NVMF_OPT_NR_POLL_QUEUES | NVMF_OPT_TOS,
+			  NVMF_OPT_NR_POLL_QUEUES | NVMF_OPT_TOS | NVMF_OPT_TLS | NVMF_OPT_KEYRING,
 	.create_ctrl	= kfn_create_ctrl,
 };
 

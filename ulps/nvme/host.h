@@ -127,6 +127,7 @@ extern struct workqueue_struct *kfn_wq;
 /* Targets may read the memory of reads */
 extern bool kfn_verify;
 const char *kfn_provider(void);
+bool kfn_tls(void);
 unsigned int kfn_connect_ms(void);
 
 /* hlayout.c */

@@ -4,30 +4,43 @@
  *
  * The provider is the first one that serves the address; `host_iface` names the domain (an
  * interface, an RDMA device), `host_traddr` the local address, `tos` the traffic class, and the
- * module parameter `provider` the provider.
+ * module parameter `provider` the provider. `tls` demands that the provider protects connections.
  */
 #include "host.h"
 
 /*
- * Is the traffic class the reason that nothing was found? Not every provider has them; a connection
- * never goes on without the one of `tos`.
+ * Nothing was found. Name the provider that reaches the target if it lacks only @what, which @need
+ * does not have any more. A connection never goes on without it.
  */
-static bool kfn_lacks_tclass(struct kfn_ctrl *ctrl, struct kfi_need *need)
+static int kfn_lacks(struct kfn_ctrl *ctrl, struct kfi_need need, const char *what)
 {
 	struct nvmf_ctrl_options *opts = ctrl->ctrl.opts;
 	struct kfi_info *info;
 
-	if (need->tclass == KFI_TC_UNSPEC)
-		return false;
-	need->tclass = KFI_TC_UNSPEC;
-	need->load = false;
-	if (kfi_find(ctrl->net, need, opts->host_traddr, opts->traddr, opts->trsvcid, &info))
-		return false;
-	dev_err(ctrl->ctrl.device,
-		"%s, which reaches %s:%s, has no traffic classes: connect without tos\n",
-		info->fabric_attr->prov_name, opts->traddr, opts->trsvcid);
+	need.load = false;
+	if (kfi_find(ctrl->net, &need, opts->host_traddr, opts->traddr, opts->trsvcid, &info))
+		return -ENODATA;
+	dev_err(ctrl->ctrl.device, "%s, which reaches %s:%s, has no %s\n",
+		info->fabric_attr->prov_name, opts->traddr, opts->trsvcid, what);
 	kfi_freeinfo(info);
-	return true;
+	return -EOPNOTSUPP;
+}
+
+static int kfn_not_found(struct kfn_ctrl *ctrl, const struct kfi_need *need)
+{
+	struct kfi_need less = *need;
+	int ret = -ENODATA;
+
+	if (less.caps & KFI_PROTECTED) {
+		less.caps &= ~KFI_PROTECTED;
+		ret = kfn_lacks(ctrl, less, "TLS: load kfi_sockets with its parameter tls");
+		less.caps = need->caps;
+	}
+	if (ret == -ENODATA && less.tclass != KFI_TC_UNSPEC) {
+		less.tclass = KFI_TC_UNSPEC;
+		ret = kfn_lacks(ctrl, less, "traffic classes: connect without tos");
+	}
+	return ret;
 }
 
 /*
@@ -45,9 +58,11 @@ static int kfn_find(struct kfn_ctrl *ctrl, struct kfi_info **info)
 	need.load = !ctrl->pages;
 	if (opts->tos >= 0)	/* the two other bits of the byte, ECN, are of the transport */
 		need.tclass = kfi_tc_dscp_set(opts->tos >> 2);
+	if (kfn_tls() || kfn_demands_tls(opts))
+		need.caps |= KFI_PROTECTED;
 	ret = kfi_find(ctrl->net, &need, opts->host_traddr, opts->traddr, opts->trsvcid, info);
-	if (ret == -ENODATA && kfn_lacks_tclass(ctrl, &need))
-		ret = -EOPNOTSUPP;
+	if (ret == -ENODATA)
+		ret = kfn_not_found(ctrl, &need);
 	if (ret == -ENODATA)
 		dev_err(ctrl->ctrl.device,
 			"no provider of kfabric reaches %s:%s from here: " KFN_REMEDY "\n",

@@ -5,7 +5,8 @@
  * Several providers may serve an address (TCP and RDMA on the same interface). A port listens over
  * each of them, unless the module parameter `provider` names one, and is enabled if one of them
  * succeeds. If the address covers several (0.0.0.0, ::, the name of an interface), it listens at
- * each address that exists when the port is enabled.
+ * each address that exists when the port is enabled. With the treq `required` it listens only over
+ * providers that protect connections.
  */
 #include <linux/nsproxy.h>
 #include <linux/sched.h>
@@ -43,13 +44,16 @@ static int kfnt_port_listen(struct kfnt_port *port)
 
 	need.provider = kfnt_provider();
 	need.load = true;
+	if ((addr->treq & NVME_TREQ_SECURE_CHANNEL_MASK) == NVMF_TREQ_REQUIRED)
+		need.caps |= KFI_PROTECTED;
 	port->listener.called = kfnt_called;
 	port->listener.max_unready = KFNT_UNCONNECTED_QUEUES * kfnt_queue_limit(port->nport);
 	ret = kfi_listener_open(&port->listener, current->nsproxy->net_ns, &need, addr->traddr,
 				service, THIS_MODULE);
 	if (ret)
-		pr_err("nvmet-kfi: no provider of kfabric has the address %s:%s (%d): "
-		       KFN_REMEDY "\n", addr->traddr, service, ret);
+		pr_err("nvmet-kfi: no provider of kfabric has the address %s:%s%s (%d): "
+		       KFN_REMEDY "\n", addr->traddr, service,
+		       need.caps & KFI_PROTECTED ? " and TLS, which treq requires" : "", ret);
 	return ret;
 }
 

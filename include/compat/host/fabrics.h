@@ -8,6 +8,16 @@
 #include_next <host/fabrics.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
+/* Before 6.7 NVMe has no TLS. */
+#define NVMF_OPT_TLS			0
+#define NVMF_OPT_KEYRING		0
+#define KFN_TLS_ROWS
+
+static inline bool kfn_demands_tls(const struct nvmf_ctrl_options *opts)
+{
+	return false;
+}
+
 #define nvmf_should_reconnect(ctrl, status)	((void)(status), nvmf_should_reconnect(ctrl))
 
 static inline unsigned int nvmf_nr_io_queues(struct nvmf_ctrl_options *opts)
@@ -55,6 +65,15 @@ static inline void nvmf_map_queues(struct blk_mq_tag_set *set, struct nvme_ctrl 
 	if (set->nr_maps > HCTX_TYPE_POLL)
 		kfn_map_type(set, HCTX_TYPE_POLL, count[HCTX_TYPE_DEFAULT] + own,
 			     count[HCTX_TYPE_POLL]);
+}
+#else
+#define KFN_TLS_ROWS			KFN_OFFSET(nvmf_ctrl_options, tls),	\
+					KFN_OFFSET(nvmf_ctrl_options, keyring),
+
+/* nvme-cli passes the keyring of --tls to each transport, but tls itself only to tcp. */
+static inline bool kfn_demands_tls(const struct nvmf_ctrl_options *opts)
+{
+	return opts->tls || opts->keyring;
 }
 #endif
 
