@@ -34,6 +34,7 @@ static unsigned int chunks(size_t len)
 void perf_flow_need(const struct perf_flow *flow, const struct perf_shape *shape,
 		    struct kfi_need *need)
 {
+	perf_need_key(need);
 	need->type = flow->ep_type;
 	need->caps = flow->hello.op == KFI_PERF_TAGGED ? KFI_TAGGED : 0;
 	need->order |= KFI_ORDER_SAS;

@@ -5,6 +5,7 @@
  */
 #include <linux/init.h>
 #include <linux/module.h>
+#include <linux/string.h>
 #include <net/genetlink.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
@@ -19,6 +20,10 @@ unsigned int perf_session_mib = 64;
 module_param_named(session_mib, perf_session_mib, uint, 0644);
 MODULE_PARM_DESC(session_mib, "buffers that one client can make a server hold, MiB");
 
+static char *perf_auth_key;
+module_param_named(auth_key, perf_auth_key, charp, 0400);
+MODULE_PARM_DESC(auth_key, "authorization key of all endpoints (default: none)");
+
 struct workqueue_struct *perf_wq;
 
 static unsigned int perf_net_id __read_mostly;
@@ -26,6 +31,12 @@ static unsigned int perf_net_id __read_mostly;
 struct perf_net *perf_net(struct net *net)
 {
 	return net_generic(net, perf_net_id);
+}
+
+void perf_need_key(struct kfi_need *need)
+{
+	need->auth_key = perf_auth_key;
+	need->auth_key_size = perf_auth_key ? strlen(perf_auth_key) : 0;
 }
 
 /* Ids of servers and runs. They only increase, so that a dump can continue behind the last one. */

@@ -545,6 +545,7 @@ extern unsigned int perf_session_mib;
 
 struct perf_net *perf_net(struct net *net);
 u32 perf_new_id(void);
+void perf_need_key(struct kfi_need *need);
 int perf_nl_init(void);
 void perf_nl_exit(void);
 void perf_nl_run_event(struct perf_run *run);

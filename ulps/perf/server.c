@@ -163,6 +163,7 @@ int perf_server_start(struct perf_server *server)
 	};
 	int err;
 
+	perf_need_key(&need);
 	if (server->ep_type != KFI_EP_MSG)
 		return open_places(server, &need, node);
 	err = kfi_listener_open(&server->listener, server->net, &need, node, server->service,
