@@ -33,6 +33,7 @@ struct copy {
  * @region: of each write in flight; @value: what it writes
  * @last: the last value
  * @writes: that have ended well
+ * @direct: direct records
  */
 struct model {
 	struct mw		*w;
@@ -40,7 +41,7 @@ struct model {
 	struct copy		copies[2];
 	u32			ended[MW_REGIONS];
 	u32			region[8], value[8], last;
-	unsigned int		writes;
+	unsigned int		writes, direct;
 };
 
 static u32 draw(struct model *d, u32 n)
@@ -48,12 +49,18 @@ static u32 draw(struct model *d, u32 n)
 	return prandom_u32_state(&d->rnd) % n;
 }
 
-/* A record is durable, and so are those behind it that have waited for it. */
+/* A record is durable: on the leg, or in the log, and so are those behind it that have waited. */
 static void model_logged(struct model *d, struct copy *c, const struct kfm_post *post)
 {
 	unsigned int at = post->seq % KFM_WINDOW;
 	u32 region = kfm_region(&d->w->m, post->w->sector);
 
+	if (post->direct) {
+		d->direct++;
+		if (post->w->sector == (u64)region << d->w->m.shift)
+			c->has[region] = *(u32 *)(post->w->buf + KFM_DATA_AT);
+		return;
+	}
 	c->log[at].durable = true;
 	c->log[at].region = region;
 	c->log[at].value = *(u32 *)(post->w->buf + KFM_DATA_AT);
@@ -296,6 +303,9 @@ static struct mw *model_run(struct kunit *test, unsigned int steps, bool tears)
 	if (tears)
 		mw_leg_tears(d->w);
 	d->w->m.policy = KFM_ALONE;
+	d->w->newer = true;
+	d->w->slots = 2;	/* a record that finds none is logged */
+	d->w->m.direct_min = 0;
 	d->copies[0].gen = 5;
 	d->copies[1].gen = 5;
 	for (i = 0; i < steps; i++) {
@@ -311,6 +321,7 @@ static struct mw *model_run(struct kunit *test, unsigned int steps, bool tears)
 	kunit_info(test, "%u writes; in sync in %u of %u steps\n", d->writes, synced, steps);
 	KUNIT_EXPECT_GT(test, d->writes, steps / 100);
 	KUNIT_EXPECT_GT(test, synced, steps / 100);
+	KUNIT_EXPECT_GT(test, d->direct, steps / 1000);
 	return d->w;
 }
 
@@ -353,7 +364,9 @@ static void read_waits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->done, 3);
 }
 
-/* A copy that is being resynchronised, and one without which this node goes on, hold up no read. */
+/*
+ * A copy that is being resynchronised, and one without which this node goes on, hold up no read.
+ */
 static void read_passes(struct kunit *test)
 {
 	struct mw *w = mw_make(test, 2);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which records a primary of kfi_mirror posts, and when (ulps/mirror/post.c): groups in the log of a
- * peer, and direct records in its slots.
+ * Which records a primary of kfi_mirror posts, and when (ulps/mirror/post.c): groups in the log of
+ * a peer, and direct records in its slots.
  */
 #include "mirror_world.h"
 

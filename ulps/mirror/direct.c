@@ -79,7 +79,9 @@ static void slot_end_io(struct bio *bio)
 	struct kfm_direct_slot *s = bio->bi_private;
 
 	if (bio->bi_status) {
-		WRITE_ONCE(s->err, blk_status_to_errno(bio->bi_status));
+		cmpxchg(&s->err, 0, blk_status_to_errno(bio->bi_status));
+		DMERR_LIMIT("%s: can't write a direct record to the leg (%d)", kfm_name(s->m),
+			    blk_status_to_errno(bio->bi_status));
 		WRITE_ONCE(s->m->log.failed, true);	/* the peer would post it again and again */
 	}
 	slot_put(s);
@@ -108,6 +110,12 @@ static void slot_begin(struct kfm_direct_slot *s)
 	}
 	blk_finish_plug(&plug);
 	slot_put(s);
+}
+
+/* Does a record have whole blocks of the leg? The peer may say anything. */
+bool kfm_rec_blocks(const struct kfm *m, const struct kfm_rec *r)
+{
+	return !((r->sector * KFM_SECTOR | r->len) & (bdev_logical_block_size(m->leg->bdev) - 1));
 }
 
 /*
@@ -179,11 +187,13 @@ static bool rec_allowed(const struct kfm *m, const struct kfm_rec *recs, unsigne
 		if (kfm_recs_overlap(&recs[i], r))
 			return false;
 	}
-	return r->log == m->log.head.id && r->gen == m->log.head.gen &&
+	return r->log == m->log.head.id && r->gen == m->log.head.gen && kfm_rec_blocks(m, r) &&
 	       !log_overlaps(&m->log, r) && !kfm_direct_overlaps(m, r);
 }
 
-/* Take a slot for a group that has been read. Return: 0; 1 if the worker begins it; or an error. */
+/*
+ * Take a slot for a group that has been read. Return: 0; 1 if the worker begins it; or an error.
+ */
 static int slot_take(struct kfm_direct_slot *s, const struct kfm_rec *recs, unsigned int count,
 		     struct kfi_persist *p)
 {

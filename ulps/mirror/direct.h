@@ -50,8 +50,8 @@ struct kfm_direct_slot {
 
 /**
  * struct kfm_direct - the slots of a secondary
- * @mem: memory of all slots, which the peer writes to. NULL if this node has none; then all records
- *	of its primary are logged. Set by the constructor
+ * @mem: memory of all slots, which the peer writes to. NULL if this node has none; then all
+ *	records of its primary are logged. Set by the constructor
  * @slots: the slots
  * @mr: the peer may write to the slots. NULL without a session, or without slots
  * @busy: slots in use. With all members below protected by kfm_log.lock
@@ -74,6 +74,7 @@ void kfm_direct_free(struct kfm *m);
 int kfm_direct_open(struct kfm_peer *p);
 void kfm_direct_close(struct kfm *m);
 void kfm_direct_run(struct kfm *m);
+bool kfm_rec_blocks(const struct kfm *m, const struct kfm_rec *r);
 bool kfm_direct_overlaps(const struct kfm *m, const struct kfm_rec *r);
 
 #endif /* KFM_DIRECT_H */

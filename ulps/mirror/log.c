@@ -150,7 +150,7 @@ static int rec_expected(const struct kfm *m, const struct kfm_rec *r)
 	const struct kfm_log *log = &m->log;
 
 	if (r->log != log->head.id || r->gen != log->head.gen || r->seq < log->head.seq ||
-	    r->seq - log->head.seq >= KFM_WINDOW)
+	    r->seq - log->head.seq >= KFM_WINDOW || !kfm_rec_blocks(m, r))
 		return -EPROTO;
 	return log->recs[r->seq % KFM_WINDOW].seq || kfm_direct_overlaps(m, r) ? -EPROTO : 0;
 }
@@ -468,8 +468,9 @@ static void apply_start(struct kfm *m, struct kfm_apply *a, const struct kfm_rec
 
 /*
  * Write records to the leg, durably, and store that they may be overwritten. Records of a batch do
- * not overlap: writes that are in flight together have no order. @recs of the log has them until the
- * head is durable: a replay might still write them over what a direct record has written meanwhile.
+ * not overlap: writes that are in flight together have no order. @recs of the log has them until
+ * the head is durable: a replay might still write them over what a direct record has written
+ * meanwhile.
  * Return: 0 or a negative error.
  */
 static int apply_batch(struct kfm *m, const struct kfm_rec *recs, unsigned int count)
@@ -562,7 +563,8 @@ static void apply_failed(struct kfm *m, int err)
 	struct kfm_log *log = &m->log;
 
 	DMERR("%s: can't apply the log (%d)", kfm_name(m), err);
-	log->failed = err != -EBADMSG;
+	if (err != -EBADMSG)
+		log->failed = true;	/* a direct record may set it, too */
 	kfm_peers_end(m);
 	if (!log->dax || err != -EBADMSG)
 		return;

@@ -15,8 +15,9 @@
 #define GROUP_PART	2	/* a group has at least this part of the records in flight */
 
 /*
- * Where the head of the record for a peer is: at the end of a sector of its own, because a provider
- * may read the sectors of other peers meanwhile. That of the first peer is followed by the data.
+ * Where the head of the record for a peer is: at the end of a sector of its own, because a
+ * provider may read the sectors of other peers meanwhile. That of the first peer is followed by
+ * the data.
  */
 void *kfm_write_head(const struct kfm_peer *p, const struct kfm_write *w)
 {
@@ -200,9 +201,9 @@ static int post(struct kfm_peer *p, struct kfm_group *g)
 
 /*
  * Is it time to post? A write to the ring wakes a thread of the peer, and its answer one here,
- * whether it has one record or many. So a record waits while many others are in flight, until there
- * are some that can go together. This is checked again when one of those in flight has ended, so
- * nothing waits for long; with few writes in flight nothing waits at all.
+ * whether it has one record or many. So a record waits while many others are in flight, until
+ * there are some that can go together. This is checked again when one of those in flight has
+ * ended, so nothing waits for long; with few writes in flight nothing waits at all.
  */
 static bool post_due(const struct kfm_peer *p)
 {

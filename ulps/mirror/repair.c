@@ -26,6 +26,7 @@
  */
 #include <linux/crc32c.h>
 #include <linux/highmem.h>
+#include "direct.h"
 #include "meta.h"
 #include "mirror.h"
 #include "net.h"
@@ -41,7 +42,7 @@
 
 /*
  * Is the peer's copy of a sector current? It is if the region is in sync: all writes that were
- * acknowledged since are in the log of this session.
+ * acknowledged since are in the log of this session, or on the leg.
  */
 static bool peer_has(const struct kfm_peer *p, u64 sector)
 {
@@ -350,11 +351,13 @@ void kfm_repair_requested(struct kfm_peer *p, const struct kfm_msg *msg)
 	}
 }
 
-/* Is this copy in sync, and is the requested range inside the mirror? */
+/* Is this copy in sync, and is the requested range inside the mirror, in whole blocks? */
 static bool may_serve(const struct kfm *m)
 {
+	const struct kfm_rec r = { .sector = m->serve.sector, .len = m->serve.len };
+
 	return m->sb.state == KFM_UPTODATE && m->was_insync && m->serve.sector < m->sectors &&
-	       m->sectors - m->serve.sector >= m->serve.len / KFM_SECTOR;
+	       m->sectors - m->serve.sector >= m->serve.len / KFM_SECTOR && kfm_rec_blocks(m, &r);
 }
 
 static void serve_end_io(struct bio *bio)

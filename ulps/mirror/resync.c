@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * resync.c - resynchronisation: the primary reads regions that are out of sync from its leg, and
- * writes them to the peer as records of the log, so they are ordered with all other writes. A range
+ * writes them to the peer as records, direct ones or in its log, as all other writes. A range
  * that is being read or sent is in a list that kfm_write_get() checks for overlaps, so no write to
  * the range begins meanwhile. Each peer has a resynchronisation of its own.
  *
  * Regions are resynchronised one after the other. A region is in sync when all its parts are
- * durable in the peer's log. The bitmap records the remaining regions, so a later session continues
+ * durable at the peer. The bitmap records the remaining regions, so a later session continues
  * with them.
  */
 #include "log.h"

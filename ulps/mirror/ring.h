@@ -53,7 +53,7 @@ struct kfm_ring {
  * @free: unused slots, the one that was used last at the end
  * @count: how many
  * @logged: what the records write that are not known to be behind the durable head of the peer's
- *	log, by sequence number; only if slots were granted
+ *	log, by sequence number
  */
 struct kfm_slots {
 	u64		key;

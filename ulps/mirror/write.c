@@ -6,9 +6,9 @@
  *   admit_writes()	takes a struct kfm_write, unless the write overlaps one that is in flight
  *   launch_writes()	makes the bit durable, copies the data, writes to the leg, and before that
  *			to this node's log if the leg can tear a sector (own.c)
- *   kfm_post_all()	writes groups of records to the log of a peer (post.c)
- *   end_writes()	ends the bio when the leg has the data, and its record and all records
- *			before it are durable at the peer
+ *   kfm_post_all()	writes groups of records to the log or to slots of a peer (post.c)
+ *   end_writes()	ends the bio when the leg has the data, and its record is durable at the
+ *			peer, and if that is in the log all records of the log before it
  *
  * kfm_writes_run() does all of it in the worker. kfm_writes_run_atomic() does, in the context that
  * has handed something over, what needs neither sleep nor metadata: most writes begin in the
