@@ -2,8 +2,8 @@
 /*
  * kfi.c - the provider of rdma-core for the devices of kfi_ib
  *
- * Nothing is mapped: each post and each poll is a command of uverbs, as are all others, so that the
- * kernel has all state. libibverbs has the functions that make these commands.
+ * Nothing is mapped: each post and each poll is a command of uverbs, as are all others, so that
+ * the kernel has all state. libibverbs has the functions that make these commands.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -11,7 +11,9 @@
 #include "../../include/kfi_ib.h"
 #include "private.h"
 
-/* The kernel stores the number of a completion's queue pair for one reader of a queue at a time. */
+/*
+ * The kernel stores the number of a completion's queue pair for one reader of a queue at a time.
+ */
 struct kfi_cq {
 	struct ibv_cq	cq;
 	pthread_mutex_t	lock;

@@ -3,8 +3,9 @@
  * private.h - what libibverbs and its providers say to each other, as far as kfi.c uses it
  *
  * libibverbs installs no header for that. It gives these structures and functions the symbol
- * version IBVERBS_PRIVATE_34, and names its providers after it: whoever changes one of them changes
- * the number, and then neither finds the other. The number is that of rdma-core 36 to 56.
+ * version IBVERBS_PRIVATE_34, and names its providers after it, so that neither finds the other if
+ * their numbers differ. The structures are those of rdma-core 36 to 56. 34 and 35 have the number,
+ * too, and fewer operations: this library must not be used with them.
  */
 #ifndef KFI_PRIVATE_H
 #define KFI_PRIVATE_H
@@ -15,7 +16,10 @@
 
 struct verbs_sysfs_dev;
 
-/* A command of the first interface: a header, which the function fills in, and what the kernel reads */
+/*
+ * A command of the first interface: a header, which the function fills in, and what the kernel
+ * reads
+ */
 #define COMMAND(name)						\
 	struct name {						\
 		struct ib_uverbs_cmd_hdr	hdr;		\

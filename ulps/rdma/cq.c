@@ -15,7 +15,7 @@ int kib_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 {
 	struct kib_cq *cq = to_kib_cq(ib);
 
-	if (!attr->cqe || attr->cqe > KIB_MAX_CQE || attr->flags)
+	if (!attr->cqe || attr->cqe > (ib->uobject ? KIB_USER_CQE : KIB_MAX_CQE) || attr->flags)
 		return -EINVAL;
 	ib->cqe = roundup_pow_of_two(attr->cqe);	/* the counters of the ring wrap */
 	cq->wc = kvcalloc(ib->cqe, sizeof(*cq->wc), GFP_KERNEL_ACCOUNT);
@@ -37,8 +37,9 @@ static struct ib_wc *cq_entry(const struct kib_cq *cq, u32 number)
 }
 
 /*
- * uverbs reads one entry at a time, and looks at its queue pair when that may be destroyed already.
- * A process that reads a queue in two threads may get the wrong number; the library does not.
+ * uverbs reads one entry at a time, and looks at its queue pair when that may be destroyed
+ * already. A process that reads a queue in two threads may get the wrong number; the library does
+ * not.
  */
 int kib_poll_cq(struct ib_cq *ib, int count, struct ib_wc *wc)
 {

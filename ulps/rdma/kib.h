@@ -35,6 +35,7 @@ enum {
 	KIB_MAX_WR	= 16384,	/* requests of a queue */
 	KIB_MAX_SGE	= 16,
 	KIB_MAX_CQE	= 1 << 20,
+	KIB_USER_CQE	= 1 << 16,	/* of a process: kib_cq_forget() walks them */
 	KIB_MAX_PAGES	= 512,		/* of a fast registration */
 	KIB_MAX_MR	= 1 << 20,
 	KIB_MAX_READS	= 128,
@@ -216,7 +217,8 @@ enum kib_mr_state {
  * @work: the invalidation, in the state ENDING
  * @waiters: slots that wait for its end
  * @rcu: kib_mr_find() may have found it, and mr_invalidated() may be about to return
- * @umem: memory of a process, or NULL; the following members are for that, and @key does not change
+ * @umem: memory of a process, or NULL; the following members are for that, and @key does not
+ *	change
  * @mapped: the pages of it
  * @iova: address that the process gives to the first byte
  * @access: what requests and peers may do, IB_ACCESS_

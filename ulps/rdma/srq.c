@@ -210,18 +210,19 @@ int kib_post_srq_recv(struct ib_srq *ib, const struct ib_recv_wr *wr,
 	unsigned long flags;
 	int ret = 0;
 
-	spin_lock_irqsave(&srq->lock, flags);
-	for (; wr; wr = wr->next) {
+	/* one by one, because a process chooses how many they are */
+	for (; wr && !ret; wr = ret ? wr : wr->next) {
+		spin_lock_irqsave(&srq->lock, flags);
 		s = list_first_entry_or_null(&srq->free, struct kib_slot, wait);
 		ret = s ? kib_recv_fill(ib->pd, &srq->ring, s, wr) : -ENOMEM;
-		if (ret)
-			break;
-		s->cqe.done = srq_done;
-		s->mr_ended = kib_srq_end;
-		list_move_tail(&s->wait, &srq->waiting);
-		srq->left++;
+		if (!ret) {
+			s->cqe.done = srq_done;
+			s->mr_ended = kib_srq_end;
+			list_move_tail(&s->wait, &srq->waiting);
+			srq->left++;
+		}
+		spin_unlock_irqrestore(&srq->lock, flags);
 	}
-	spin_unlock_irqrestore(&srq->lock, flags);
 	if (ret)
 		*bad = wr;
 	if (in_hardirq() || irqs_disabled()) {

@@ -52,8 +52,8 @@ void kib_user_mr_put(struct kib_mr *mr)
 }
 
 /*
- * Return: the region that has the element, referenced; NULL if there is none, or it may not be used
- * like that. Context: interrupts are off, which is an RCU section
+ * Return: the region that has the element, referenced; NULL if there is none, or it may not be
+ * used like that. Context: interrupts are off, which is an RCU section
  */
 struct kib_mr *kib_user_mr_get(struct ib_pd *pd, const struct ib_sge *sge, int dir)
 {
