@@ -347,7 +347,7 @@ int ks_sock_open_file(struct socket *sock)
  * at the close, and does not retransmit without them, unless it holds its network namespace as the
  * socket of a process does. Return false if the namespace has ended.
  */
-static bool ks_sock_hold_net(struct sock *sk)
+bool ks_sock_hold_net(struct sock *sk)
 {
 	struct net *net;
 

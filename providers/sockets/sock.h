@@ -204,6 +204,7 @@ void ks_link_detach(struct kfi_link *link);
 void ks_link_close(struct kfi_link *link, bool abort);
 int ks_sock_open_file(struct socket *sock);
 void ks_sock_release(struct socket *sock);
+bool ks_sock_hold_net(struct sock *sk);
 void ks_set_memalloc(struct kfi_link *link);
 void ks_link_release(struct ks_link *kl);
 void ks_set_tclass(struct socket *sock, u32 tclass);

@@ -120,8 +120,9 @@ static bool ks_tls_key_used(const struct ks_tls_link *tl)
  * @file: the socket's file, while @reap waits
  * @text: address of the peer
  *
- * The request for the handshake has no copy of the text. A cancel does not wait for a call of tlshd
- * that is taking the request, so after a cancel the name is freed when nobody else has the socket.
+ * The request for the handshake has no copy of the text. A cancel does not wait for a call of
+ * tlshd that is taking the request, and that takes the file after it has read the text (before
+ * 6.19). So after a cancel name and file stay for some time, and until nobody else has the socket.
  */
 struct ks_tls_name {
 	struct delayed_work	reap;
@@ -162,13 +163,14 @@ void ks_tls_name_end(struct ks_tls_link *tl)
 	struct ks_tls_name *name = tl->name;
 
 	tl->name = NULL;
-	if (!name || tl->answered || file_count(tl->kl.sock->file) == 1) {
+	/* In WAIT no request is left, and in a namespace that ends no tlshd is. */
+	if (!name || tl->answered || tl->state == KS_TLS_WAIT || !ks_sock_hold_net(tl->kl.sk)) {
 		kfree(name);
 		return;
 	}
 	__module_get(THIS_MODULE);	/* a tlshd that hangs keeps the module, too */
 	name->file = get_file(tl->kl.sock->file);
-	queue_delayed_work(ks_cm_wq, &name->reap, 0);
+	queue_delayed_work(ks_cm_wq, &name->reap, HZ / 10);
 }
 
 /*
@@ -177,16 +179,20 @@ void ks_tls_name_end(struct ks_tls_link *tl)
  * and a key replaces one of the same description: so handshakes at the same time have different
  * names. A name outlives the handshake, see struct ks_tls_name.
  */
-static const char *ks_tls_label(void)
+static const char *ks_tls_label(struct ks_tls_link *tl)
 {
 	static atomic_t next;
 
-	return ks_tls_labels[(unsigned int)atomic_inc_return(&next) % KS_TLS_LABELS];
+	/* not another one for each attempt: many that wait would use up all names */
+	if (!tl->label && !(ks_tls_x509 && tl->dialed))
+		tl->label = ks_tls_labels[(unsigned int)atomic_inc_return(&next) % KS_TLS_LABELS];
+	return tl->label;
 }
 
 /*
- * Is this part of a subject, as X.690 encodes it, a common name with the value @name? Then it is a set
- * of one attribute, whose type is 2.5.4.3, and whose value is a UTF8String or a PrintableString.
+ * Is this part of a subject, as X.690 encodes it, a common name with the value @name? Then it is a
+ * set of one attribute, whose type is 2.5.4.3, and whose value is a UTF8String or a
+ * PrintableString.
  */
 static bool ks_tls_rdn_is(const u8 *rdn, size_t rdn_len, const char *name)
 {
@@ -216,10 +222,11 @@ static bool ks_tls_subject_has(const struct asymmetric_key_id *subject, const ch
 }
 
 /*
- * Has the caller shown a certificate for its address? tlshd has verified the certificate, but not for
- * whom it is.
+ * Return why the caller has shown no certificate for its address, or NULL if it has. tlshd has
+ * verified the certificate, but not for whom it is. Some versions of tlshd make no key of it: they
+ * report the number -1, or none.
  */
-static bool ks_tls_cert_used(const struct ks_tls_link *tl)
+static const char *ks_tls_caller_stranger(const struct ks_tls_link *tl)
 {
 	const union kfi_inaddr *peer = (void *)tl->kl.link.name;
 	const struct asymmetric_key_ids *ids;
@@ -227,16 +234,18 @@ static bool ks_tls_cert_used(const struct ks_tls_link *tl)
 	bool used = false;
 	struct key *key;
 
+	if (tl->peerid == TLS_NO_PEERID)
+		return "the caller has no certificate, or tlshd does not show it";
 	key = key_lookup(tl->peerid);
 	if (IS_ERR(key))
-		return false;
+		return "tlshd does not show the certificate of the caller";
 	if (!strcmp(key->type->name, "asymmetric") && !key_validate(key)) {
 		snprintf(name, sizeof(name), "%pISc", &peer->sa);
 		ids = asymmetric_key_ids(key);
 		used = ids && ids->id[2] && ks_tls_subject_has(ids->id[2], name);
 	}
 	key_put(key);
-	return used;
+	return used ? NULL : "the certificate is that of another machine";
 }
 
 /* Return why the peer is not the one with this address, or NULL if it is. */
@@ -246,9 +255,7 @@ static const char *ks_tls_stranger(const struct ks_tls_link *tl)
 		return ks_tls_key_used(tl) ? NULL : "the key is that of other machines";
 	if (tl->dialed)
 		return NULL;	/* tlshd has compared the certificate with ks_tls_name() */
-	if (tl->peerid == TLS_NO_PEERID)
-		return "the caller has no certificate";
-	return ks_tls_cert_used(tl) ? NULL : "the certificate is that of another machine";
+	return ks_tls_caller_stranger(tl);
 }
 
 /* ---- handshakes with callers of one origin ---- */
@@ -372,7 +379,7 @@ static int ks_tls_submit(struct ks_tls_link *tl)
 		.ta_sock = tl->kl.sock,
 		.ta_done = ks_tls_done,
 		.ta_data = tl,
-		.ta_peername = ks_tls_label(),
+		.ta_peername = ks_tls_label(tl),
 		.ta_keyring = key_serial(ks_tls_keyring),
 		.ta_timeout_ms = jiffies_to_msecs(ks_tls_left(tl)) ?: 1,
 	};

@@ -47,6 +47,7 @@ enum ks_tls_state {
  * @slot: caller: entry in the list of handshakes in progress, under ks_tls_slots_lock
  * @offered: dialed: key of the handshake
  * @name: dialed: name that the certificate of the peer must have, or NULL
+ * @label: name of a handshake in which tlshd compares none; or NULL
  * @answered: @status and @peerid are valid. Stored by ks_tls_done() with release semantics
  * @status: result of the handshake, 0 or a negative errno
  * @peerid: key that tlshd has used, or that it has made of the peer's certificate
@@ -75,6 +76,7 @@ struct ks_tls_link {
 	struct list_head	slot;
 	key_serial_t		offered;
 	struct ks_tls_name	*name;
+	const char		*label;
 	bool			answered;
 	int			status;
 	key_serial_t		peerid;
