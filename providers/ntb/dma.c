@@ -16,8 +16,9 @@
  * can be made empty. With an engine that behaves differently, or that does not abort, bulk.c finds
  * afterwards that a line was executed behind an error, and the link goes down.
  *
- * A channel without that order, or whose driver may sleep, gets its copies from the work item, which
- * waits at each fence until all copies before it have ended. It gives none behind a failed one.
+ * A channel without that order, or whose driver may sleep, gets its copies from the work item,
+ * which waits at each fence until all copies before it have ended. It gives none behind a failed
+ * one.
  *
  * Each copy has a callback that reports its result. Only the last copy of a batch and every
  * NT_IRQ_INTERVAL-th one, or more if the channel is small, ask for an interrupt. Callbacks run
@@ -69,9 +70,9 @@ static void nt_chan_done(void *arg, const struct dmaengine_result *result)
 }
 
 /*
- * Write words of 8 bytes, in no order among each other, behind all that was written before, even if
- * the window is mapped write-combining: there a fence makes a write on the bus of its own of what is
- * in front of it.
+ * Write words of 8 bytes, in no order among each other, behind all that was written before, even
+ * if the window is mapped write-combining: there a fence makes a write on the bus of its own of
+ * what is in front of it.
  */
 static void nt_engine_words(const struct nt_engine *e, size_t at, const void *words, size_t len)
 {
@@ -82,7 +83,10 @@ static void nt_engine_words(const struct nt_engine *e, size_t at, const void *wo
 		iosys_map_wr(&e->peer, at + i, u64, *(const u64 *)(words + i));
 }
 
-/* The same in the order of the words. What is written later, such as a doorbell, comes behind them. */
+/*
+ * The same in the order of the words. What is written later, such as a doorbell, comes behind
+ * them.
+ */
 static void nt_engine_ordered(const struct nt_engine *e, size_t at, const void *words, size_t len)
 {
 	size_t i;
@@ -93,8 +97,8 @@ static void nt_engine_ordered(const struct nt_engine *e, size_t at, const void *
 }
 
 /*
- * Write a line without its word @bye, which nt_ring_bye() writes. A reader that sees the echo or the
- * serial relies on the positions, so these are written first.
+ * Write a line without its word @bye, which nt_ring_bye() writes. A reader that sees the echo or
+ * the serial relies on the positions, so these are written first.
  */
 void nt_engine_write_line(struct nt_engine *e, u32 at, const struct ntw_line *line)
 {
@@ -332,7 +336,10 @@ bool nt_engine_abort(struct nt_engine *e)
 
 	WRITE_ONCE(e->halt, true);
 	wake_up(&e->settled);
-	/* The driver of a tasked channel may keep the work item for as long as the channel hangs. */
+	/*
+	 * The driver of a tasked channel may keep the work item for as long as the channel
+	 * hangs.
+	 */
 	for (looks = 0; work_busy(&e->work); looks++) {
 		if (looks == NT_HALT_LOOKS)
 			return false;
@@ -349,10 +356,13 @@ bool nt_engine_abort(struct nt_engine *e)
 
 /* ---- the work item: the CPU copies, or gives copies to a channel that is tasked ---- */
 
-/* Return: true if no copy of the channel is under way, so its next ones come behind all of them. */
+/*
+ * Return: true if no copy of the channel is under way, so its next ones come behind all of them.
+ */
 static bool nt_task_settle(struct nt_engine *e)
 {
-	wait_event(e->settled, !atomic_read(&e->flying) || READ_ONCE(e->halt));
+	/* Pairs with nt_chan_end(): who sees that a copy has ended sees @broken, too. */
+	wait_event(e->settled, !atomic_read_acquire(&e->flying) || READ_ONCE(e->halt));
 	return !READ_ONCE(e->halt);
 }
 
@@ -366,13 +376,19 @@ static void nt_task(struct nt_engine *e, struct nt_desc *d)
 
 	while (!READ_ONCE(e->halt) && !READ_ONCE(e->broken)) {
 		if (nt_chan_give(e, d)) {
-			/* At once, because the driver may wait for its end when it gets the next. */
+			/*
+			 * At once, because the driver may wait for its end when it gets the
+			 * next.
+			 */
 			dma_async_issue_pending(e->chan);
 			if (fence)
 				nt_task_settle(e);
 			return;
 		}
-		/* It is full, or it takes no copies any more: then the link's time limit ends this. */
+		/*
+		 * It is full, or it takes no copies any more: then the link's time limit ends
+		 * this.
+		 */
 		if (nt_task_settle(e))
 			usleep_range(1000, 2000);
 	}

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * dma.h - copies to the peer, which a channel of a DMA engine executes, or the CPU in a work item: if
- * there is no channel, or it can't be used, and for copies that the channel has failed to make or
- * that it can't make (nt_turn()). At any time all copies under way are executed by one of the two.
- * The same work item gives the copies to a channel whose driver may sleep, or that knows no fence.
+ * dma.h - copies to the peer, which a channel of a DMA engine executes, or the CPU in a work item:
+ * if there is no channel, or it can't be used, and for copies that the channel has failed to make
+ * or that it can't make (nt_turn()). At any time all copies under way are executed by one of the
+ * two. The same work item gives the copies to a channel whose driver may sleep, or that knows no
+ * fence.
  *
  * Copies are reaped in the order in which they were given. A channel may execute the copies between
  * two fences (NT_COPY_FENCE) in any order. The lock of the ring protects all members of struct
@@ -146,14 +147,14 @@ struct nt_reason {
  * @ran: number of copies that it has executed or passed on; used by the work item only
  * @flying: with @tasked: copies that the channel has and has not ended
  * @settled: wakes the work item when @flying is 0, or @halt is set
- * @since_irq: copies since the last one with a completion interrupt; with @tasked the work item alone
- *	uses this, @cookie and the statistics of the channel
+ * @since_irq: copies since the last one with a completion interrupt; with @tasked the work item
+ *	alone uses this, @cookie and the statistics of the channel
  * @irq_interval: number of copies after which one gets a completion interrupt
  * @cookie: cookie of the last copy
  * @broken: a copy has failed or was refused, so lines behind it have to be empty. Also set in
  *	callbacks, under locks of the engine's driver; cleared when all copies were reaped
- * @halt: the work item must not execute the copies that it has; cleared with the next one that is given
- *	to an idle engine
+ * @halt: the work item must not execute the copies that it has; cleared with the next one that is
+ *	given to an idle engine
  * @work: the work item
  * @wq: its workqueue
  * @wake: BH work of the ring
@@ -278,8 +279,8 @@ const char *nt_engine_driver(const struct nt_engine *e);
 /* Return: true if the engine is known to report each copy that it has not made */
 bool nt_engine_reports(const struct nt_engine *e);
 /*
- * Give up the channel for this life, or with @failed for all, and log @bad, which is static. No copy
- * is under way
+ * Give up the channel for this life, or with @failed for all, and log @bad, which is static. No
+ * copy is under way
  */
 void nt_engine_give_up(struct nt_engine *e, const struct nt_reason *bad, bool failed);
 /*

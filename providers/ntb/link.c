@@ -23,7 +23,7 @@ MODULE_PARM_DESC(queues,
 #define NT_SETTLE	(3 * HZ)
 
 static struct workqueue_struct *nt_wq;
-/* For the engines, whose work items the link's work item flushes */
+/* For the engines: the link's work item waits for their work items, whose drivers may sleep */
 static struct workqueue_struct *nt_copy_wq;
 static struct dentry *nt_debugfs;
 

@@ -179,7 +179,10 @@ static int nt_prove_look(struct nt_link *link, u32 *engines, u64 *rang)
 	if (!*engines && !(nt_bell_all(link, false) & ~*rang))
 		return busy ? -EAGAIN : 0;
 	/* An engine that has not completed its copies may still write, so the link waits for it. */
-	return time_before(jiffies, link->proof_until) || busy ? -EAGAIN : -ENXIO;
+	if (busy)
+		return -EAGAIN;
+	/* What was stopped has had its time: nothing more of it arrives. */
+	return !stopped && time_before(jiffies, link->proof_until) ? -EAGAIN : -ENXIO;
 }
 
 bool nt_prove(struct nt_link *link)

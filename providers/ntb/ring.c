@@ -51,9 +51,9 @@
  * (send.c).
  *
  * Order of writes. "Write" means a write to the peer's memory. Writes of one engine with a fence in
- * between, and of the CPU with wmb() in between, arrive in their order; of a line the positions arrive
- * before echo and serial, and of a line of the engine one word before the other. These are the
- * pairs:
+ * between, and of the CPU with wmb() in between, arrive in their order; of a line the positions
+ * arrive before echo and serial, and of a line of the engine one word before the other. These are
+ * the pairs:
  *
  *   A: write records, and payload         B: read produced
  *   (a fence of the engine, or wmb())     dma_rmb()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * stats.c - state and counters of a bridge in debugfs, and its parts for "kfi show devices". kfi.ko
- * has the counters of endpoints.
+ * stats.c - state and counters of a bridge in debugfs, and its parts for "kfi show devices".
+ * kfi.ko has the counters of endpoints.
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
@@ -93,11 +93,14 @@ static int nt_part_engine(struct nt_shown *w, const struct nt_engine *e)
 	return nt_part(w, name, "see crc_placed in kfi_ntb(7)", "copies, and may hide errors");
 }
 
-static int nt_part_bells(struct nt_shown *w, const struct nt_bells *bells)
+static int nt_part_bells(struct nt_shown *w, const struct nt_link *link)
 {
+	const struct nt_bells *bells = &link->bells;
 	const char *why = READ_ONCE(bells->why);
 	char some[40] = "";
 
+	if (READ_ONCE(link->proof) != NT_PROOF_DONE)
+		return nt_part(w, "doorbells", NULL, "not tried yet");
 	if (bells->good != U64_MAX)
 		scnprintf(some, sizeof(some), "; these ring: %#llx", bells->good);
 	return nt_part(w, "doorbells", NULL, "%s%s%s", why ? "the CPU rings: " : "the engine rings",
@@ -135,7 +138,7 @@ int nt_link_parts(const struct nt_link *link, u32 device,
 			      link->draws ? "as both ends agree" : "by the driver");
 	for (i = 0; i < READ_ONCE(link->queues) && !ret; i++)
 		ret = nt_part_engine(&w, &link->ring[i].engine);
-	return ret ?: nt_part_bells(&w, &link->bells) ?: nt_part_window(&w, &link->win);
+	return ret ?: nt_part_bells(&w, link) ?: nt_part_window(&w, &link->win);
 }
 
 void nt_link_show(struct nt_link *link)

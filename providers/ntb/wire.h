@@ -177,8 +177,8 @@ static inline u64 ntw_word(u32 incarnation, u32 value)
  * @bye: 1: the writer's life ends; 2: because it has received other bytes than were sent
  * @zero: 0
  *
- * The line is one aligned cache line. @produced and @consumed are written before @echo and @serial: a
- * reader that sees a new one of these sees positions that are at least as new.
+ * The line is one aligned cache line. @produced and @consumed are written before @echo and
+ * @serial: a reader that sees a new one of these sees positions that are at least as new.
  */
 struct ntw_line {
 	__le64	produced;

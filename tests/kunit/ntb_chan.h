@@ -3,9 +3,9 @@
  * ntb_chan.h - a DMA channel for tests of the ring of kfi_ntb, which takes every liberty that the
  * dmaengine interface allows
  *
- * Only a fence orders copies on it, and not even that if it is loose: those that nothing orders are
- * executed last one first. A test includes this file after struct end, the end of a ring that the channel copies for, and the
- * functions end_on() and end_off(), which start and stop the ring.
+ * Only a fence orders copies on it, and not even that if it is loose: those that nothing orders
+ * are executed last one first. A test includes this file after struct end, the end of a ring that
+ * the channel copies for, and the functions end_on() and end_off(), which start and stop the ring.
  */
 #ifndef _KFI_KUNIT_NTB_CHAN_H
 #define _KFI_KUNIT_NTB_CHAN_H
@@ -27,7 +27,8 @@
  * @refuse: the n-th copy that is submitted from now on is refused; 0: none is
  * @bounce: bounce memory that the ring's engine gets with the channel
  *
- * The lock of the end's ring protects all members: the ring calls the channel with it held, and with
+ * The lock of the end's ring protects all members: the ring calls the channel with it held, and
+ * with
  * @loose without it.
  */
 struct chan {
