@@ -103,10 +103,10 @@ struct kfp_permit;
  * *Push-back.* The protocol stops the receive direction by KFI_WANT_STOP, for example while a
  * completion queue is full. Then the link keeps the bytes and lets the transport push back: TCP
  * closes its window, the ring of kfi_loop gets full, kfi_verbs posts no receives, and kfi_ntb does
- * not raise the position up to which the peer may send. There is no call that resumes: the protocol
- * calls @read again from a work item. If several connections share a transport, a connection that
- * has stopped must not stop the others, so its link needs memory of its own for the bytes that the
- * peer may still send.
+ * not raise the position up to which the peer may send. There is no call that resumes: the
+ * protocol calls @read again from a work item. If several connections share a transport, a
+ * connection that has stopped must not stop the others, so its link needs memory of its own for
+ * the bytes that the peer may still send.
  *
  * *Order.* The bytes of one direction are passed on in the order in which they were posted, and no
  * frame overtakes another one. A link with several queues has to restore that order. Only bytes

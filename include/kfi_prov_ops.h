@@ -179,9 +179,9 @@ struct kfi_part {
  *	@emit returns nonzero. @emit does not sleep, so it may be called inside an RCU read section.
  *	Skipping the peers up to @after has to be cheap, because a long list is read in pieces
  *
- * @parts: optional: call @emit for each part of each device that the namespace may use, in the order
- *	of their numbers, until @emit returns nonzero. Returns that result, or 0. May sleep, no
- *	locks are held
+ * @parts: optional: call @emit for each part of each device that the namespace may use, in the
+ *	order of their numbers, until @emit returns nonzero. Returns that result, or 0. May sleep,
+ *	no locks are held
  *
  * @cm_data_size: longest private data of a connection request or answer, bytes
  * @atomic_size: bytes of targets of the longest atomic operation that @tx accepts; 0 if no endpoint

@@ -82,7 +82,8 @@ static void commit_begin(struct kfi_commit *commit, struct kfi_persist *p)
 		commit_failed(commit, err);
 		return;
 	}
-	refcount_inc(&mr->uses);	/* the owner may end the call before persist() has returned */
+	/* The owner may end the call before persist() has returned. */
+	refcount_inc(&mr->uses);
 	p->commit = commit;
 	atomic_inc(&commit->pending);
 	if (kfi_mr_live(mr, p->key))

@@ -41,7 +41,8 @@ void kfi_mr_warn_busy(const struct kfi_mr *mr);
 void kfi_mr_retire(struct kfi_mr *mr);
 
 /*
- * mr_lease.c: recall all leases, because the region ends or changes. Any context but hard interrupt.
+ * mr_lease.c: recall all leases, because the region ends or changes. Any context but hard
+ * interrupt.
  * Return: true if there is a lease; it ends in bounded time.
  */
 bool kfi_mr_recall(struct kfi_mr *mr);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * netlink.c - the generic netlink family: its commands, and the dumps of providers, devices, fabrics
- * and domains. uapi/linux/kfi.h documents the family.
+ * netlink.c - the generic netlink family: its commands, and the dumps of providers, devices,
+ * fabrics and domains. uapi/linux/kfi.h documents the family.
  *
  * A dump holds the mutexes of the objects that it walks, and fills one message buffer at a time.
  * Between two buffers it holds no lock and no reference, only the ids of the cursor.

@@ -5,9 +5,9 @@
  * bytes of payload of unexpected messages, or one message object.
  *
  * A live connection is charged with its allowances when it begins. The allowances are all that its
- * peer may send unexpected, so the data path checks nothing but credit, and no connection waits for
- * another one. When the connection is down, it is charged with the complete messages that it has
- * left in the matching, until they are received or dropped. So the bound survives reconnects.
+ * peer may send unexpected, so the data path checks nothing but credit, and no connection waits
+ * for another one. When the connection is down, it is charged with the complete messages that it
+ * has left in the matching, until they are received or dropped. So the bound survives reconnects.
  *
  * kfp_account_join() charges a connection that begins, and determines its allowances.
  * kfp_account_down() replaces the charge by that of the messages that the connection has left.
@@ -26,9 +26,9 @@
  * have, only connections whose origin has more than KFP_ACCOUNT_SPARE get no promises, because no
  * origin may take them from another one.
  *
- * So a peer or an origin holds at most its bound and KFP_ACCOUNT_MIN credits of each class for each
- * live connection, and an endpoint at most its bound and KFP_ACCOUNT_SPARE for each origin. What
- * connections without promises leave is dropped when the next one begins. Messages of live
+ * So a peer or an origin holds at most its bound and KFP_ACCOUNT_MIN credits of each class for
+ * each live connection, and an endpoint at most its bound and KFP_ACCOUNT_SPARE for each origin.
+ * What connections without promises leave is dropped when the next one begins. Messages of live
  * connections are never dropped.
  *
  * If the endpoint belongs to a process, the account of its fabric pays for the same credits, in
@@ -38,8 +38,8 @@
  * connection when it is opened.
  *
  * A receive that is granted to a message can't be canceled, and one origin may have many
- * connections, each with a message for the same receive, of which none sends its payload. So when a
- * peer was late, the waiting messages of its origin go behind those of others
+ * connections, each with a message for the same receive, of which none sends its payload. So when
+ * a peer was late, the waiting messages of its origin go behind those of others
  * (kfp_account_yield()), before the receive takes the next message.
  *
  * kfp_accounts.lock protects all accounts. It is a leaf, taken when a connection begins or ends,

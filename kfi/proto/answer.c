@@ -161,8 +161,8 @@ int kfp_rx_ack(struct kfp_conn *conn, u16 status)
 /* ---- credit ---- */
 
 /*
- * Return credit to the peer: the next frame carries it. If half of the allowance or more is free and
- * not advertised, a frame is sent for it.
+ * Return credit to the peer: the next frame carries it. If half of the allowance or more is free
+ * and not advertised, a frame is sent for it.
  */
 void kfp_credit_return(struct kfp_conn *conn, u8 cls, u32 cost)
 {

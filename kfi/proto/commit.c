@@ -11,10 +11,10 @@
  * A request with a commit needs memory that outlives the answers of the connection: struct
  * kfp_commit, allocated before a byte is copied. Without memory the frame is handled again later.
  * persist() is called by the work item of the commit, without a lock of the protocol, and delays
- * neither the frames that follow nor the end of the connection or its endpoint. A connection has as
- * many commits in progress as the peer may have requests outstanding. One that has not begun when the
- * connection ends is dropped. One that has begun finds, in an RCU section, that the connection is
- * dead. Only the owner of a region waits for it, when the owner ends the region.
+ * neither the frames that follow nor the end of the connection or its endpoint. A connection has
+ * as many commits in progress as the peer may have requests outstanding. One that has not begun
+ * when the connection ends is dropped. One that has begun finds, in an RCU section, that the
+ * connection is dead. Only the owner of a region waits for it, when the owner ends the region.
  */
 #include <linux/slab.h>
 #include "proto.h"

@@ -4,9 +4,10 @@
  *
  * Sender and receiver count credits, from the beginning of the connection, modulo 2^32. The
  * receiver advertises a limit: the count up to which the sender may send. As it advertises no
- * increments, an advertisement that is lost, repeated or reordered does no harm, and an invalid one
- * can be detected. An allowance is less than 2^31 credits, so the difference of two counts shows
- * their order. The protocol defines what a credit is, and the locks that protect the structures.
+ * increments, an advertisement that is lost, repeated or reordered does no harm, and an invalid
+ * one can be detected. An allowance is less than 2^31 credits, so the difference of two counts
+ * shows their order. The protocol defines what a credit is, and the locks that protect the
+ * structures.
  *
  *	receiver:	freed <= used <= advertised <= freed + allowance
  *	sender:		used <= limit <= used + allowance

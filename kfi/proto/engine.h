@@ -4,8 +4,8 @@
  *
  * The engine has the transmit side of a connection (stage, runner, arbitration, credit), its
  * receive side, the answers that it owes to the peer, and the end of its operations. It names no
- * operation of the API and no frame. A protocol is one file; the engine calls it by the rows below,
- * which rows.c puts together:
+ * operation of the API and no frame. A protocol is one file; the engine calls it by the rows
+ * below, which rows.c puts together:
  *
  *	struct kfp_op_row	an operation of this side, by its code
  *	struct kfp_frame_row	a frame of the peer, by its type
@@ -361,7 +361,7 @@ struct kfp_tx {
 	u8			at;		/* &enum kfp_tx_at */
 	bool			yields;		/* one operation of @granted is next */
 	bool			shares;		/* one operation of @queue is next */
-	bool			idle;		/* nothing was left behind the frames of the stage */
+	bool			idle;		/* nothing was left behind the stage */
 	u8			urgent;		/* frames that are due before all others */
 	u8			*stage;		/* frames to be sent: @held, or a kfp_stage */
 

@@ -327,7 +327,8 @@ static void kfp_send_grant(struct kfp_conn *conn, struct kfp_answer *answer)
 
 	g = kfp_grant_give(conn, answer, place, &n);
 	if (g) {
-		f.flags = (g->once ? KFW_F_ONCE : 0) | (g->exposed.x.mr->persist ? KFW_F_COMMIT : 0);
+		f.flags = (g->once ? KFW_F_ONCE : 0) |
+			  (g->exposed.x.mr->persist ? KFW_F_COMMIT : 0);
 		f.rma_count = 1;
 		f.grant = g->slot;
 		f.grant_id = g->id;

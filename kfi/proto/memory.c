@@ -9,8 +9,8 @@
  *	READ, TREAD		the request has the places of the reader's buffer
  *	RTW, GRANT		the GRANT has the places of memory of a region (grant.c)
  *
- * The sender posts the payload with the places, and behind it a DATA, READ_DATA or WRITE frame with
- * KFW_F_PLACED. Payload that can't be exposed is sent as frames, so places are never needed.
+ * The sender posts the payload with the places, and behind it a DATA, READ_DATA or WRITE frame
+ * with KFW_F_PLACED. Payload that can't be exposed is sent as frames, so places are never needed.
  *
  *   kfp_expose()		lets the peer write to memory: struct kfp_exposed
  *   kfp_conceal()		ends that, when the payload has arrived or the link is closed. The
@@ -26,7 +26,8 @@
 
 /*
  * Let the peer write to @len bytes of @iter, whose memory has to stay valid until kfp_conceal().
- * Return: number of entries of @place that name it; not above 0: the payload has to come in frames.
+ * Return: number of entries of @place that name it; not above 0: the payload has to come in
+ * frames.
  */
 int kfp_expose(struct kfp_conn *conn, struct kfp_exposed *e, const struct iov_iter *iter, u64 len,
 	       struct kfi_link_place *place,
@@ -122,9 +123,9 @@ struct kfp_places *kfp_places_new(struct kfp_conn *conn)
 }
 
 /*
- * Free the places, when the peer can't write to them any more. Return: true, and *@places is NULL; or
- * false if &kfp_exposed.concealed will be called. After the end of the connection no lock protects
- * the spares.
+ * Free the places, when the peer can't write to them any more. Return: true, and *@places is NULL;
+ * or false if &kfp_exposed.concealed will be called. After the end of the connection no lock
+ * protects the spares.
  */
 bool __kfp_places_put(struct kfp_conn *conn, struct kfp_places **places)
 {

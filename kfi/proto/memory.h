@@ -8,7 +8,8 @@
 #include "engine.h"
 
 /**
- * struct kfp_exposed - memory of this side that the link of the peer may write: a receive, the buffer
+ * struct kfp_exposed - memory of this side that the link of the peer may write: a receive, the
+ * buffer
  *	of a read, or memory of a region (grant.c); all (L)
  * @x: description of the memory for the link
  * @concealed: kfp_conceal() has returned false, and now the peer can't write any more. NULL: the
@@ -24,7 +25,8 @@ struct kfp_exposed {
  * @entry: entry in &kfp_conn.spare_places
  * @count: number of places
  * @place: the places, in the order of the payload
- * @exposed: of a read of this side: its buffer, which the places are. Else they are memory of the peer
+ * @exposed: of a read of this side: its buffer, which the places are. Else they are memory of the
+ *	peer
  * @op: the read
  */
 struct kfp_places {

@@ -56,7 +56,8 @@ static struct kfp_places *kfp_read_expose(struct kfp_conn *conn, struct kfi_oper
 	places = kfp_may_expose(conn, op->len) ? kfp_places_new(conn) : NULL;
 	if (!places)
 		return NULL;
-	n = kfp_expose(conn, &places->exposed, &op->iter, op->len, places->place, kfp_read_concealed);
+	n = kfp_expose(conn, &places->exposed, &op->iter, op->len, places->place,
+		       kfp_read_concealed);
 	places->op = op;
 	places->count = max(n, 0);
 	if (n <= 0)

@@ -104,11 +104,12 @@ static void kfp_send_cts(struct kfp_conn *conn, struct kfp_answer *answer)
 		.type = KFW_CTS,
 		.id = answer->id, .gen = answer->gen, .slot = in->slot,
 	};
-	struct kfi_link_place place[KFW_PLACES_MAX] __uninitialized;	/* f.places of them are set */
+	struct kfi_link_place place[KFW_PLACES_MAX] __uninitialized; /* f.places are set */
 	int n = 0;
 
 	if (in->rx.room == in->rx.len && kfp_may_expose(conn, in->rx.len))
-		n = kfp_expose(conn, &in->exposed, &in->rx.iter, in->rx.len, place, kfp_rdv_concealed);
+		n = kfp_expose(conn, &in->exposed, &in->rx.iter, in->rx.len, place,
+			       kfp_rdv_concealed);
 	f.places = max(n, 0);
 	kfp_send_frame(conn, &f);
 	kfp_send_places(conn, place, f.places);

@@ -34,7 +34,8 @@
 /* Is this a write whose payload may go to places? */
 static bool kfp_rtw_possible(const struct kfp_conn *conn, const struct kfi_oper *op)
 {
-	return op->code == KFI_OPC_WRITE && op->len > conn->tx.eager && kfp_may_expose(conn, op->len) &&
+	return op->code == KFI_OPC_WRITE && op->len > conn->tx.eager &&
+	       kfp_may_expose(conn, op->len) &&
 	       op->rma_count == 1;
 }
 

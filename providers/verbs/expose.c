@@ -4,9 +4,10 @@
  *
  * A place is an address and a key of the device. Memory is registered while it is exposed, by
  * registrations of the connection: each of them holds memory without gaps, so several may be
- * needed. The registration requests precede the SEND with the places. When the payload has arrived,
- * or a grant has ended, the device invalidates the keys; after that the owner may use the memory
- * again, or its region may end. Lasting grants leave half of the registrations to transfers.
+ * needed. The registration requests precede the SEND with the places. When the payload has
+ * arrived, or a grant has ended, the device invalidates the keys; after that the owner may use the
+ * memory again, or its region may end. Lasting grants leave half of the registrations to
+ * transfers.
  *
  * All functions are called under the link's lock, except for alloc, dereg and free.
  */

@@ -15,7 +15,7 @@
  *   expose.c		memory that the peer of a link writes to
  *   region.c  rkey.c	registrations of memory regions
  *   qp.c  sq.c  cq.c	queue pairs, send queues, completion queues
- *   drain.c  mem.c	the end of a queue pair, and memory of consumers
+ *   mem.c		memory of consumers
  *   wire.h		format of a link
  */
 #include <linux/module.h>
@@ -25,7 +25,9 @@ struct kfi_proto kv_proto = {
 	.name		= "verbs",
 	.ops		= &kv_link_ops,
 	.addr_str	= kfi_inaddr_str,
-	.buffers	= KV_RECVS * KVW_SEND_MAX + SZ_64K,	/* and a queue pair */
+	.buffers	= KV_RECVS * KVW_SEND_MAX + KV_LINK_SQ * KV_LINK_BUF +
+			  KV_FRMRS * KV_FRMR_PAGES * sizeof(struct scatterlist) +
+			  SZ_64K,				/* and a queue pair */
 	.params = {
 		KFI_PROTO_DEFAULTS,
 		KFI_PROTO_GRANT_DEFAULTS,

@@ -104,9 +104,9 @@ static void kv_region_realloc(struct kv_region *region)
 
 /*
  * Deregister a region that is DEREG and not in a send queue. The caller holds the lock, which is
- * dropped meanwhile. Return: true if it is still in a send queue. Then kv_region_registered() queues
- * the work item again. The work item must not wait for it: how long a request stays in a send queue
- * depends on a peer.
+ * dropped meanwhile. Return: true if it is still in a send queue. Then kv_region_registered()
+ * queues the work item again. The work item must not wait for it: how long a request stays in a
+ * send queue depends on a peer.
  */
 static bool kv_region_clear(struct kv_region *region)
 {
@@ -172,7 +172,10 @@ static unsigned int kv_region_pages(const struct kfi_mr *mr, unsigned int pages)
 	return min_t(size_t, pages, mr->len / PAGE_SIZE + 2);
 }
 
-/* Find the pages of the memory. -EINVAL: it has gaps, or more pages than the region was opened for. */
+/*
+ * Find the pages of the memory. -EINVAL: it has gaps, or more pages than the region was opened
+ * for.
+ */
 static int kv_region_fill(struct kv_region *region)
 {
 	struct iov_iter iter = region->mr->iter;
@@ -209,8 +212,8 @@ static struct kv_region *kv_region_new(struct kfi_mr *mr, struct kv_domain *kdom
 
 /*
  * A region of an RDM endpoint needs nothing of the device: its connections register what a grant
- * gives (expose.c). No device can report an access, so a region with a key of the device can't have
- * KFI_RMA_EVENT.
+ * gives (expose.c). No device can report an access, so a region with a key of the device can't
+ * have KFI_RMA_EVENT.
  */
 int kv_mr_open(struct kfi_mr *mr)
 {
@@ -236,8 +239,8 @@ int kv_mr_open(struct kfi_mr *mr)
 }
 
 /*
- * The endpoint of a region is known, and so is its protection domain: no peer of another endpoint can
- * use the key. The end of the domain frees the protection domain after the last region.
+ * The endpoint of a region is known, and so is its protection domain: no peer of another endpoint
+ * can use the key. The end of the domain frees the protection domain after the last region.
  */
 int kv_mr_bind(struct kfi_mr *mr)
 {

@@ -81,8 +81,10 @@ const struct bench_case bench_cases[] = {
 	{ "addresses", { &kb_av_16, &kb_av_1024, &kb_av_65536 } },
 	/* on the devices that the guest creates. MSG endpoints are plain queue pairs. */
 	{ "verbs-rxe-softirq", { BOTH(KB_PINGPONG, "done", "verbs", KB_SOFTIRQ) } },
-	{ "verbs-rxe-messages", { BOTH(KB_MORE, "more", "verbs"), BOTH(KB_SINGLE, "single", "verbs") } },
-	{ "verbs-rxe-write", { BOTH(WRITE_8, "write-8", "verbs"), BOTH(WRITE_4K, "write-4k", "verbs") } },
+	{ "verbs-rxe-messages",
+	  { BOTH(KB_MORE, "more", "verbs"), BOTH(KB_SINGLE, "single", "verbs") } },
+	{ "verbs-rxe-write",
+	  { BOTH(WRITE_8, "write-8", "verbs"), BOTH(WRITE_4K, "write-4k", "verbs") } },
 	{ "ntb-roundtrip", {
 		&bench_nt_roundtrip, BOTH(KB_PINGPONG, "done", "ntb", KB_SOFTIRQ), BOTH(KB_PINGPONG, "block", "ntb"),
 	} },

@@ -10,8 +10,9 @@
  * every operation ends once, successfully, and with the right bytes.
  *
  * No allocation: between endpoints that know each other, with the receives posted, kfi.ko and the
- * provider make none for the same operations, in any context. The kernel's allocation events report
- * the caller. Allocations of other code, such as the network's for its packets, do not count.
+ * provider make none for the same operations, in any context. The kernel's allocation events
+ * report the caller. Allocations of other code, such as the network's for its packets, do not
+ * count.
  */
 #include <linux/delay.h>
 #include <linux/sizes.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Cases in which the script (inside) changes the network. Each prints "script: ready WORD[.ROUND]" when
- * it is time for what the script does at this word, and continues when the script has written to the
- * parameter go.
+ * Cases in which the script (inside) changes the network. Each prints "script: ready WORD[.ROUND]"
+ * when it is time for what the script does at this word, and continues when the script has written
+ * to the parameter go.
  */
 #include <linux/delay.h>
 #include <linux/mm.h>

@@ -59,8 +59,8 @@ static void huge_windows_are_cut(struct kunit *test)
 
 /*
  * Both ends of a connection run at random while the counts wrap around; advertisements are lost,
- * repeated and late. Always 0 <= used - freed <= allowance, and no valid message is refused; at the
- * end everything can be sent.
+ * repeated and late. Always 0 <= used - freed <= allowance, and no valid message is refused; at
+ * the end everything can be sent.
  */
 static void traffic(struct kunit *test, u32 allowance)
 {

@@ -115,8 +115,8 @@ static unsigned int call_leaves(u64 node, u16 port)
 }
 
 /*
- * Some origins have left as much as all may leave. Others get the smallest allowances, and promises
- * as long as they leave little.
+ * Some origins have left as much as all may leave. Others get the smallest allowances, and
+ * promises as long as they leave little.
  */
 static void account_all_full(struct kunit *test)
 {

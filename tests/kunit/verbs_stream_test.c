@@ -488,7 +488,8 @@ static void exposed(struct kunit *test)
 static void exposed_regions(struct kunit *test)
 {
 	struct side *side = open_writable(test);
-	struct kfi_exposed last = { .mr = &side->w->mr, .lasting = true }, x = { .mr = &side->w->mr };
+	struct kfi_exposed last = { .mr = &side->w->mr, .lasting = true };
+	struct kfi_exposed x = { .mr = &side->w->mr };
 	struct kfi_link_place place[4];
 	unsigned int i;
 

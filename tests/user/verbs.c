@@ -111,7 +111,7 @@ struct element {
 	const char	*name;
 	long		at;
 	uint32_t	len;
-	int		key;	/* 0: of the region; 1: the kernel's key; 2: another domain's; 3: read-only */
+	int		key;	/* 0: region's; 1: kernel's; 2: another domain's; 3: read-only */
 	int		recv, send;
 };
 
@@ -214,8 +214,8 @@ static void serve(int rounds)
 }
 
 /*
- * Receive into a region. In odd rounds it has ended and its memory has gone when the message comes;
- * in even ones the bytes are compared.
+ * Receive into a region. In odd rounds it has ended and its memory has gone when the message
+ * comes; in even ones the bytes are compared.
  */
 static bool receive(int round)
 {

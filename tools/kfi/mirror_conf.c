@@ -247,7 +247,8 @@ static void print_table(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cf
 		cfg_getstr(node, "log"));
 	print_pair(to, conf, cfg, node, 0);
 	fprintf(to, " %s %zu timeout %ld rate %ld", cfg_getstr(cfg, "policy"),
-		4 + (*direct ? 2 : 0) + (crc ? 2 : 0) + (conf->secret ? 2 : 0) + 6 * (conf->npeers - 1),
+		4 + (*direct ? 2 : 0) + (crc ? 2 : 0) + (conf->secret ? 2 : 0) +
+		6 * (conf->npeers - 1),
 		cfg_getint(cfg, "timeout"), cfg_getint(cfg, "rate"));
 	if (*direct)
 		fprintf(to, " direct %s", direct);

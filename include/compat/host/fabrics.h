@@ -8,7 +8,7 @@
 #include_next <host/fabrics.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
-/* Before 6.7 NVMe has no TLS. */
+/* NVMe has TLS since 6.7; of the kernels that kfabric supports, 6.12 is the first. */
 #define NVMF_OPT_TLS			0
 #define NVMF_OPT_KEYRING		0
 #define KFN_TLS_ROWS

@@ -270,11 +270,11 @@ enum kfi_domain_nl_attr {
  * @KFI_PEER_A_PENDING: u64, number of operations that are outstanding
  * @KFI_PEER_A_UNEXPECTED_BYTES: u64, bytes of messages that wait for receives
  * @KFI_PEER_A_RECONNECTS: u64, number of connections after the first
- * @KFI_PEER_A_PROTECTION: string, what encrypts and authenticates the connection, "none" if nothing
- *	does; absent if there is no connection
- * @KFI_PEER_A_IDENTITY: string, what has shown who the peer is: "psk" or "x509", keys of its machine;
- *	"key", the authorization key of the endpoint; "port", a port that needs privileges there;
- *	"address", only its address; absent if there is no connection
+ * @KFI_PEER_A_PROTECTION: string, what encrypts and authenticates the connection, "none" if
+ *	nothing does; absent if there is no connection
+ * @KFI_PEER_A_IDENTITY: string, what has shown who the peer is: "psk" or "x509", keys of its
+ *	machine; "key", the authorization key of the endpoint; "port", a port that needs privileges
+ *	there; "address", only its address; absent if there is no connection
  */
 enum kfi_peer_attr {
 	KFI_PEER_A_UNSPEC,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * modules.h - variants of kfi_bench_ntb. Weak symbols: without this module, and the NTBs and DMA engine that
- * it needs, kfi_bench has all others.
+ * modules.h - variants of kfi_bench_ntb. Weak symbols: without this module, and the NTBs and DMA
+ * engine that it needs, kfi_bench has all others.
  */
 #ifndef _KFI_BENCH_MODULES_H
 #define _KFI_BENCH_MODULES_H
