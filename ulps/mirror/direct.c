@@ -76,7 +76,7 @@ static void slot_put(struct kfm_direct_slot *s)
 
 static void slot_end_io(struct bio *bio)
 {
-	struct kfm_direct_slot *s = bio->bi_private;
+	struct kfm_direct_slot *s = container_of(bio, struct kfm_direct_write, bio)->slot;
 
 	if (bio->bi_status) {
 		cmpxchg(&s->err, 0, blk_status_to_errno(bio->bi_status));
@@ -98,12 +98,12 @@ static void slot_begin(struct kfm_direct_slot *s)
 	atomic_set(&s->pending, s->count + 1);
 	blk_start_plug(&plug);
 	for (i = 0; i < s->count; i++) {
-		bio = &s->bios[i];
+		bio = &s->writes[i].bio;
 		bio_init(bio, s->m->leg->bdev, &s->vecs[vec], KFM_DIRECT_PAGES - vec,
 			 REQ_OP_WRITE | REQ_FUA | REQ_SYNC);
 		bio->bi_iter.bi_sector = s->recs[i].sector;
 		bio->bi_end_io = slot_end_io;
-		bio->bi_private = s;
+		s->writes[i].slot = s;
 		kfm_bio_add(bio, s->data + s->recs[i].at, s->recs[i].len);
 		vec += bio->bi_vcnt;
 		submit_bio(bio);

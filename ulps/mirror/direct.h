@@ -19,6 +19,16 @@ struct kfm_peer;
 #define KFM_DIRECT_PAGES	(DIV_ROUND_UP(KFM_WRITE_MAX, PAGE_SIZE) + KFM_GROUP)
 
 /**
+ * struct kfm_direct_write - a write to the leg
+ * @bio: the write
+ * @slot: its slot
+ */
+struct kfm_direct_write {
+	struct bio		bio;
+	struct kfm_direct_slot	*slot;
+};
+
+/**
  * struct kfm_direct_slot - a group of direct records in the memory of a secondary
  * @entry: in kfm_direct.busy, from the call of persist() to its end
  * @held: in kfm_direct.held, until the worker has it
@@ -29,9 +39,9 @@ struct kfm_peer;
  * @count: how many
  * @pending: writes to the leg that have not ended, plus 1
  * @err: first error of these writes
- * @bios: the writes
+ * @writes: the writes
  * @vecs: their vectors
- * @work: ends the call if the last of @bios has ended where interrupts are off
+ * @work: ends the call if the last of @writes has ended where interrupts are off
  */
 struct kfm_direct_slot {
 	struct list_head	entry;
@@ -43,7 +53,7 @@ struct kfm_direct_slot {
 	unsigned int		count;
 	atomic_t		pending;
 	int			err;
-	struct bio		bios[KFM_GROUP];
+	struct kfm_direct_write	writes[KFM_GROUP];
 	struct bio_vec		vecs[KFM_DIRECT_PAGES];
 	struct work_struct	work;
 };
