@@ -15,7 +15,7 @@ int kib_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 {
 	struct kib_cq *cq = to_kib_cq(ib);
 
-	if (!attr->cqe || attr->cqe > (ib->uobject ? KIB_USER_CQE : KIB_MAX_CQE) || attr->flags)
+	if (!attr->cqe || attr->cqe > KIB_MAX_CQE || attr->flags)
 		return -EINVAL;
 	ib->cqe = roundup_pow_of_two(attr->cqe);	/* the counters of the ring wrap */
 	cq->wc = kvcalloc(ib->cqe, sizeof(*cq->wc), GFP_KERNEL_ACCOUNT);

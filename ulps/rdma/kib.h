@@ -34,8 +34,7 @@ enum {
 	KIB_MAX_QP	= 65536,
 	KIB_MAX_WR	= 16384,	/* requests of a queue */
 	KIB_MAX_SGE	= 16,
-	KIB_MAX_CQE	= 1 << 20,
-	KIB_USER_CQE	= 1 << 16,	/* of a process: kib_cq_forget() walks them */
+	KIB_MAX_CQE	= 1 << 16,	/* kib_cq_forget() walks them with interrupts off */
 	KIB_MAX_PAGES	= 512,		/* of a fast registration */
 	KIB_MAX_MR	= 1 << 20,
 	KIB_MAX_READS	= 128,
