@@ -10,6 +10,6 @@
 #define KFI_IB_DRIVER_ID	0x6b666962
 
 /* Version of what the driver and its library for rdma-core say to each other */
-#define KFI_IB_ABI_VERSION	1
+#define KIB_UVERBS_ABI_VERSION	1
 
 #endif /* KFI_IB_H */

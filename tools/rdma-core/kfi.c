@@ -258,8 +258,8 @@ static const struct verbs_match_ent matches[] = {
 
 static const struct verbs_device_ops device_ops = {
 	.name			= "kfi",
-	.match_min_abi_version	= KFI_IB_ABI_VERSION,
-	.match_max_abi_version	= KFI_IB_ABI_VERSION,
+	.match_min_abi_version	= KIB_UVERBS_ABI_VERSION,
+	.match_max_abi_version	= KIB_UVERBS_ABI_VERSION,
 	.match_table		= matches,
 	.alloc_context		= kfi_alloc_context,
 	.alloc_device		= kfi_alloc_device,

@@ -221,7 +221,7 @@ static void kib_dealloc_driver(struct ib_device *ib)
 static const struct ib_device_ops kib_dev_ops = {
 	.owner			= THIS_MODULE,
 	.driver_id		= (enum rdma_driver_id)KFI_IB_DRIVER_ID,
-	.uverbs_abi_ver		= KFI_IB_ABI_VERSION,
+	.uverbs_abi_ver		= KIB_UVERBS_ABI_VERSION,
 
 	.alloc_hw_port_stats	= kib_alloc_hw_stats,
 	.alloc_mr		= kib_alloc_mr,
