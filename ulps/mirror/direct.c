@@ -76,7 +76,7 @@ static void slot_put(struct kfm_direct_slot *s)
 
 static void slot_end_io(struct bio *bio)
 {
-	struct kfm_direct_slot *s = container_of(bio, struct kfm_direct_write, bio)->slot;
+	struct kfm_direct_slot *s = bio->bi_private;
 
 	if (bio->bi_status) {
 		cmpxchg(&s->err, 0, blk_status_to_errno(bio->bi_status));
@@ -98,12 +98,12 @@ static void slot_begin(struct kfm_direct_slot *s)
 	atomic_set(&s->pending, s->count + 1);
 	blk_start_plug(&plug);
 	for (i = 0; i < s->count; i++) {
-		bio = &s->writes[i].bio;
+		bio = &s->bios[i];
 		bio_init(bio, s->m->leg->bdev, &s->vecs[vec], KFM_DIRECT_PAGES - vec,
 			 REQ_OP_WRITE | REQ_FUA | REQ_SYNC);
 		bio->bi_iter.bi_sector = s->recs[i].sector;
 		bio->bi_end_io = slot_end_io;
-		s->writes[i].slot = s;
+		bio->bi_private = s;
 		kfm_bio_add(bio, s->data + s->recs[i].at, s->recs[i].len);
 		vec += bio->bi_vcnt;
 		submit_bio(bio);
@@ -330,6 +330,7 @@ static void slots_init(struct kfm *m)
 	for (i = 0; i < KFM_DIRECT_SLOTS; i++) {
 		d->slots[i].m = m;
 		d->slots[i].data = d->mem + i * KFM_DIRECT_SLOT;
+		d->slots[i].bios = d->bios + i * KFM_GROUP;
 		INIT_WORK(&d->slots[i].work, slot_work);
 	}
 }
@@ -345,7 +346,8 @@ int kfm_direct_alloc(struct kfm *m)
 		return 0;
 	d->mem = vzalloc(KFM_DIRECT_SLOTS * KFM_DIRECT_SLOT);
 	d->slots = kvcalloc(KFM_DIRECT_SLOTS, sizeof(*d->slots), GFP_KERNEL);
-	if (!d->mem || !d->slots)
+	d->bios = kvcalloc(KFM_DIRECT_SLOTS * KFM_GROUP, sizeof(*d->bios), GFP_KERNEL);
+	if (!d->mem || !d->slots || !d->bios)
 		return -ENOMEM;
 	slots_init(m);
 	return 0;
@@ -353,6 +355,7 @@ int kfm_direct_alloc(struct kfm *m)
 
 void kfm_direct_free(struct kfm *m)
 {
+	kvfree(m->direct.bios);
 	kvfree(m->direct.slots);
 	vfree(m->direct.mem);
 }

@@ -19,16 +19,6 @@ struct kfm_peer;
 #define KFM_DIRECT_PAGES	(DIV_ROUND_UP(KFM_WRITE_MAX, PAGE_SIZE) + KFM_GROUP)
 
 /**
- * struct kfm_direct_write - a write to the leg
- * @bio: the write
- * @slot: its slot
- */
-struct kfm_direct_write {
-	struct bio		bio;
-	struct kfm_direct_slot	*slot;
-};
-
-/**
  * struct kfm_direct_slot - a group of direct records in the memory of a secondary
  * @entry: in kfm_direct.busy, from the call of persist() to its end
  * @held: in kfm_direct.held, until the worker has it
@@ -39,9 +29,9 @@ struct kfm_direct_write {
  * @count: how many
  * @pending: writes to the leg that have not ended, plus 1
  * @err: first error of these writes
- * @writes: the writes
+ * @bios: the writes, KFM_GROUP of kfm_direct.bios
  * @vecs: their vectors
- * @work: ends the call if the last of @writes has ended where interrupts are off
+ * @work: ends the call if the last of @bios has ended where interrupts are off
  */
 struct kfm_direct_slot {
 	struct list_head	entry;
@@ -53,7 +43,7 @@ struct kfm_direct_slot {
 	unsigned int		count;
 	atomic_t		pending;
 	int			err;
-	struct kfm_direct_write	writes[KFM_GROUP];
+	struct bio		*bios;
 	struct bio_vec		vecs[KFM_DIRECT_PAGES];
 	struct work_struct	work;
 };
@@ -63,6 +53,7 @@ struct kfm_direct_slot {
  * @mem: memory of all slots, which the peer writes to. NULL if this node has none; then all
  *	records of its primary are logged. Set by the constructor
  * @slots: the slots
+ * @bios: of all slots
  * @mr: the peer may write to the slots. NULL without a session, or without slots
  * @busy: slots in use. With all members below protected by kfm_log.lock
  * @held: those whose regions are to be marked as different from those of other peers
@@ -72,6 +63,7 @@ struct kfm_direct_slot {
 struct kfm_direct {
 	u8			*mem;
 	struct kfm_direct_slot	*slots;
+	struct bio		*bios;
 	struct kfid_mr		*mr;
 	struct list_head	busy;
 	struct list_head	held;
