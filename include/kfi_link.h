@@ -162,8 +162,8 @@ enum kfi_link_want {
  * @pages: &kfi_link_ops.pages may find pages of the peer's memory. Otherwise the protocol does not
  *	request places of devices from the peer. The link sets it before kfi_link_up()
  * @name: name of the peer, &kfi_link_ops.name_len bytes. For a connection that it accepts, the
- *	provider stores the name of the caller's origin. The protocol adds the port from the hello
- *	by &kfi_link_ops.set_port
+ *	provider stores the name of the caller's origin. The protocol adds the port from the
+ *	hello by &kfi_link_ops.set_port
  */
 struct kfi_link {
 	u8			want;
@@ -321,9 +321,9 @@ struct kfi_unit {
  *	which stay at the same addresses until @conceal. The exposure is for one transfer, or for a
  *	lasting grant, in whose memory the peer writes any bytes in any order, also several times.
  *	Fills in up to @max places that cover the @len bytes in order. Returns the number of places,
- *	or a negative errno; then the payload comes as frames. -ENOSPC: a bound of the link refuses
- *	this, and a lasting grant less should help. Called under the link's lock with bottom halves
- *	off; must not sleep
+ *	or a negative errno; then the payload comes as frames. After -ENOSPC, by which a bound of
+ *	the link refuses this, the protocol recalls a lasting grant that has not been used for a
+ *	second. Called under the link's lock with bottom halves off; must not sleep
  * @conceal: undo @expose. The peer has reported that its bytes have arrived, or that it writes no
  *	more bytes because of a grant; or the link is closed. Returns 0 if no byte of the
  *	peer can arrive any more, or -EINPROGRESS; then the link calls kfi_link_concealed(). Memory
@@ -504,7 +504,7 @@ extern const struct kernel_param_ops kfi_param_short_port;	/* 1 to KFI_SHORT_POR
 	KFI_PROTO_PARAM(proto, unexpected_origin, credits, 0444,				\
 			"the same for all peers of one origin, per endpoint");		\
 	KFI_PROTO_PARAM(proto, unexpected_total, credits, 0444,				\
-			"the same for an endpoint; 32 credits more for each live connection");	\
+			"the same for an endpoint, and 32 for each live connection");		\
 	KFI_PROTO_PARAM(proto, requests, requests, 0444,				\
 			"unanswered requests accepted on each connection");	\
 	KFI_PROTO_PARAM(proto, connect_timeout_ms, ms, 0644,				\

@@ -33,7 +33,7 @@ MODULE_PARM_DESC(reorder, "all channels begin with the fault 'reorder': copies o
 
 bool nm_no_order;
 module_param_named(no_order, nm_no_order, bool, 0444);
-MODULE_PARM_DESC(no_order, "the engine knows no fence, and reports only copies with an interrupt (idxd)");
+MODULE_PARM_DESC(no_order, "no fence; reports only copies with an interrupt (idxd)");
 
 static char *engine = "ioatdma";
 module_param(engine, charp, 0444);
@@ -49,7 +49,7 @@ MODULE_PARM_DESC(copy_align, "log2 of the alignment that copies want in address 
 
 static bool sleeps;
 module_param(sleeps, bool, 0444);
-MODULE_PARM_DESC(sleeps, "preparing and issuing may sleep, for as long as the channel is full (ae4dma, idxd)");
+MODULE_PARM_DESC(sleeps, "preparing and issuing sleep while the channel is full (ae4dma, idxd)");
 
 unsigned int nm_blind;
 module_param_named(blind, nm_blind, uint, 0444);

@@ -209,7 +209,7 @@ struct kfm_rec {
 	u64	seq;		/* of a direct record its number */
 	u64	sector;
 	u32	len;
-	u32	at;		/* first byte of its room in the ring, or of its data; not stored */
+	u32	at;		/* of its room in the ring, or of its data; not stored */
 };
 
 #define KFM_REC_HEAD_AT		(KFM_SECTOR - sizeof(struct kfm_le_rec))	/* in its room */

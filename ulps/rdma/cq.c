@@ -76,8 +76,7 @@ static void cq_overrun(struct ib_cq *ib)
 {
 	struct ib_event event = { .device = ib->device, .element.cq = ib, .event = IB_EVENT_CQ_ERR };
 
-	ibdev_err_ratelimited(ib->device, "a completion queue of %d entries has no room for another one\n",
-			      ib->cqe);
+	ibdev_err_ratelimited(ib->device, "a completion queue of %d entries is full\n", ib->cqe);
 	if (ib->event_handler)
 		ib->event_handler(&event, ib->cq_context);
 }

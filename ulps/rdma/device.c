@@ -202,7 +202,7 @@ static void kib_dealloc_driver(struct ib_device *ib)
 	struct kib_call *call, *next;
 
 	cancel_delayed_work_sync(&dev->places_work);
-	rcu_barrier();		/* for user_mr_free(), whose work comes after a grace period */
+	rcu_barrier();		/* user_mr_free() is queued after a grace period */
 	flush_workqueue(kib_wq);
 	WARN_ON(!list_empty(&dev->places));
 	list_for_each_entry_safe(call, next, &dev->calls, entry)

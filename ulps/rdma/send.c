@@ -104,14 +104,16 @@ int kib_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct ib
 	unsigned long flags;
 	int ret = 0;
 
-	/* one by one, because a process chooses how many they are */
-	for (; wr && !ret; wr = ret ? wr : wr->next) {
+	/* The lock is taken for each request, because a process chooses how many it posts. */
+	for (; wr; wr = wr->next) {
 		spin_lock_irqsave(&ring->lock, flags);
 		s = kib_ring_slot(ring);
 		ret = s ? send_fill(qp, s, wr) : -ENOMEM;
 		if (!ret)	/* pairs with kib_send_start() */
 			smp_store_release(&ring->head, ring->head + 1);
 		spin_unlock_irqrestore(&ring->lock, flags);
+		if (ret)
+			break;
 	}
 	if (ret)
 		*bad = wr;

@@ -210,8 +210,8 @@ int kib_post_srq_recv(struct ib_srq *ib, const struct ib_recv_wr *wr,
 	unsigned long flags;
 	int ret = 0;
 
-	/* one by one, because a process chooses how many they are */
-	for (; wr && !ret; wr = ret ? wr : wr->next) {
+	/* The lock is taken for each request, because a process chooses how many it posts. */
+	for (; wr; wr = wr->next) {
 		spin_lock_irqsave(&srq->lock, flags);
 		s = list_first_entry_or_null(&srq->free, struct kib_slot, wait);
 		ret = s ? kib_recv_fill(ib->pd, &srq->ring, s, wr) : -ENOMEM;
@@ -222,6 +222,8 @@ int kib_post_srq_recv(struct ib_srq *ib, const struct ib_recv_wr *wr,
 			srq->left++;
 		}
 		spin_unlock_irqrestore(&srq->lock, flags);
+		if (ret)
+			break;
 	}
 	if (ret)
 		*bad = wr;

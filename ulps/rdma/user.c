@@ -14,8 +14,8 @@
 #include <linux/vmalloc.h>
 #include "kib.h"
 
-#define USER_ACCESS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | \
-			 IB_ACCESS_OPTIONAL)
+#define USER_ACCESS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ |	\
+			 IB_ACCESS_REMOTE_WRITE | IB_ACCESS_OPTIONAL)
 
 /* ---- contexts ---- */
 
