@@ -137,8 +137,7 @@ struct kfi_part {
  *
  * @mr_reg: optional, with @mr_dereg, for hardware that moves bytes of regions: a region, or a
  *	per-I/O region (&kfi_mr.per_io) without memory, is created. kfi.ko chooses the key,
- *	except in a domain with &kfi_domain.prov_keys. The provider sets &kfi_mr.fixed if the pages
- *	of the region must not change. Returns 0 or a negative errno. May sleep
+ *	except in a domain with &kfi_domain.prov_keys. Returns 0 or a negative errno. May sleep
  * @mr_bind: mandatory in a domain with &kfi_domain.prov_keys: the region is bound to &kfi_mr.ep.
  *	Sets &kfi_mr.prov_key, unless the region is for single I/Os. Returns 0 or a negative errno;
  *	after an error the region is not bound. Called under &kfi_domain.lock, may sleep, but must

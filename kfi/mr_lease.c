@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mr_lease.c - leases: the end of a region waits for those who move bytes of it outside of RCU
- * sections. &kfi_mr.uses counts them.
+ * mr_lease.c - leases: the end of a region waits until no byte of it is moved outside of RCU
+ * sections any more. &kfi_mr.uses counts the leases.
  *
  * For one operation that is all. A peer may write to a region for longer, as long as its provider
  * has a lease with a struct kfi_mr_lease. The owner of the region does not see it: each function

@@ -521,7 +521,7 @@ void nt_conns_link_down(struct nt_link *link);
 
 /* stats.c: create the file `stats` in the link's debugfs directory */
 void nt_link_show(struct nt_link *link);
-/* Process context. &nt_prov_ops.parts for one bridge, whose number is @device */
+/* Process context. &kfi_prov_ops.parts for one bridge, whose number is @device */
 int nt_link_parts(const struct nt_link *link, u32 device,
 		  int (*emit)(void *arg, const struct kfi_part *part), void *arg);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Endpoints that are plain queue pairs (KFI_PROTO_RDMA_CM_IB_RC): receives and keys that are the device's, and what there is not without a
- * protocol of the provider's.
+ * Endpoints that are plain queue pairs (KFI_PROTO_RDMA_CM_IB_RC): receives and keys that are the
+ * device's, and what there is not without a protocol of the provider's.
  */
 #include <linux/delay.h>
 #include <linux/prandom.h>

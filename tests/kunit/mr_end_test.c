@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The end of regions: holds, which delay it; memory of kfi_mem_alloc(), which its regions keep; and
- * peers that move bytes meanwhile.
+ * The end of regions: leases, which delay it; memory of kfi_mem_alloc(), which its regions keep;
+ * and peers that move bytes meanwhile.
  */
 #include <kunit/test.h>
 #include <linux/completion.h>

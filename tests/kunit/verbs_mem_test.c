@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Consumers' memory in kfi_verbs: whatever it is made of, it is cut into runs that a fast registration can hold, each byte once and
- * in its order. The source is compiled into this module: a provider exports nothing.
+ * Consumers' memory in kfi_verbs: whatever it is made of, it is cut into runs that a fast
+ * registration can hold, each byte once and in its order. The source is compiled into this module:
+ * a provider exports nothing.
  */
 #include <kunit/test.h>
 #include <linux/prandom.h>

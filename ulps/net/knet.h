@@ -40,7 +40,7 @@ enum {
 	KNET_NODE	= 64,		/* bytes of the name of a peer or a domain */
 };
 
-/* Counters for ethtool -S, in the order of knet_counter_names */
+/* Counters for ethtool -S, in the order of counter_names (show.c) */
 enum knet_counter {
 	KNET_TX_CSUM,		/* frames whose checksum was left to the receiver */
 	KNET_TX_GSO,		/* frames that were not segmented */

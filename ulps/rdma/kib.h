@@ -215,7 +215,7 @@ enum kib_mr_state {
  * @state: whether this side alone, or peers, too, may access the memory
  * @work: the invalidation, in the state ENDING
  * @waiters: slots that wait for its end
- * @rcu: kib_mr_find() may have found it, and mr_invalidated() may be about to return
+ * @rcu: kib_mr_find() may have found it, and mr_ended() may be about to return
  * @umem: memory of a process, or NULL; the following members are for that, and @key does not
  *	change
  * @mapped: the pages of it

@@ -58,9 +58,7 @@ struct ioat {
 
 int ioat_init(struct ioat *ioat, struct host *host, char side, const char *path);
 
-/*
- * For ioat.c: ioat_run.c executes descriptors, as many as one turn permits. Return: are there more?
- */
+/* Execute descriptors, as many as one turn permits. Return: are there more? */
 bool ioat_run(struct ioat *ioat, unsigned int number);
 void ioat_interrupt(struct ioat *ioat, unsigned int number);
 
