@@ -4,8 +4,8 @@
  *
  * In this order: urgent frames; answers; the payload of granted operations; operations that have waited
  * for credit; new operations, in the order of their posts; credit and the BYE. An operation that takes
- * no credit never waits behind a message without credit. Payload is sent in parts of KFW_FRAME_MAX
- * bytes, and takes turns with the others after each part: no frame waits for all of a long payload,
+ * no credit never waits behind a message without credit. Payload is sent in parts (kfw_part()),
+ * and takes turns with the others after each part: no frame waits for all of a long payload,
  * except behind a write that was posted before.
  *
  * All functions are called under the link's lock, or after the end of the link.

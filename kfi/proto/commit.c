@@ -5,14 +5,17 @@
  *   kfp_rx_commit()	target: checks the regions before the first byte of the frame is copied
  *   kfp_rx_end()	target: the frame and all frames before it are complete: queues the
  *			commit, or the ACK
- *   kfp_commit_work()	target: calls persist() of the owners of the regions
+ *   kfp_commit_work()	target: calls persist() of the owners of the regions, and begins the next
+ *			commit
  *   kfp_commit_done()	target: all calls have ended: queues the ACK
  *
  * A request with a commit needs memory that outlives the answers of the connection: struct
  * kfp_commit, allocated before a byte is copied. Without memory the frame is handled again later.
  * persist() is called by the work item of the commit, without a lock of the protocol, and delays
- * neither the frames that follow nor the end of the connection or its endpoint. A connection has
- * as many commits in progress as the peer may have requests outstanding. One that has not begun
+ * neither the frames that follow nor the end of the connection or its endpoint. An owner may sleep
+ * in it, so KFP_COMMITS work items of a connection call it at a time, and the other commits wait:
+ * otherwise one peer could occupy the threads of all. A call that answers later occupies none, so
+ * there are as many of them as the peer may have requests outstanding. A commit that has not begun
  * when the connection ends is dropped. One that has begun finds, in an RCU section, that the
  * connection is dead. Only the owner of a region waits for it, when the owner ends the region.
  */
@@ -33,12 +36,14 @@ static struct kfi_rma_iov kfp_commit_range(const struct kfw_rma *seg)
 /**
  * struct kfp_commit - a commit
  * @work: calls persist()
+ * @entry: entry in &kfp_commits.waiting
  * @conn: its connection. Referenced from its begin on
  * @answer: its answer, from its begin on. May be used only while the connection is not dead
  * @regions: what is to become durable
  */
 struct kfp_commit {
 	struct work_struct	work;
+	struct list_head	entry;
 	struct kfp_conn		*conn;
 	struct kfp_answer	*answer;
 	struct kfi_commit	regions;
@@ -143,8 +148,31 @@ int kfp_rx_end(struct kfp_conn *conn)
 	answer->durable = NULL;
 	answer->row = &kfp_ack_row;
 	kfp_conn_get(conn);
-	queue_work(kfp_commit_wq, &c->work);
+	spin_lock_bh(&conn->lock);
+	if (conn->commits.running < KFP_COMMITS) {
+		conn->commits.running++;
+		queue_work(kfp_commit_wq, &c->work);
+	} else {
+		list_add_tail(&c->entry, &conn->commits.waiting);
+	}
+	spin_unlock_bh(&conn->lock);
 	return 0;
+}
+
+/* The work item of a commit has ended: the next commit takes its place. */
+static void kfp_commit_next(struct kfp_conn *conn)
+{
+	struct kfp_commit *next;
+
+	spin_lock_bh(&conn->lock);
+	next = list_first_entry_or_null(&conn->commits.waiting, struct kfp_commit, entry);
+	if (next) {
+		list_del(&next->entry);
+		queue_work(kfp_commit_wq, &next->work);
+	} else {
+		conn->commits.running--;
+	}
+	spin_unlock_bh(&conn->lock);
 }
 
 static void kfp_commit_answer(struct kfp_conn *conn, struct kfp_answer *answer, int err)
@@ -177,10 +205,24 @@ static void kfp_commit_work(struct work_struct *work)
 	struct kfp_commit *c = container_of(work, struct kfp_commit, work);
 	struct kfp_conn *conn = c->conn;
 
+	kfp_conn_get(conn);
 	if (!test_bit(KFP_DEAD, &conn->flags)) {
-		kfi_commit_start(&c->regions);	/* from here on the commit may be gone */
+		kfi_commit_start(&c->regions);	/* the commit and its reference may be gone */
 	} else {
 		kfp_commit_free(c);
 		kfp_conn_put(conn);
 	}
+	kfp_commit_next(conn);
+	kfp_conn_put(conn);
 }
+
+/* ---- the life of a connection ---- */
+
+static void kfp_commits_init(struct kfp_conn *conn)
+{
+	INIT_LIST_HEAD(&conn->commits.waiting);
+}
+
+const struct kfp_protocol kfp_commit_protocol = {
+	.init = kfp_commits_init,
+};

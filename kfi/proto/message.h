@@ -36,13 +36,14 @@ enum kfp_inmsg_state {
  * @landed: the payload is in the receive, to which the peer may still write
  * @late_ack: the sender gets its ACK when the message is received, see &kfp_conn.late_acks
  * @no_drop: never dropped, because the sender has got an ACK for it, or it has invalidated a region
- * @placed: the first part of a long message was in the exposed receive, and so are the others (L)
+ * @placed: the parts of a long message are in the exposed receive; before the first one: the CTS
+ *	names its places (L)
  * @cls: credit class
  * @slot: number in the CTS, index in &kfp_rdvs.slot
  * @cost: credits to return
  * @got: bytes of a long message that have arrived or are arriving (L)
  * @exposed: the receive, from the CTS on, if the link exposes it (L)
- * @since: the CTS is sent, or a part has begun: kfp_rx_now(). The next part is late
+ * @since: the CTS is sent, or a part has begun: kfp_rdv_begin(). The next part is late
  *	peer_timeout_ms after it. Other bytes of the peer advance it, see kfp_extend()
  * @limit: when the message is late in any case: kfp_rx_now()
  * @spliced: TREAD: the link reads the receive itself (L)

@@ -130,6 +130,7 @@ static_assert(offsetof(struct kfp_hello_out, tail) == sizeof(struct kfw_hello));
  * @free_answers: unused answers of @pool
  * @pool: an answer for each request that the peer may have outstanding
  * @rdvs: long messages of the peer that have found their receive
+ * @commits: commits for the peer
  * @orphaned: the connection is down and has left messages: kfp_inmsg_free() reports each to the
  *	account
  * @allowance: credits for unexpected messages that this side announces, for each class
@@ -202,6 +203,7 @@ struct kfp_conn {
 	struct list_head	free_answers;
 	struct kfp_answer	*pool;
 	struct kfp_rdvs		rdvs;
+	struct kfp_commits	commits;
 
 	bool			orphaned;
 	u32			allowance;

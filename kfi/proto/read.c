@@ -250,7 +250,7 @@ static u64 kfp_returned_check(struct kfp_conn *conn)
 void kfp_returned_sent(struct kfp_conn *conn)
 {
 	struct kfp_answer *answer = conn->tx.answer;
-	u32 sent = kfw_part(answer->left);
+	u32 sent = kfw_part(answer->left, conn->tx.payload.into);
 
 	conn->tx.answer = NULL;
 	answer->placed += sent;
@@ -281,12 +281,12 @@ bool kfp_send_returned(struct kfp_conn *conn, struct kfp_answer *answer)
 {
 	struct kfw_frame f = {
 		.type = KFW_READ_DATA, .id = answer->id, .gen = answer->gen,
-		.len = kfw_part(answer->left),
 	};
-	bool placing = answer->places && f.len;
-	bool spliced = kfp_lease_source(conn, answer, f.len, placing);
+	bool placing = answer->places && answer->left;
+	bool spliced = kfp_lease_source(conn, answer, kfw_part(answer->left, placing), placing);
 
 	placing &= spliced;
+	f.len = kfw_part(answer->left, placing);
 	f.flags = placing ? KFW_F_PLACED : 0;
 	f.payload = placing ? 0 : f.len;
 	kfp_send_frame(conn, &f);

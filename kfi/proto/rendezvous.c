@@ -11,8 +11,9 @@
  *
  * The receiver grants KFP_RDV messages at a time, with KFP_RDV_BYTES bytes at most, unless there
  * is only one. If its link can expose the receive, the CTS names the places (memory.c), and the
- * payload goes there; else it follows the DATA frame. A payload of more than KFW_FRAME_MAX bytes
- * comes in parts, each with a DATA frame; those of several messages may alternate.
+ * payload goes there; else it follows the DATA frame. A payload of more than KFW_FRAME_MAX bytes,
+ * or in places KFW_PLACED_MAX, comes in parts, each with a DATA frame; those of several messages
+ * may alternate.
  *
  * A granted message holds its receive, so the sender has a deadline: kfp_rdvs_late().
  */
@@ -74,6 +75,17 @@ void kfp_rdv_enqueue(struct kfp_inmsg *in)
 }
 
 /*
+ * The next part of the message is due: return when the wait for it begins. Bytes in places do not
+ * show before the DATA behind them has arrived, so the time for them at the least rate is added.
+ */
+static unsigned long kfp_rdv_begin(const struct kfp_conn *conn, const struct kfp_inmsg *in)
+{
+	unsigned long now = kfp_rx_now(conn);
+
+	return in->placed ? now + kfp_transfer_time(kfw_part(in->rx.len - in->got, true)) : now;
+}
+
+/*
  * The CTS is in the stage: from now on the peer has to send. The time for the bytes that the link
  * has to deliver before the CTS is added. Only DATA of this message ends the wait; kfp_rx_late()
  * supervises the frame, and then the wait for the next part begins. Bytes of other frames prolong
@@ -86,7 +98,7 @@ void kfp_rdv_enqueue(struct kfp_inmsg *in)
 static void kfp_rdv_clock(struct kfp_conn *conn, struct kfp_inmsg *in)
 {
 	spin_lock_bh(&conn->lock);
-	in->since = kfp_rx_now(conn) + kfp_delivery_time(conn);
+	in->since = kfp_rdv_begin(conn, in) + kfp_delivery_time(conn);
 	in->limit = in->since + kfp_peer_timeout(conn) + kfp_transfer_time(KFW_PAYLOAD_MAX);
 	spin_unlock_bh(&conn->lock);
 }
@@ -111,6 +123,7 @@ static void kfp_send_cts(struct kfp_conn *conn, struct kfp_answer *answer)
 		n = kfp_expose(conn, &in->exposed, &in->rx.iter, in->rx.len, place,
 			       kfp_rdv_concealed);
 	f.places = max(n, 0);
+	in->placed = f.places;
 	kfp_send_frame(conn, &f);
 	kfp_send_places(conn, place, f.places);
 	kfp_rdv_clock(conn, in);
@@ -165,20 +178,19 @@ static void kfp_rdv_concealed(struct kfp_conn *conn, struct kfp_exposed *e)
 }
 
 /*
- * Is this DATA the next part of the payload? Each part but the last has KFW_FRAME_MAX bytes, so
- * each is progress. All parts are in the places that were named, or none is. A DATA frame before
- * its CTS has been sent is invalid: the answer is still queued, and is needed again for the ACK.
+ * Is this DATA the next part of the payload? Each part but the last has KFW_FRAME_MAX bytes, or in
+ * places KFW_PLACED_MAX, so each is progress. All parts are in the places that were named, or none
+ * is. A DATA frame before its CTS has been sent is invalid: the answer is still queued, and is
+ * needed again for the ACK.
  */
 static bool kfp_rdv_accepts(const struct kfp_inmsg *in, const struct kfw_frame *f)
 {
 	bool placed = f->flags & KFW_F_PLACED;
 
 	if (in->answer.id != f->id || in->answer.gen != f->gen ||
-	    f->len != kfw_part(in->rx.len - in->got) || !list_empty(&in->answer.link))
+	    f->len != kfw_part(in->rx.len - in->got, placed) || !list_empty(&in->answer.link))
 		return false;
-	if (in->got)
-		return placed == in->placed;
-	return !placed || in->exposed.concealed;
+	return placed == in->placed || (!placed && !in->got);
 }
 
 /* Return the message whose next part the frame has, or NULL. With the last part its slot is free. */
@@ -194,7 +206,7 @@ static struct kfp_inmsg *kfp_rdv_next(struct kfp_conn *conn, const struct kfw_fr
 	if (in) {
 		in->placed = f->flags & KFW_F_PLACED;
 		in->got += f->len;
-		in->since = kfp_rx_now(conn);
+		in->since = kfp_rdv_begin(conn, in);
 		if (in->got == in->rx.len)
 			conn->rdvs.slot[f->slot] = NULL;
 	}
@@ -284,7 +296,7 @@ void kfp_rdv_send_data(struct kfp_conn *conn, struct kfi_oper *op)
 
 	f.flags = pop->places ? KFW_F_PLACED : 0;
 	f.slot = pop->slot;
-	f.len = kfw_part(left);
+	f.len = kfw_part(left, pop->places);
 	f.payload = pop->places ? 0 : f.len;
 	if (left == op->len)
 		pop->spliced = pop->places || kfp_can_splice(conn, &op->iter, op->len);

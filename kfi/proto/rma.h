@@ -10,6 +10,7 @@
 #define KFP_RTW_AHEAD	8		/* first operations whose RTW may be sent */
 #define KFP_RTW_FAILURES	4	/* answers in a row without a grant: few RTWs follow */
 #define KFP_RTW_RETRY	64		/* then one of so many writes sends an RTW */
+#define KFP_COMMITS	4		/* threads in persist() for a connection */
 
 /**
  * struct kfp_part - the write of the peer whose payload has begun and is not complete; all (L)
@@ -54,6 +55,16 @@ struct kfp_reads {
 	struct kfp_spares	spare_leases;
 };
 
+/**
+ * struct kfp_commits - commits of a connection, under kfp_conn.lock
+ * @waiting: those that wait until another one has been begun, in order
+ * @running: work items that call persist(), at most KFP_COMMITS
+ */
+struct kfp_commits {
+	struct list_head	waiting;
+	unsigned int		running;
+};
+
 int kfp_read_data(struct kfp_conn *conn, struct kfi_oper *op);
 void kfp_send_read_request(struct kfp_conn *conn, struct kfi_oper *op, struct kfw_frame *f);
 bool kfp_send_returned(struct kfp_conn *conn, struct kfp_answer *answer);
@@ -63,7 +74,7 @@ void kfp_returned_sent(struct kfp_conn *conn);
 int kfp_rx_commit(struct kfp_conn *conn);
 int kfp_rx_end(struct kfp_conn *conn);
 
-extern const struct kfp_protocol kfp_read_protocol;
+extern const struct kfp_protocol kfp_read_protocol, kfp_commit_protocol;
 extern const struct kfp_op_row kfp_write_op, kfp_read_op, kfp_atomic_op, kfp_fetch_op;
 extern const struct kfp_frame_row kfp_write_frame;
 extern const struct kfp_frame_row kfp_read_frame, kfp_read_data_frame;

@@ -48,6 +48,7 @@ const struct kfp_protocol *const kfp_protocols[] = {
 	&kfp_inmsg_protocol,
 	&kfp_tread_protocol,
 	&kfp_rdv_protocol,
+	&kfp_commit_protocol,
 	&kfp_dev_place_protocol,
 	&kfp_grant_protocol,
 	&kfp_memory_protocol,

@@ -203,7 +203,7 @@ void kfw_decode_values(void *values, size_t len, u8 size)
 
 /*
  * A frame has all of its payload, a WRITE a part of it, and a frame whose payload is in places has
- * none. Only DATA, READ_DATA and WRITE may have that flag. Each part but the last is of
+ * none. Only DATA, READ_DATA and WRITE may have that flag. Each part of a WRITE but the last is of
  * KFW_FRAME_MAX bytes.
  */
 static bool kfw_payload_ok(const struct kfw_rule *rule, const struct kfw_frame *f, u32 eager)
@@ -211,9 +211,9 @@ static bool kfw_payload_ok(const struct kfw_rule *rule, const struct kfw_frame *
 	if (!rule->payload)
 		return !f->payload;
 	if (f->flags & KFW_F_PLACED)
-		return !f->payload && (f->type == KFW_WRITE || f->len <= KFW_FRAME_MAX);
+		return !f->payload && (f->type == KFW_WRITE || f->len <= KFW_PLACED_MAX);
 	if (f->type == KFW_WRITE)
-		return f->payload == kfw_part(f->len) ||
+		return f->payload == kfw_part(f->len, false) ||
 		       (f->payload && f->payload == f->len % KFW_FRAME_MAX);
 	return f->payload == f->len && f->payload <= (rule->eager ? eager : KFW_FRAME_MAX);
 }

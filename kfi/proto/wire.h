@@ -30,6 +30,7 @@
 #define KFW_PLACES_MAX		16		/* places in one frame */
 #define KFW_PAYLOAD_MAX		(1ULL << 30)	/* longest message, write or read */
 #define KFW_FRAME_MAX		(256U << 10)	/* payload of one frame; more follows in others */
+#define KFW_PLACED_MAX		(1U << 20)	/* a part of a payload in places */
 #define KFW_ATOMIC_MAX		512		/* target bytes of one atomic operation */
 #define KFW_GRANTS_MAX		64		/* grants that one side gives at a time */
 
@@ -222,10 +223,16 @@ static inline u32 kfw_cost(u64 len)
 	return len ? (len + KFW_CREDIT_BYTES - 1) / KFW_CREDIT_BYTES : 1;
 }
 
-/* Return the length of the next part of a payload of which @left bytes are left. */
-static inline u32 kfw_part(u64 left)
+/*
+ * Return the length of the next part of a payload of which @left bytes are left, in a frame or in
+ * places. Other frames do not wait in the stream for bytes in places, so such a part is longer: it
+ * costs a link about as much as a short one.
+ */
+static inline u32 kfw_part(u64 left, bool placed)
 {
-	return left < KFW_FRAME_MAX ? left : KFW_FRAME_MAX;
+	u32 most = placed ? KFW_PLACED_MAX : KFW_FRAME_MAX;
+
+	return left < most ? left : most;
 }
 
 /** struct kfw_frame - a decoded header in host order. @op and @datatype: ATOMIC only */

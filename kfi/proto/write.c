@@ -175,7 +175,7 @@ static void kfp_send_placed(struct kfp_conn *conn, struct kfi_oper *op, struct k
 {
 	struct kfw_frame f = kfp_op_frame(op, KFW_WRITE);
 	u64 left = kfp_op_left(op);
-	u32 part = kfw_part(left);
+	u32 part = kfw_part(left, true);
 
 	if (!kfp_op_begun(op)) {
 		if (conn->link.checks)
@@ -208,7 +208,7 @@ static void kfp_send_frames(struct kfp_conn *conn, struct kfi_oper *op)
 		kfp_op(op)->spliced = kfp_can_splice(conn, &op->iter, op->len);
 	}
 	f.rma_count = op->rma_count;
-	f.payload = kfw_part(kfp_op_left(op));
+	f.payload = kfw_part(kfp_op_left(op), false);
 	f.flags |= kfp_lazy(op);
 	kfp_send_frame(conn, &f);
 	kfp_send_segments(conn, op);
@@ -310,7 +310,7 @@ static int kfp_rx_part(struct kfp_conn *conn)
 	struct kfp_rx *rx = &conn->rx;
 	int ret;
 
-	if (rx->f.payload != kfw_part(rx->f.len - part->got))
+	if (rx->f.payload != kfw_part(rx->f.len - part->got, false))
 		return -EPROTO;
 	if (part->got && !kfp_part_follows(part, rx))
 		return -EPROTO;

@@ -256,7 +256,7 @@ void nt_conns_named(struct nt_link *link)
 	kfi_device_new();
 }
 
-/* Send the CALLs that have waited for the link. */
+/* Send the CALLs that have waited for the link, and those that an earlier life has lost. */
 void nt_conns_link_up(struct nt_link *link)
 {
 	struct nt_dev *dev = link->priv;
@@ -272,6 +272,22 @@ void nt_conns_link_up(struct nt_link *link)
 		spin_unlock_bh(&s->lock);
 	}
 	rcu_read_unlock();
+}
+
+/*
+ * The life of the link that the connection belongs to has ended. A call that was not answered is no
+ * connection yet: the peer may have ended its side of the life before it could read the CALL, so it
+ * is sent again in the next life, as one that is made while the link is down.
+ */
+static void nt_stream_link_down(struct nt_stream *s)
+{
+	lockdep_assert_held(&s->lock);
+	if (s->state == NT_CALLED) {
+		s->state = NT_NEW;
+		s->bulk_end = 0;	/* the positions of a ring begin again */
+	} else if (s->state != NT_NEW) {
+		nt_stream_end(s, -ECONNRESET);
+	}
 }
 
 /*
@@ -292,8 +308,7 @@ void nt_conns_link_down(struct nt_link *link)
 	rcu_read_lock();
 	xa_for_each(&dev->streams, id, s) {
 		spin_lock_bh(&s->lock);
-		if (s->state != NT_NEW)
-			nt_stream_end(s, -ECONNRESET);
+		nt_stream_link_down(s);
 		spin_unlock_bh(&s->lock);
 	}
 	rcu_read_unlock();

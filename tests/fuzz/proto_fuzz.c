@@ -36,7 +36,8 @@ static void check_places(const struct kfw_frame *f)
 	PROMISE(f->places <= KFW_PLACES_MAX);
 	PROMISE(!f->places || f->type == KFW_CTS || f->type == KFW_READ || f->type == KFW_TREAD ||
 		f->type == KFW_GRANT);
-	PROMISE(!data || (!(f->flags & ~KFW_F_PLACED) && f->len <= KFW_FRAME_MAX));
+	PROMISE(!data || (!(f->flags & ~KFW_F_PLACED) &&
+			  f->len <= (f->flags ? KFW_PLACED_MAX : KFW_FRAME_MAX)));
 	PROMISE(!data || f->payload == (f->flags & KFW_F_PLACED ? 0 : f->len));
 }
 
@@ -182,7 +183,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		hello.auth_len = htole16(KFW_AUTH_LEN);
 	}
 	if (data[0] & 4)
-		hdr.payload = htole64(kfw_part(le64toh(hdr.len)));
+		hdr.payload = htole64(kfw_part(le64toh(hdr.len), false));
 	if (data[0] & 8) {	/* random bytes seldom pass */
 		hdr.type = KFW_ATOMIC;
 		hdr.op &= 0x1f;

@@ -17,7 +17,7 @@
 #define PM_CQ		1024
 #define PM_SLOTS	24
 #define PM_MAX		24000U
-#define PM_AREA		(PM_SLOTS * PM_MAX)
+#define PM_AREA		(2 * KFW_PLACED_MAX)	/* more than PM_SLOTS times PM_MAX */
 
 struct pm_wire;
 struct pm_ep;

@@ -88,7 +88,7 @@ static void second_write_granted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 40ll * PG_LEN, atomic64_read(&pm.placed));
 }
 
-#define PG_LONG		(4 * KFW_FRAME_MAX + 1)
+#define PG_LONG		(KFW_PLACED_MAX + 1)
 
 /*
  * The region ends while parts of a payload have been sent: RECALLED waits for the WRITE, and

@@ -515,6 +515,68 @@ static void region_ends_between_parts(struct kunit *test)
 	kvfree(region);
 }
 
+/* ---- commits ---- */
+
+#define COMMITS	12
+
+/* The owner of a region. Its calls wait for @go, or answer later. */
+static struct {
+	bool			sleeps;
+	struct completion	go;
+	atomic_t		calls;
+	struct kfi_persist	*late[COMMITS];
+} owner;
+
+static int owner_persist(struct kfid_mr *mr, uint64_t at, size_t len, struct kfi_persist *p)
+{
+	owner.late[at] = p;
+	atomic_inc(&owner.calls);
+	if (!owner.sleeps)
+		return -EIOCBQUEUED;
+	wait_for_completion_timeout(&owner.go, msecs_to_jiffies(PH_WAIT_MS));
+	return 0;
+}
+
+/* A peer whose commits sleep occupies few threads; calls that answer later occupy none. */
+static void commits_take_turns(struct kunit *test)
+{
+	struct kvec vec = { ph.buf, PH_BUF };
+	struct kfi_mr_attr attr = {
+		.type = KFI_KVEC, .mr_iov = &vec, .iov_count = 1, .access = KFI_REMOTE_WRITE,
+		.requested_key = KEY, .persist = owner_persist,
+	};
+	struct kfw_rma seg = { .key = cpu_to_le64(KEY) };
+	struct kfw_hdr ack, write = { .type = KFW_WRITE, .flags = cpu_to_le16(KFW_F_COMMIT) };
+	struct ph_peer *peer = ph_call(2, 5);
+	int i, most;
+
+	seg.len = cpu_to_le64(1);
+	KUNIT_ASSERT_EQ(test, 0, kfi_mr_regattr(&ph.w->domain.fid, &attr, KFI_RMA_PMEM, &ph.mr));
+	for (most = COMMITS; most >= KFP_COMMITS; most -= COMMITS - KFP_COMMITS) {
+		atomic_set(&owner.calls, 0);
+		init_completion(&owner.go);
+		owner.sleeps = most < COMMITS;
+		for (i = 0; i < COMMITS; i++) {
+			write.id = cpu_to_le32(i);
+			seg.addr = cpu_to_le64(i);
+			ph_begin(peer, &write, &seg, 1);
+			ph_pad(peer, 1);
+		}
+		KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&owner.calls) == most));
+		msleep(PH_NOT_MS);
+		KUNIT_EXPECT_EQ(test, most, atomic_read(&owner.calls));
+		complete_all(&owner.go);
+		for (i = 0; i < most && !owner.sleeps; i++)
+			kfi_persist_done(owner.late[i], 0);
+		for (i = 0; i < COMMITS; i++) {
+			PH_RECV(peer, KFW_ACK, &ack);
+			KUNIT_EXPECT_EQ(test, 0, le16_to_cpu(ack.status));
+		}
+		KUNIT_EXPECT_EQ(test, COMMITS, atomic_read(&owner.calls));
+	}
+	ph_region_ends();
+}
+
 /* ---- RTWs. The link has no places: a GRANT gives none ---- */
 
 #define RTW_LEN		40000U
@@ -668,6 +730,7 @@ static struct kunit_case ph_cases[] = {
 	KUNIT_CASE(message_takes_turns),
 	KUNIT_CASE(broken_parts_end),
 	KUNIT_CASE(region_ends_between_parts),
+	KUNIT_CASE(commits_take_turns),
 	KUNIT_CASE(rtw_is_answered),
 	KUNIT_CASE(broken_frames_end),
 	{}

@@ -216,29 +216,42 @@ static void all_kinds(struct kunit *test)
 	KUNIT_EXPECT_GT(test, atomic_read(&pm.lates), 0);
 }
 
+/* Return the length of a payload: one part or two, or one byte more than a part, or any length. */
+static u32 pm_length(int i, u32 part)
+{
+	const u32 lens[] = { part, part + 1, 2 * part, 1 + pm_random(2 * part) };
+
+	return lens[i % ARRAY_SIZE(lens)];
+}
+
 /*
- * The payload comes in several parts, in places or in frames, and the memory of RMA is in several
- * segments. Each byte arrives where it belongs.
+ * The payload comes in as few parts as it may, in places or in frames, and the memory of RMA is in
+ * several segments. Each byte arrives where it belongs.
  */
 static void long_payload(struct kunit *test)
 {
 	struct pm_slot *s = &pm_slots[0];
-	int round;
+	int round, parts;
+	u32 part;
 
 	memset(pm_slots, 0, sizeof(pm_slots));
 	pm_proto.params.grants = 0;
 	for (round = 0; round < 8 * PM_KINDS; round++) {
 		pm.sure = round / PM_KINDS & 1;
 		pm.expose_min = pm.sure ? 0 : U64_MAX;
+		part = pm.sure ? KFW_PLACED_MAX : KFW_FRAME_MAX;
 		KUNIT_ASSERT_TRUE(test, fake_soon(!atomic_read(&pm.refs)));
 		*s = (struct pm_slot) {
 			.kind = round % PM_KINDS, .seed = round, .tag = round + 1,
-			.len = round < 2 * PM_KINDS ? KFW_FRAME_MAX * 2 :
-						      PM_AREA - pm_random(PM_AREA / 2),
+			.len = pm_length(round / (2 * PM_KINDS), part),
 		};
+		parts = pm_frames(KFW_DATA) + pm_frames(KFW_READ_DATA);
 		pm_slot_post(s);
 		pm_wait(0);
 		KUNIT_EXPECT_EQ(test, 0, s->err);
+		parts = pm_frames(KFW_DATA) + pm_frames(KFW_READ_DATA) - parts;
+		if (pm_has_receive(s) && s->len > pm_proto.params.eager_size)
+			KUNIT_EXPECT_EQ(test, DIV_ROUND_UP(s->len, part), parts);
 	}
 	KUNIT_EXPECT_GT(test, atomic64_read(&pm.placed), 0ll);
 }
@@ -503,6 +516,41 @@ static void link_ends_unreleased(struct kunit *test)
 	KUNIT_EXPECT_LT(test, pm_wait_one(), 0);
 }
 
+/*
+ * A part of a payload is late. In places it does not show until all of it is there, so it has the
+ * time for its bytes at the least rate beside peer_timeout_ms.
+ */
+static void part_has_its_time(struct kunit *test)
+{
+	static const struct {
+		unsigned int ms;
+		bool placed, late;
+	} rows[] = { { 2000, true, false }, { 2000, false, true }, { 8000, true, true } };
+	static char taken;
+	int i, requests, grants;
+
+	pm_proto.params.peer_timeout_ms = 300;
+	pm.sure = true;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		pm.expose_min = rows[i].placed ? 0 : U64_MAX;
+		requests = pm_frames(KFW_RTS);
+		grants = pm_frames(KFW_CTS);
+		KUNIT_ASSERT_EQ(test, 0, (int)kfi_tsend(pm.ep[0], pm.area[0], KFW_PLACED_MAX, NULL,
+							pm.addr[1], i, NULL));
+		KUNIT_EXPECT_TRUE(test, fake_soon(pm_frames(KFW_RTS) > requests));
+		set_bit(0, &pm.clogged);
+		KUNIT_ASSERT_EQ(test, 0, (int)kfi_trecv(pm.ep[1], pm.area[1], KFW_PLACED_MAX, NULL,
+							KFI_ADDR_UNSPEC, i, 0, &taken));
+		KUNIT_EXPECT_TRUE(test, fake_soon(pm_frames(KFW_CTS) > grants));
+		msleep(rows[i].ms);
+		KUNIT_EXPECT_EQ(test, rows[i].late, pm_closed(1));
+		clear_bit(0, &pm.clogged);
+		KUNIT_EXPECT_EQ(test, rows[i].late, pm_wait_one() != 0);
+		if (rows[i].late)
+			KUNIT_EXPECT_TRUE(test, fake_soon(!kfi_cancel(&pm.ep[1]->fid, &taken)));
+	}
+}
+
 static struct kunit_case pm_cases[] = {
 	KUNIT_CASE(all_kinds),
 	KUNIT_CASE(long_payload),
@@ -512,6 +560,7 @@ static struct kunit_case pm_cases[] = {
 	KUNIT_CASE(region_ends_blocked),
 	KUNIT_CASE(reads_paid),
 	KUNIT_CASE(tread_ends_unsent),
+	KUNIT_CASE(part_has_its_time),
 	KUNIT_CASE(link_ends),
 	KUNIT_CASE(link_ends_in_parts),
 	KUNIT_CASE(link_ends_unreleased),

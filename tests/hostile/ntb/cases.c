@@ -642,6 +642,30 @@ static bool flap(struct hp *hp, struct victim *none)
 	return ok;
 }
 
+static bool called(struct hp *hp, u64 before)
+{
+	unsigned long until = jiffies + msecs_to_jiffies(2000);
+
+	while (hp_count(hp, NTW_CALL) == before && time_before(jiffies, until))
+		msleep(20);
+	return hp_count(hp, NTW_CALL) > before;
+}
+
+/* The life of the link ends before the peer has answered a CALL: the next life has it again. */
+static bool call_again(struct hp *hp, struct victim *v)
+{
+	struct ntw_addr us = { cpu_to_le32(ntb_port_number(hp->ntb)), cpu_to_le32(HP_PORT) };
+	u64 before = hp_count(hp, NTW_CALL);
+	bool ok;
+
+	ok = hp_check(!victim_send(v, &us), "nothing can be posted") &&
+	     hp_check(called(hp, before), "it does not call");
+	before = hp_count(hp, NTW_CALL);
+	hp_bye(hp);
+	ok = ok && hp_check(called(hp, before), "a call that was lost is not repeated");
+	return ok & hp_check(victim_done(v, 0) == -EAGAIN, "a call that was lost has failed");
+}
+
 /* Several tries, because the link may come up and go down meanwhile. */
 bool hp_stays_down(struct hp *hp)
 {
@@ -797,6 +821,7 @@ static const struct hp_case {
 	{ "torn",		torn, NOBODY, TWICE },
 	{ "copy_fails",		copy_fails },
 	{ "flap",		flap },
+	{ "call_again",		call_again, OPEN },
 	{ "reaches",		reaches },
 	{ "queue_numbers",	hp_queue_numbers },
 	{ "queue_changes",	hp_queue_changes },
