@@ -12,7 +12,7 @@
 #include <linux/key.h>
 #include "sock.h"
 
-#define KS_TLS_OUT	SZ_64K		/* bytes of the ring, a power of two */
+#define KS_TLS_OUT	(PAGE_SIZE > SZ_64K ? PAGE_SIZE : SZ_64K) /* bytes of the ring */
 #define KS_TLS_IN	SZ_32K		/* bytes of the receive buffer: two records */
 #define KS_TLS_ORIGIN	8		/* handshakes at a time, see ks_tls_slot_take() */
 
@@ -56,7 +56,7 @@ enum ks_tls_state {
  * @rx: work item that receives
  * @tx: work item that sends
  * @out: ring of bytes to send, from KS_TLS_OPEN on. Byte p is at p mod KS_TLS_OUT
- * @out_pages: its pages
+ * @out_pages: its pages, twice: what begins at its end continues at its beginning
  * @put: bytes that were put into @out (L)
  * @sent: bytes that were sent from @out. Written by @tx, and by close() after it (L)
  * @full: a post has found no room (L)
@@ -88,7 +88,7 @@ struct ks_tls_link {
 	struct delayed_work	rx;
 	struct delayed_work	tx;
 	u8			*out;
-	struct bio_vec		out_pages[DIV_ROUND_UP(KS_TLS_OUT, PAGE_SIZE)];
+	struct bio_vec		out_pages[2 * KS_TLS_OUT / PAGE_SIZE];
 	u64			put, sent;
 	bool			full;
 	u8			*in;

@@ -138,18 +138,18 @@ static u64 ks_tls_sent_to(const struct kfi_link *link)
 	return to_ks_tls(link)->put;
 }
 
-/* Send what is contiguous in the ring. Return: 0 if the ring is empty; bytes; a negative errno */
+/*
+ * Send what is in the ring, in records that are as long as they can be. Return: 0 if the ring is
+ * empty; bytes; a negative errno
+ */
 static int ks_tls_send(struct ks_tls_link *tl, int flags)
 {
 	struct msghdr msg = { .msg_flags = flags | MSG_NOSIGNAL };
-	size_t at, len;
-	u64 put;
+	size_t at = tl->sent % KS_TLS_OUT, len;
 
 	spin_lock_bh(&tl->lock);
-	put = tl->put;
+	len = tl->put - tl->sent;
 	spin_unlock_bh(&tl->lock);
-	at = tl->sent % KS_TLS_OUT;
-	len = min_t(u64, put - tl->sent, KS_TLS_OUT - at);
 	if (!len)
 		return 0;
 	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, tl->out_pages, ARRAY_SIZE(tl->out_pages),
@@ -414,6 +414,7 @@ int ks_tls_up(struct ks_tls_link *tl)
 	tl->in = ks_tls_buffer(tl->in_pages, KS_TLS_IN);
 	if (!tl->out || !tl->in)
 		return -ENOMEM;
+	memcpy(tl->out_pages + KS_TLS_OUT / PAGE_SIZE, tl->out_pages, sizeof(tl->out_pages) / 2);
 	ks_tls_expect_data(tl->kl.sock);
 	tl->state = KS_TLS_OPEN;
 	ks_link_attach(&tl->kl, &ks_tls_callbacks);
