@@ -24,6 +24,7 @@ NQN = "nqn.2026-01.kfabric:disk"
 PORT = 4420
 DISK_UUID = "5d1f2c7a-83b4-4f60-9a35-7e1c9b04d6f8"
 HOST = "0b7e3c52-6f0e-4c1e-9d3a-5c1f7a0e4d21"
+HOST_NQN = f"nqn.2014-08.org.nvmexpress:uuid:{HOST}"
 CONFIG = "/sys/kernel/config/nvmet"
 # Where the nvmet.ko with the name "kfi" lies in the guests, out of modprobe's sight.
 PATCHED = "/lib/patched/nvmet.ko"
@@ -159,7 +160,7 @@ class Nvme:
     def load_host(self):
         """Prepare the host, with names as nvme-cli makes them. The first connect loads nvme-kfi."""
         self.pair.run("a", f"mkdir -p /etc/nvme && echo {HOST} >/etc/nvme/hostid && "
-                      f"echo nqn.2014-08.org.nvmexpress:uuid:{HOST} >/etc/nvme/hostnqn")
+                      f"echo {HOST_NQN} >/etc/nvme/hostnqn")
         self.pair.run("a", bed.BELOW[self.provider])
         self.pair.run("a", f"modprobe kfi_{self.provider} {self.options} && modprobe nvme_fabrics")
 
