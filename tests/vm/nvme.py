@@ -19,6 +19,7 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 from scenario import PROMISE, Verdict, check, usable  # noqa: E402
 import bed                                            # noqa: E402
 import pair as vm                                     # noqa: E402
+import tls_demo                                       # noqa: E402
 
 NQN = "nqn.2026-01.kfabric:disk"
 PORT = 4420
@@ -226,6 +227,16 @@ class Nvme:
                 raise vm.TimedOut(f"{ctrl or self.ctrl} is {self.state(ctrl)}, not live, after {timeout} s")
             time.sleep(0.2)
 
+    def reload(self, options):
+        """Load the modules of both machines again, with these options of the provider's."""
+        self.drop_target()
+        self.unload_target()
+        self.unload_host()
+        self.options = options
+        self.load_target()
+        self.target()
+        self.load_host()
+
     # ---- load ----
 
     def fio(self, disk, sizes, depth, mib=8, timeout=300, **options):
@@ -363,7 +374,7 @@ def verified(s):
     s.nvme.disconnect()
 
 
-@case(180)
+@case(180, "sockets")
 def chap(s):
     """DH-HMAC-CHAP: only a host and a target that have each other's keys get together"""
     make = f"nvme gen-dhchap-key --hmac=1 --nqn={HOST_NQN}"
@@ -417,6 +428,55 @@ def memory_pressure(s):
     s.nvme.disconnect()
 
 
+# What systemd makes of MemoryMax=: the group has to swap, and others find memory.
+BOUNDED = """set -e
+mkdir -p /tmp/group && mount -t cgroup2 none /tmp/group
+echo +memory >/tmp/group/cgroup.subtree_control
+mkdir /tmp/group/hog
+echo 64M >/tmp/group/hog/memory.max
+"""
+CUTS = 5
+
+
+def cut(s, number):
+    """End the TCP connections of a's disk, and wait until it has others, after new handshakes."""
+    s.pair.run("a", f"ss -K dst {s.pair.address('b')} dport = {PORT}", 60)
+    end = time.monotonic() + 120
+    while s.log().count("reconnected (attempt") < number:
+        check(time.monotonic() < end, f"no reconnect after cut {number}: {s.log()}")
+        time.sleep(0.5)
+    s.nvme.until_live(60)
+
+
+@case(600, "sockets")
+def tls_pressure(s):
+    """connections under TLS are cut while a bounded group swaps to the disk: no page is lost"""
+    for name in s.pair.vms:
+        tls_demo.agent(s.pair, name)
+    plain = s.nvme.options
+    s.nvme.reload(f"{plain} tls=psk")
+    s.mark()
+    disk = s.nvme.connect(**PATIENT)
+    s.pair.run("a", BOUNDED + f"mkswap {disk} && swapon {disk}")
+    job = s.pair.spawn("a", "echo 0 >/tmp/group/hog/cgroup.procs; "
+                       f"hog 96 {s.opts.pressure * CUTS} 0")
+    try:
+        for number in range(1, CUTS + 1):
+            time.sleep(s.lot.uniform(1, 3))
+            cut(s, number)
+        check("round" not in job.output(), "the group has not swapped for long enough")
+        result = job.wait(300)
+        check(result.status == 0, result.text)
+    finally:
+        out = s.pair.run("a", "grep -E 'pswp(in|out)' /proc/vmstat").text
+        s.pair.run("a", f"swapoff {disk}", timeout=300)
+    check(all(int(line.split()[1]) > 1000 for line in out.splitlines()), f"no swap: {out}")
+    shaken = int(s.pair.run("a", "grep -c 'was successful' /tmp/tlshd.log").text)
+    check(shaken > 2 * CUTS, f"{shaken} handshakes")
+    s.nvme.disconnect()
+    s.nvme.reload(plain)
+
+
 @case(180)
 def unload(s):
     """everything unloads"""
@@ -441,7 +501,7 @@ def guest_files(series, verdict, logs, misfits):
 
 def chosen(function, opts, series):
     """Is it one of the requested cases, for this kernel? The first one loads the modules for all."""
-    if series == "6.1" and function is chap:
+    if series == "6.1" and function in (tls_pressure, chap):
         return False
     name = function.__name__
     wanted = function is load or any(word in name for word in opts.wanted.split(","))
@@ -457,9 +517,13 @@ def run_series(series, verdict, opts):
     """Run all cases on one kernel, on one pair; a broken pair ends the series."""
     logs = os.path.join(vm.BUILD, f"vm-{series}", f"nvme-{opts.provider}")
     ko, programs = guest_files(series, verdict, logs, chosen(other_layout, opts, series))
-    with bed.machines(opts.provider, series, logs, ko, programs=programs,
-                      modules=guest_modules(series), memory="640M", append="rootfstype=ramfs",
-                      disk=Disk(DISK_MIB), progress=verdict.progress) as pair:
+    modules, extra = guest_modules(series), []
+    if opts.provider == "sockets" and chosen(tls_pressure, opts, series):
+        modules += [*tls_demo.MODULES, "tcp_diag"]
+        extra = ["-virtfs", tls_demo.share()]
+    with bed.machines(opts.provider, series, logs, ko, programs=programs, modules=modules,
+                      memory="640M", append="rootfstype=ramfs", disk=Disk(DISK_MIB),
+                      qemu_extra=extra, progress=verdict.progress) as pair:
         scenario = Scenario(pair, opts.provider, opts)
         for function, budget, providers in CASES:
             if opts.provider not in providers or not chosen(function, opts, series):

@@ -73,8 +73,8 @@ def share():
             "multidevs=remap")
 
 
-def agent(pair, name, before=":"):
-    """Start tlshd behind a command, and give the machine the keys of all pairs, itself included."""
+def agent(pair, name):
+    """Start tlshd, and give the machine the keys of all pairs, itself included."""
     pair.run(name, BELOW)
     with_keys = f"{RUN}bin/keyctl link %:.nvme @us"
     for caller, acceptor in itertools.product(pair.vms, repeat=2):
@@ -83,8 +83,7 @@ def agent(pair, name, before=":"):
     pair.run(name, with_keys)
     config = CONFIG.replace("NODE", name)
     pair.run(name, f"cat >/tmp/tlshd.conf <<'END'\n{config}END\n"
-             f"({before}; exec {RUN}sbin/tlshd -s -c /tmp/tlshd.conf) >/tmp/tlshd.log 2>&1 &\n"
-             "sleep 1")
+             f"{RUN}sbin/tlshd -s -c /tmp/tlshd.conf >/tmp/tlshd.log 2>&1 & sleep 1")
 
 
 def captured(pair, kfi, out, mode):
