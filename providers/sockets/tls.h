@@ -7,11 +7,12 @@
 #ifndef _KFI_SOCKETS_TLS_H
 #define _KFI_SOCKETS_TLS_H
 
+#include <linux/bvec.h>
 #include <linux/completion.h>
 #include <linux/key.h>
 #include "sock.h"
 
-#define KS_TLS_OUT	SZ_64K		/* bytes of the ring, a power of two */
+#define KS_TLS_OUT	(PAGE_SIZE > SZ_64K ? PAGE_SIZE : SZ_64K) /* bytes of the ring */
 #define KS_TLS_IN	SZ_32K		/* bytes of the receive buffer: two records */
 #define KS_TLS_ORIGIN	8		/* handshakes at a time, see ks_tls_slot_take() */
 
@@ -55,10 +56,12 @@ enum ks_tls_state {
  * @rx: work item that receives
  * @tx: work item that sends
  * @out: ring of bytes to send, from KS_TLS_OPEN on. Byte p is at p mod KS_TLS_OUT
+ * @out_pages: its pages, twice: what begins at its end continues at its beginning
  * @put: bytes that were put into @out (L)
  * @sent: bytes that were sent from @out. Written by @tx, and by close() after it (L)
  * @full: a post has found no room (L)
  * @in: receive buffer, from KS_TLS_OPEN on. Filled by @rx while it is empty
+ * @in_pages: its pages
  * @in_at: bytes of @in that were passed on (L)
  * @in_len: bytes in @in (L)
  * @parked: @rx waits until @in is empty (L)
@@ -85,9 +88,11 @@ struct ks_tls_link {
 	struct delayed_work	rx;
 	struct delayed_work	tx;
 	u8			*out;
+	struct bio_vec		out_pages[2 * KS_TLS_OUT / PAGE_SIZE];
 	u64			put, sent;
 	bool			full;
 	u8			*in;
+	struct bio_vec		in_pages[DIV_ROUND_UP(KS_TLS_IN, PAGE_SIZE)];
 	u32			in_at, in_len;
 	bool			parked;
 	int			ended;

@@ -9,6 +9,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/tcp.h>
+#include <linux/vmalloc.h>
 #include <net/handshake.h>
 #include <net/tcp.h>
 #include <net/tls.h>
@@ -137,20 +138,24 @@ static u64 ks_tls_sent_to(const struct kfi_link *link)
 	return to_ks_tls(link)->put;
 }
 
-/* Send what is contiguous in the ring. Return: 0 if the ring is empty; bytes; a negative errno */
+/*
+ * Send what is in the ring, in records that are as long as they can be. Return: 0 if the ring is
+ * empty; bytes; a negative errno
+ */
 static int ks_tls_send(struct ks_tls_link *tl, int flags)
 {
 	struct msghdr msg = { .msg_flags = flags | MSG_NOSIGNAL };
-	struct kvec vec;
-	size_t at;
-	u64 put;
+	size_t at = tl->sent % KS_TLS_OUT, len;
 
 	spin_lock_bh(&tl->lock);
-	put = tl->put;
+	len = tl->put - tl->sent;
 	spin_unlock_bh(&tl->lock);
-	at = tl->sent % KS_TLS_OUT;
-	vec = (struct kvec) { tl->out + at, min_t(u64, put - tl->sent, KS_TLS_OUT - at) };
-	return vec.iov_len ? kernel_sendmsg(tl->kl.sock, &msg, &vec, 1, vec.iov_len) : 0;
+	if (!len)
+		return 0;
+	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, tl->out_pages, ARRAY_SIZE(tl->out_pages),
+		      at + len);
+	iov_iter_advance(&msg.msg_iter, at);
+	return sock_sendmsg(tl->kl.sock, &msg);
 }
 
 static void ks_tls_sent(struct ks_tls_link *tl, int bytes)
@@ -267,12 +272,11 @@ static int ks_tls_recv(struct ks_tls_link *tl)
 		struct cmsghdr	cmsg;
 		u8		buf[CMSG_SPACE(sizeof(u8))];
 	} u;
-	struct kvec vec = { tl->in, KS_TLS_IN };
 	struct msghdr msg = { .msg_control = &u, .msg_controllen = sizeof(u) };
 	u8 type;
 	int ret;
 
-	iov_iter_kvec(&msg.msg_iter, ITER_DEST, &vec, 1, vec.iov_len);
+	iov_iter_bvec(&msg.msg_iter, ITER_DEST, tl->in_pages, ARRAY_SIZE(tl->in_pages), KS_TLS_IN);
 	ret = sock_recvmsg(tl->kl.sock, &msg, MSG_DONTWAIT);
 	if (ret < 0)
 		return ret;
@@ -378,13 +382,40 @@ void ks_tls_accepted(struct kfi_link *link)
 		     READ_ONCE(ks_proto.params.hello_timeout_ms));
 }
 
+/*
+ * Allocate a buffer of pages. TLS encrypts from pages, and decrypts to pages, without a copy of its
+ * own, which it makes of memory that the kernel knows by an address.
+ */
+static u8 *ks_tls_buffer(struct bio_vec *pages, unsigned int bytes)
+{
+	u8 *buffer = __vmalloc(bytes, GFP_NOIO);
+	unsigned int i;
+
+	for (i = 0; buffer && i < DIV_ROUND_UP(bytes, PAGE_SIZE); i++)
+		bvec_set_page(&pages[i], vmalloc_to_page(buffer + i * PAGE_SIZE), PAGE_SIZE, 0);
+	return buffer;
+}
+
+/*
+ * Let TLS decrypt to the buffer before it knows the type of a record. It decrypts again what is no
+ * data, or has padding, which tlshd's library does not send. A kernel that refuses this copies.
+ */
+static void ks_tls_expect_data(struct socket *sock)
+{
+	unsigned int on = 1;
+
+	sock->ops->setsockopt(sock, SOL_TLS, TLS_RX_EXPECT_NO_PAD, KERNEL_SOCKPTR(&on), sizeof(on));
+}
+
 /* The handshake is complete. Return: 0, -ENOMEM */
 int ks_tls_up(struct ks_tls_link *tl)
 {
-	tl->out = kvmalloc(KS_TLS_OUT, GFP_NOIO);
-	tl->in = kvmalloc(KS_TLS_IN, GFP_NOIO);
+	tl->out = ks_tls_buffer(tl->out_pages, KS_TLS_OUT);
+	tl->in = ks_tls_buffer(tl->in_pages, KS_TLS_IN);
 	if (!tl->out || !tl->in)
 		return -ENOMEM;
+	memcpy(tl->out_pages + KS_TLS_OUT / PAGE_SIZE, tl->out_pages, sizeof(tl->out_pages) / 2);
+	ks_tls_expect_data(tl->kl.sock);
 	tl->state = KS_TLS_OPEN;
 	ks_link_attach(&tl->kl, &ks_tls_callbacks);
 	kfi_link_up(&tl->kl.link);
@@ -434,8 +465,8 @@ static void ks_tls_close(struct kfi_link *link, bool abort)
 		kernel_sock_shutdown(tl->kl.sock, SHUT_RDWR);	/* tlshd may have the socket */
 	ks_tls_name_end(tl);
 	ks_link_close(link, abort);
-	kvfree(tl->out);
-	kvfree(tl->in);
+	vfree(tl->out);
+	vfree(tl->in);
 }
 
 void __init ks_tls_ops_init(struct kfi_link_ops *ops)

@@ -49,6 +49,7 @@ echo {trtype} >ports/{number}/addr_trtype
 echo ipv4 >ports/{number}/addr_adrfam
 echo {address} >ports/{number}/addr_traddr
 echo {port} >ports/{number}/addr_trsvcid
+{more}
 ln -s subsystems/{name} ports/{number}/subsystems/{name}
 """
 # Both counters, fio, both counters
@@ -91,7 +92,8 @@ class Bench:
                  f"modprobe brd rd_nr=1 rd_size={DISK_KIB}; mkdir -p /etc/nvme; echo {nvme.HOST} >/etc/nvme/hostid; "
                  f"echo nqn.2014-08.org.nvmexpress:uuid:{nvme.HOST} >/etc/nvme/hostnqn")
         for number, name in enumerate(TRANSPORTS, 1):
-            self.run(TARGET.format(name=name, number=number, address=address, port=PORTS[name], trtype=TRTYPE[name]))
+            self.run(TARGET.format(name=name, number=number, address=address, port=PORTS[name],
+                                   trtype=TRTYPE[name], more=":"))
             before = set(self.run("ls /dev").split())
             self.run(f"nvme connect -t {name} -a {address} -s {PORTS[name]} -n {name}")
             self.run("for i in $(seq 50); do ls /dev/nvme*n1 2>/dev/null | wc -l | grep -qx " + str(number) + " && exit 0; sleep 0.1; done; exit 1")

@@ -1,14 +1,21 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Instructions of an operation, counted by an emulated CPU
+"""instructions.py [--tls] [CASE...]: instructions of an operation, counted by an emulated CPU
 
 The cases of "versus": among them kfi_verbs over soft RoCE, kfi_ntb over a mock bridge without limits
 beside it, and a disk over nvme-kfi and nvme-tcp in one namespace. Few hosts let a guest count
 instructions. An emulator can: its time stamp counter is the number of instructions since the start
 (-icount), and the kernel is told that it runs at 1 GHz. So one nanosecond of every figure is one
 instruction of a stock kernel. Load on the host does not matter.
+
+With --tls the disks are used under TLS 1.3. The CPU has instructions for AES, but does not copy by
+bytes: "rep movsb" would count sixteen times what encryption does, where a real CPU copies faster
+than it encrypts.
 """
 
+import argparse
 import os
+import statistics
 import sys
 
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -17,6 +24,8 @@ import bed               # noqa: E402
 import cpus              # noqa: E402
 import nvme              # noqa: E402
 import pair as vm        # noqa: E402
+import report            # noqa: E402
+import tls_demo          # noqa: E402
 
 SERIES = "7.2"     # whose rxe works in network namespaces
 MODULES = ("rdma_rxe", "rdma_cm", "kfi_loop", "kfi_sockets", "kfi_verbs", "kfi_perf", "kfi_bench_tcp")
@@ -45,28 +54,38 @@ NVME = f"""modprobe -a nvmet_tcp nvme_tcp && modprobe nvmet-kfi trtype=254 && mo
 CONNECT = """
     exec 3<>/dev/nvme-fabrics
     echo transport={name},traddr={address},trsvcid={port},nqn={name},nr_io_queues=1,\
-hostnqn=nqn.2014-08.org.nvmexpress:uuid:{host},hostid={host} >&3
+hostnqn={nqn},hostid={host}{tls} >&3
     IFS=,= read -r _ instance _ <&3
     ln -s /dev/nvme${{instance}}n1 /dev/bench/{name}
     until [ -b /dev/bench/{name} ]; do sleep 0.1; done"""
 
 
-def disks(pair):
+# The keys of nvme-tcp belong to a host and a subsystem, those of kfi_sockets to the machines.
+TLS = f"""modprobe aesni-intel; modprobe kfi_sockets tls=psk && head -c 32 /dev/urandom |
+    {tls_demo.RUN}bin/keyctl padd psk 'NVMe1R01 {nvme.HOST_NQN} tcp' %:.nvme"""
+
+
+def disks(pair, tls):
     """Make the disks of the set "ram" of the script of that name."""
     pair.run("a", NVME)
     for number, name in enumerate(cpus.TRANSPORTS, 1):
         words = {"name": name, "number": number, "address": pair.address("a"), "port": cpus.PORTS[name],
-                 "trtype": cpus.TRTYPE[name], "host": nvme.HOST}
+                 "trtype": cpus.TRTYPE[name], "host": nvme.HOST, "nqn": nvme.HOST_NQN,
+                 "tls": ",tls" if tls else ""}
+        words["more"] = f"echo tls1.3 >ports/{number}/addr_tsas" if tls and name == "tcp" else ":"
         pair.run("a", cpus.TARGET.format(**words) + CONNECT.format(**words))
 
 
-def load(pair):
+def load(pair, tls):
+    if tls:
+        tls_demo.agent(pair, "a")
+        pair.run("a", TLS)
     pair.run("a", bed.TWO_NODES)
     pair.run("a", f"modprobe -a {' '.join(MODULES)} && {BENCH}")
     pair.run("a", DEVICES)
 
 
-def need(pair, there, case):
+def need(pair, there, case, tls):
     """Prepare what a case is named after, if it is not what is @there. Return what is."""
     kind = case.split("-")[0]
     if kind == there:
@@ -76,7 +95,7 @@ def need(pair, there, case):
     if kind == "ntb":
         pair.run("a", BRIDGE)
     elif kind == "nvme":
-        disks(pair)
+        disks(pair, tls)
     return kind
 
 
@@ -86,14 +105,18 @@ def chosen(pair, cases):
     return [name for name in names if any(f"{name}-".startswith(f"{c}-") for c in cases)]
 
 
-def machine(ko, logs, progress):
-    pair = vm.Pair(SERIES, logs, ko=[ko, vm.script("stock-modules", SERIES)], modules=cpus.MODULES, progress=progress, names=("a",),
-                   memory="1G", cpus=1, append=CLOCK, qemu_extra=COUNTING)
+def machine(ko, logs, progress, tls):
+    pair = vm.Pair(SERIES, logs, ko=[ko, vm.script("stock-modules", SERIES)], progress=progress,
+                   names=("a",), memory="1G", cpus=1, append=CLOCK,
+                   modules=cpus.MODULES + (tls_demo.MODULES if tls else ()),
+                   qemu_extra=COUNTING + (("-virtfs", tls_demo.share()) if tls else ()))
     pair.accel = "tcg,thread=single"    # the only one that counts
+    if tls:
+        pair.cpu = lambda: "max,-erms,-fsrm"
     return pair
 
 
-def count(root, logs, cases, rounds):
+def count(root, logs, cases, rounds, tls=False):
     """Count in the cases whose names begin with @cases, with the modules of the tree @root.
 
     Yield each case and the text of its runs. Raises vm.VmError.
@@ -102,11 +125,30 @@ def count(root, logs, cases, rounds):
     progress.during(f"{SERIES}: looking for what it needs", [os.path.join(vm.HERE, "need")], os.path.join(logs, "need.log"))
     progress.during(f"{SERIES}: building the modules", [os.path.join(root, "tests", "vm", "modules"), SERIES, "KFI_BENCH=y", "KFI_MOCK=y"],
                     os.path.join(logs, "modules.log"))
-    with machine(os.path.join(root, "build", f"vm-{SERIES}", "ko"), logs, progress) as pair:
-        load(pair)
+    with machine(os.path.join(root, "build", f"vm-{SERIES}", "ko"), logs, progress, tls) as pair:
+        load(pair, tls)
         there = None
         for case in chosen(pair, cases):
-            there = need(pair, there, case)
+            there = need(pair, there, case, tls)
             progress(f"counting instructions: {case}")
             yield case, pair.run("a", f"echo '{case} {rounds} {MS} wall' >{RUN} && cat {RUN}", timeout=300).text
         pair.check_logs()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("case", nargs="*", help="cases, as for run (default: nvme-ram)")
+    parser.add_argument("--tls", action="store_true", help="disks under TLS 1.3")
+    parser.add_argument("--rounds", type=int, default=report.PAIRS)
+    opts = parser.parse_args()
+    logs = os.path.join(vm.BUILD, "bench", "instructions")
+    os.makedirs(logs, exist_ok=True)
+    for case, text in count(bed.TOP, logs, opts.case or ["nvme-ram"], opts.rounds, opts.tls):
+        runs = report.parse(text)
+        for variant in runs.figures:
+            median = statistics.median(report.figures(runs, variant, "instr").values())
+            print(f"{case:<24}{variant:<24}{median:>12.0f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

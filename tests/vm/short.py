@@ -27,7 +27,7 @@ GROUPS = {
     "6.1": SMOKE,
     "6.12": {
         "sockets": "load_by_alias rdm_traffic msg_traffic peer_killed conformance unload",
-        "nvme": "load verified target_killed unload",
+        "nvme": "load verified chap target_killed unload",
         "ntb": "load_by_alias rdm_traffic msg_traffic flaps driver_gone unload",
     },
     "7.2": SMOKE,

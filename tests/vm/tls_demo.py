@@ -2,6 +2,7 @@
 """Implementation of `make demo TLS=1`, see demo: the same traffic in clear text and under TLS, with a capture of each on the wire"""
 
 import array
+import itertools
 import json
 import os
 import subprocess
@@ -27,6 +28,8 @@ x509.truststore={CERTS}/ca.pem
 x509.certificate={CERTS}/NODE.pem
 x509.private_key={CERTS}/NODE.key
 """
+# Stock modules that the guests need besides the usual
+MODULES = ("9p", "9pnet_virtio", "tls", "nvme-keyring", "gcm", "aesni-intel")
 RUN = "/tls/usr/lib64/ld-linux-x86-64.so.2 --library-path /tls/usr/lib/x86_64-linux-gnu /tls/usr/"
 BELOW = """set -e
 modprobe -a 9p 9pnet_virtio nvme-keyring tls
@@ -64,16 +67,23 @@ def certificates(out):
     return [f"{out}/{name}:{CERTS}/{name}" for name in ("ca.pem", "a.pem", "a.key", "b.pem", "b.key")]
 
 
+def share():
+    """Return the value of the emulator's option that shows the machines tlshd and keyctl."""
+    return (f"local,path={vm.script('../tls/tools')},mount_tag=tls,security_model=none,readonly=on,"
+            "multidevs=remap")
+
+
 def agent(pair, name):
-    """Start tlshd, and give the machine the keys of both directions."""
+    """Start tlshd, and give the machine the keys of all pairs, itself included."""
     pair.run(name, BELOW)
     with_keys = f"{RUN}bin/keyctl link %:.nvme @us"
-    for caller, acceptor in (("a", "b"), ("b", "a")):
+    for caller, acceptor in itertools.product(pair.vms, repeat=2):
         key = f"kfi/{pair.address(caller)}/{pair.address(acceptor)}/"
         with_keys += f" && printf 0123456789abcdef0123456789abcdef | {RUN}bin/keyctl padd psk {key} %:.nvme"
     pair.run(name, with_keys)
     config = CONFIG.replace("NODE", name)
-    pair.run(name, f"cat >/tmp/tlshd.conf <<'END'\n{config}END\n{RUN}sbin/tlshd -s -c /tmp/tlshd.conf >/tmp/tlshd.log 2>&1 & sleep 1")
+    pair.run(name, f"cat >/tmp/tlshd.conf <<'END'\n{config}END\n"
+             f"{RUN}sbin/tlshd -s -c /tmp/tlshd.conf >/tmp/tlshd.log 2>&1 & sleep 1")
 
 
 def captured(pair, kfi, out, mode):
@@ -122,14 +132,12 @@ def measure(pair, kfi, mode, out, progress):
 
 def demo(series, mode, mtu, out, progress):
     """Return release and rows."""
-    share = f"local,path={vm.script('../tls/tools')},mount_tag=tls,security_model=none,readonly=on,multidevs=remap"
     ko, tool = bed.build(series, progress, out)
     with bed.machines("sockets", series, out, ko, programs=[tool, *certificates(out)], mtu=mtu, progress=progress,
-                      modules=("9p", "9pnet_virtio", "tls", "nvme-keyring", "gcm", "aesni-intel"),
-                      qemu_extra=["-virtfs", share]) as pair:
+                      modules=MODULES, qemu_extra=["-virtfs", share()]) as pair:
         kfi = bed.Kfi(pair)
         for name in pair.vms:
-            progress(f"{name}: tlshd, and keys of both directions")
+            progress(f"{name}: tlshd, and keys of all pairs")
             agent(pair, name)
         rows = [row for each in ("", mode) for row in measure(pair, kfi, each, out, progress)]
         pair.check_logs()
