@@ -237,6 +237,7 @@ static int create(struct kfm *m, struct kfm_cmd *cmd)
 	m->sb = (struct kfm_super) {
 		.sectors = m->sectors, .region_shift = m->shift, .bitmap_bytes = m->bitmap_bytes,
 		.node = kfm_random(), .peers = kfm_peer_count(m),
+		.flags = m->logdev ? 0 : KFM_SB_NO_LOG,
 	};
 	export_uuid(m->sb.uuid, &uuid);
 	kfm_for_each_peer(p, m)
@@ -330,7 +331,7 @@ int kfm_invalidate(struct kfm *m)
 	kfm_peers_end(m);
 	m->was_insync = false;
 	m->sb.state = KFM_BLANK;
-	m->sb.flags = 0;
+	m->sb.flags &= KFM_SB_NO_LOG;
 	memset(&m->sb.gens, 0, sizeof(m->sb.gens));
 	kfm_for_each_peer(p, m)
 		*kfm_pair(p) = (struct kfm_pair) { .node = kfm_pair(p)->node };
@@ -490,7 +491,7 @@ static int leave_check(const struct kfm *m)
 		return -ENODATA;
 	if (m->policy == KFM_STOP)
 		return -EINVAL;
-	if (!m->log.mr)
+	if (!m->log.open)
 		return -ENOTCONN;
 	return m->log.peer->features & KFM_F_LEAVE ? 0 : -EOPNOTSUPP;
 }

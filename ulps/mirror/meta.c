@@ -118,6 +118,12 @@ int kfm_super_load(struct kfm *m)
 		      kfm_name(m), m->sectors, m->sb.sectors);
 		return -EINVAL;
 	}
+	/* a log may have acknowledged writes, and a log of former times must never be replayed */
+	if (m->formatted && !m->logdev != !!(m->sb.flags & KFM_SB_NO_LOG)) {
+		DMERR("%s: this node was created with%s a log device, and keeps it so", kfm_name(m),
+		      m->logdev ? "out" : "");
+		return -EINVAL;
+	}
 	return 0;
 }
 

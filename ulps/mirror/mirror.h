@@ -45,7 +45,7 @@ struct kfm_uevent {
  * @ti: target
  * @leg: disk with this node's copy
  * @meta: disk with superblock and bitmap
- * @logdev: disk with the log
+ * @logdev: disk with the log, or NULL: the node takes no records but direct ones
  * @leg_tears: the leg is memory that a loss of power may leave with half a sector, see own.c
  * @direct_min: records of so many bytes and more go straight to the leg of a peer that has slots
  * @data_crc: the data of direct records has a CRC over each network

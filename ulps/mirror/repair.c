@@ -402,7 +402,7 @@ void kfm_repair_serve(struct kfm *m)
 {
 	struct kfm_serve *s = &m->serve;
 
-	if (!m->log.mr || kfm_busy(&s->busy))
+	if (!m->log.open || kfm_busy(&s->busy))
 		return;
 	if (s->step == KFM_S_READING)
 		serve_end(m, s->status ? 0 : s->len);
