@@ -523,6 +523,34 @@ static void log_grows(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ml_reload(l, KFM_RING_MIN), -ENOSPC);
 }
 
+/* A ring in RAM has no more than can be in use, but a log that is longer is replayed. */
+static void log_long(struct kunit *test)
+{
+	const u32 ring = RING_USED + KFM_RING_MIN, at = ring - kfm_rec_room(KFM_SECTOR);
+	struct ml *l = ml_make(test);
+	struct kfm *m = &l->w->m;
+	struct kfm_log_head head = m->log.head;
+
+	vfree(l->disk);
+	l->disk = vzalloc(KFM_RING_AT + ring);
+	KUNIT_ASSERT_NOT_NULL(test, l->disk);
+	head.ring = ring;
+	head.at = at;
+	KUNIT_ASSERT_EQ(test, head_save(m, &head), 0);
+	KUNIT_ASSERT_EQ(test, ml_reload(l, ring), 0);
+	KUNIT_EXPECT_EQ(test, m->log.room, RING_USED);
+	KUNIT_EXPECT_EQ(test, m->log.ring_len, ring);
+	ml_put(l, at, (struct kfm_rec) { .seq = 1, .sector = 8 });
+	KUNIT_ASSERT_EQ(test, kfm_log_store(m, at, kfm_rec_room(KFM_SECTOR)), 0);
+	ml_put(l, at, (struct kfm_rec) { .seq = 9 });	/* what is in RAM does not count */
+	KUNIT_EXPECT_EQ(test, kfm_log_replay(m), 0);
+	KUNIT_EXPECT_EQ(test, m->log.head.seq, 2);
+	KUNIT_EXPECT_EQ(test, l->leg[0], 8);
+	KUNIT_EXPECT_EQ(test, kfm_log_start(m, ML_LOG + 1, ML_GEN, MW_NODE), 0);
+	KUNIT_EXPECT_EQ(test, ml_reload(l, ring), 0);
+	KUNIT_EXPECT_EQ(test, m->log.ring_mem, RING_USED);
+}
+
 /* No primary writes so long a group; but if a peer does, all of it is durable. */
 static void log_long_group(struct kunit *test)
 {
@@ -867,6 +895,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(log_in_place),
 	KUNIT_CASE(log_overwritten),
 	KUNIT_CASE(log_grows),
+	KUNIT_CASE(log_long),
 	{}
 };
 

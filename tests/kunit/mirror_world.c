@@ -36,6 +36,19 @@ static int mw_io(struct bio *bio)
 	return mw_now->io_err;
 }
 
+static bool mw_has(const struct bio *bio, const u8 *data)
+{
+	struct bvec_iter iter;
+	struct bio_vec vec;
+
+	bio_for_each_segment(vec, bio, iter) {
+		if (memcmp(bvec_virt(&vec), data, vec.bv_len))
+			return false;
+		data += vec.bv_len;
+	}
+	return true;
+}
+
 /* A record of this node for what is written to the leg, with these bytes, is durable. */
 static bool mw_logged(const struct mw *w, const struct bio *bio)
 {
@@ -45,7 +58,7 @@ static bool mw_logged(const struct mw *w, const struct bio *bio)
 
 	while (!kfm_ring_next(ring, w->m.log.own.len, w->m.sectors, &at, &r)) {
 		if (r.sector == bio->bi_iter.bi_sector && r.seq <= w->stored &&
-		    !memcmp(ring + r.at + KFM_REC_DATA_AT, bio_data((struct bio *)bio), r.len))
+		    r.len == bio->bi_iter.bi_size && mw_has(bio, ring + r.at + KFM_REC_DATA_AT))
 			return true;
 		at.seq = r.seq + 1;
 		at.at = r.at + kfm_rec_room(r.len);
@@ -349,7 +362,6 @@ struct mw *mw_make(struct kunit *test, unsigned int peers)
 	m->regions = MW_REGIONS;
 	m->sectors = (u64)MW_REGIONS << m->shift;
 	m->bitmap_bytes = kfm_bitmap_bytes(m->sectors, m->shift);
-	m->busy = mw_alloc(w, m->regions * sizeof(*m->busy));
 	m->page = (void *)get_zeroed_page(GFP_KERNEL);
 	w->page = alloc_pages_exact(2 * KFM_WRITE_MAX, GFP_KERNEL | __GFP_ZERO);
 	KUNIT_ASSERT_TRUE(test, m->page && w->page);

@@ -19,6 +19,7 @@
 #include <linux/dax.h>
 #include <linux/gfp.h>
 #include <linux/memremap.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
@@ -34,6 +35,8 @@
 #include "ring.h"
 
 #define APPLY_DELAY	(HZ / 50)
+/* A ring has never more in use: a record for each of the window, and what is left out at its end */
+#define RING_USED	round_up((KFM_WINDOW + 1) * KFM_GROUP_BYTES, KFM_BLOCK)
 
 /* ---- the ring ---- */
 
@@ -269,6 +272,37 @@ static int head_save(struct kfm *m, struct kfm_log_head *head)
 	return ret;
 }
 
+/* Bytes of the device that a ring may have */
+static u32 device_room(const struct kfm *m)
+{
+	u64 bytes = bdev_nr_bytes(m->logdev->bdev);
+
+	bytes = bytes > KFM_RING_AT ? bytes - KFM_RING_AT : 0;
+	return round_down(min_t(u64, bytes, KFM_RING_MAX), KFM_BLOCK);
+}
+
+/*
+ * A log that an older program has begun may have more than RING_USED. The memory for it is kept
+ * until the next load of the table. There is no session.
+ */
+static int ring_extend(struct kfm_log *log, u32 bytes)
+{
+	unsigned int noio;
+	void *ring;
+
+	if (log->dax || bytes <= log->ring_mem)
+		return 0;
+	noio = memalloc_noio_save();	/* the mirror may be suspended */
+	ring = vzalloc(bytes);
+	memalloc_noio_restore(noio);
+	if (!ring)
+		return -ENOMEM;
+	vfree(log->ring);
+	log->ring = ring;
+	log->ring_mem = bytes;
+	return 0;
+}
+
 /*
  * Read the head of the log. The log keeps its size on a device that has grown; the next one uses
  * all of the device. Return: 0 or a negative error, also for the log of another mirror.
@@ -296,13 +330,13 @@ int kfm_log_load(struct kfm *m)
 		      found ? -EMEDIUMTYPE : ret);
 		return -EMEDIUMTYPE;
 	}
-	if (head->ring > m->log.room) {
+	if (head->ring > device_room(m)) {
 		DMERR("%s: the log device has shrunk: the log has %u bytes, %u are left",
-		      kfm_name(m), head->ring, m->log.room);
+		      kfm_name(m), head->ring, device_room(m));
 		return -ENOSPC;
 	}
 	m->log.ring_len = head->ring;
-	return 0;
+	return ring_extend(&m->log, head->ring);
 }
 
 /**
@@ -695,19 +729,24 @@ static int stores_alloc(struct kfm *m)
 /* Find or allocate the ring for a device, and buffers to apply records from. */
 static int ring_alloc(struct kfm *m)
 {
-	u64 bytes = bdev_nr_bytes(m->logdev->bdev);
+	struct kfm_log *log = &m->log;
 	unsigned int i;
 
-	if (bytes < KFM_RING_AT + KFM_RING_MIN)
+	log->room = device_room(m);
+	if (log->room < KFM_RING_MIN)
 		return -ENOSPC;
-	m->log.room = round_down(min_t(u64, bytes - KFM_RING_AT, KFM_RING_MAX), KFM_BLOCK);
-	m->log.ring_len = m->log.room;
-	m->log.ring = kfm_ring_map(m) ?: vzalloc(m->log.room);
+	log->ring = kfm_ring_map(m);
+	if (!log->ring) {
+		log->room = min_t(u32, log->room, RING_USED);
+		log->ring_mem = log->room;
+		log->ring = vzalloc(log->room);
+	}
+	log->ring_len = log->room;
 	m->applies = kcalloc(KFM_BATCH, sizeof(*m->applies), GFP_KERNEL);
-	if (!m->log.ring || !m->applies || stores_alloc(m))
+	if (!log->ring || !m->applies || stores_alloc(m))
 		return -ENOMEM;
 	for (i = 0; i < KFM_BATCH; i++) {
-		m->applies[i].buf = alloc_pages_exact(KFM_WRITE_MAX, GFP_KERNEL);
+		m->applies[i].buf = vmalloc(KFM_WRITE_MAX);
 		if (!m->applies[i].buf)
 			return -ENOMEM;
 	}
@@ -718,7 +757,7 @@ static int ring_alloc(struct kfm *m)
 int kfm_log_alloc(struct kfm *m)
 {
 	INIT_LIST_HEAD(&m->log.stores_free);
-	m->log.patch = alloc_pages_exact(KFM_WRITE_MAX, GFP_KERNEL | __GFP_ZERO);
+	m->log.patch = vzalloc(KFM_WRITE_MAX);
 	if (!m->log.patch)
 		return -ENOMEM;
 	return m->logdev ? ring_alloc(m) : 0;
@@ -728,14 +767,11 @@ void kfm_log_free(struct kfm *m)
 {
 	unsigned int i;
 
-	for (i = 0; m->applies && i < KFM_BATCH; i++) {
-		if (m->applies[i].buf)
-			free_pages_exact(m->applies[i].buf, KFM_WRITE_MAX);
-	}
+	for (i = 0; m->applies && i < KFM_BATCH; i++)
+		vfree(m->applies[i].buf);
 	kfree(m->applies);
 	kvfree(m->log.stores);
-	if (m->log.patch)
-		free_pages_exact(m->log.patch, KFM_WRITE_MAX);
+	vfree(m->log.patch);
 	if (m->log.dax)
 		put_dev_pagemap(m->log.pgmap);
 	else

@@ -15,6 +15,7 @@
 #include "meta.h"
 #include "mirror.h"
 #include "peer.h"
+#include "write.h"
 
 static struct page *page_of(void *buf)
 {
@@ -240,7 +241,7 @@ static void clean_one(struct kfm_peer *p)
 
 	for (r = find_next_bit_le(p->bits, m->regions, 0); r < m->regions;
 	     r = find_next_bit_le(p->bits, m->regions, r + 1)) {
-		if (m->busy[r] || test_bit(r, p->oos))
+		if (test_bit(r, p->oos) || kfm_region_busy(m, r))
 			continue;
 		__clear_bit_le(r, p->bits);
 		mark_stale(p, r);

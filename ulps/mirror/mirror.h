@@ -93,7 +93,6 @@ struct kfm_uevent {
  * @leg_failed: a write to the leg has failed: no write, no session until the next resume
  * @unreplayed: the log of this primary could not be replayed, or not emptied after that. A sector
  *	may be torn: no I/O until the next resume
- * @busy: writes in flight in each region
  * @page: buffer for a block of metadata
  * @was_insync: this secondary was in sync in a session since it was resumed, and nothing has
  *	invalidated its copy since
@@ -173,7 +172,6 @@ struct kfm {
 	bool			meta_failed;
 	bool			leg_failed;
 	bool			unreplayed;
-	u16			*busy;
 	void			*page;
 
 	bool			was_insync;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * pmem.c - a log in persistent memory: where its ring is, and whether it is still there. Its records
- * are made durable by kfm_log_store() (log.c), as all others are.
+ * pmem.c - a log in persistent memory: where its ring is, and whether it is still there. Its
+ * records are made durable by kfm_log_store() (log.c), as all others are.
  */
 #include <linux/dax.h>
 #include <linux/memremap.h>

@@ -23,7 +23,7 @@ void *kfm_write_head(const struct kfm_peer *p, const struct kfm_write *w)
 {
 	static_assert(KFM_PEERS * KFM_SECTOR <= KFM_DATA_AT);
 
-	return w->buf + KFM_DATA_AT - p->index * KFM_SECTOR - sizeof(struct kfm_le_rec);
+	return w->chunks[0] + KFM_DATA_AT - p->index * KFM_SECTOR - sizeof(struct kfm_le_rec);
 }
 
 /* A session begins: all slots that the peer offers are free. */

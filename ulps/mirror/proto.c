@@ -206,7 +206,8 @@ int kfm_log_decode(const struct kfm_le_log *in, struct kfm_log_head *h)
 	h->seq = le64_to_cpu(in->seq);
 	h->at = le32_to_cpu(in->at);
 	h->ring = le32_to_cpu(in->ring);
-	if (!ring_fits(h->ring) || h->at % KFM_SECTOR || h->at > h->ring || !all_zero(in->zero, sizeof(in->zero)))
+	if (!ring_fits(h->ring) || h->at % KFM_SECTOR || h->at > h->ring ||
+	    !all_zero(in->zero, sizeof(in->zero)))
 		return -EBADMSG;
 	return 0;
 }

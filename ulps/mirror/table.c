@@ -233,8 +233,7 @@ static int table_memory(struct kfm *m)
 
 	m->ti->error = "No memory";
 	m->page = (void *)get_zeroed_page(GFP_KERNEL);
-	m->busy = kvcalloc(m->regions, sizeof(*m->busy), GFP_KERNEL);
-	if (!m->page || !m->busy)
+	if (!m->page)
 		return -ENOMEM;
 	kfm_for_each_peer(p, m) {
 		if (peer_memory(p))
@@ -310,7 +309,6 @@ void kfm_table_free(struct kfm *m)
 	kfm_log_free(m);
 	kfm_for_each_peer(p, m)
 		peer_free(p);
-	kvfree(m->busy);
 	free_page((unsigned long)m->page);
 	if (m->logdev)
 		dm_put_device(m->ti, m->logdev);
