@@ -24,6 +24,7 @@ static int mw_io(struct bio *bio);
 #include "../../ulps/mirror/write.c"
 #include "../../ulps/mirror/post.c"
 #include "../../ulps/mirror/read.c"
+#include "../../ulps/mirror/verify.c"
 #include "../../ulps/mirror/command.c"
 #include "../../ulps/mirror/status.c"
 

@@ -25,6 +25,7 @@
 #include "../../ulps/mirror/secondary.h"
 #include "../../ulps/mirror/status.h"
 #include "../../ulps/mirror/table.h"
+#include "../../ulps/mirror/verify.h"
 #include "../../ulps/mirror/write.h"
 
 #define MW_REGIONS	64

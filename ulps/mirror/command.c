@@ -10,6 +10,7 @@
  *   leave			secondary: the same, and the primary is told, before this node stops
  *   invalidate			secondary: declare this copy worthless
  *   replace NODE SERVICE	forget which node this peer is: the next one takes its place
+ *   verify [stop]		primary: compare the copies
  *   rate KIB			limit of a resynchronisation in KiB a second, 0 for none
  */
 #include <linux/kstrtox.h>
@@ -257,6 +258,7 @@ static int demote(struct kfm *m)
 
 	if (!m->primary)
 		return -EALREADY;
+	kfm_verify_stop(m);	/* its part ends before the next attempt */
 	if (!kfm_writes_idle(m))
 		return -EBUSY;
 	ret = kfm_bits_clean(m) ?: kfm_own_empty(m);
@@ -425,6 +427,16 @@ int kfm_rate_parse(const char *word, unsigned int *kib)
 	return ret;
 }
 
+static int verify(struct kfm *m, struct kfm_cmd *cmd)
+{
+	if (cmd->argc == 1)
+		return kfm_verify_start(m);
+	if (cmd->argc != 2 || !has_word(cmd, "stop"))
+		return -EINVAL;
+	kfm_verify_stop(m);
+	return 0;
+}
+
 static int other_command(struct kfm *m, struct kfm_cmd *cmd)
 {
 	const char *word = cmd->argv[0];
@@ -437,6 +449,8 @@ static int other_command(struct kfm *m, struct kfm_cmd *cmd)
 		return fenced(m, cmd);
 	if (!strcmp(word, "replace"))
 		return replace(m, cmd);
+	if (!strcmp(word, "verify"))
+		return verify(m, cmd);
 	if (cmd->argc != 1)
 		return -EINVAL;
 	if (!strcmp(word, "demote"))

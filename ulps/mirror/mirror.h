@@ -21,6 +21,7 @@
 #include "proto.h"
 #include "recent.h"
 #include "repair.h"
+#include "verify.h"
 
 #define KFM_PEER_WORDS	5	/* PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE */
 #define KFM_EVENTS	(16 * KFM_PEERS)	/* queued uevents; the oldest are dropped */
@@ -105,9 +106,10 @@ struct kfm_uevent {
  * @queue: bios that have no struct kfm_write yet
  * @flight: writes, in the order of their records
  * @reads: parts of a resynchronisation that are being read from the leg
- * @repairs: &kfm_repair.w, if there is one
+ * @repairs: &kfm_repair.w and &kfm_verify.w, if there are such
  * @draining: writes whose bio has ended while the provider still owns their buffer
  * @repair: the read that is being repaired
+ * @verify: the comparison of the copies
  * @serve: the read that the primary requested from this secondary
  * @again: a post failed with -EAGAIN, so the worker runs again soon
  * @rate: limit of a resynchronisation in KiB a second, 0 for none
@@ -189,6 +191,7 @@ struct kfm {
 	struct list_head	draining;
 	struct kfm_repair	repair;
 	struct kfm_serve	serve;
+	struct kfm_verify	verify;
 	bool			again;
 
 	u64			numbered;

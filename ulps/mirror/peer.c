@@ -533,6 +533,7 @@ static void primary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 	case KFM_COPIED:
 		if (p->state == KFM_SESSION_UP)
 			kfm_repair_copied(p, msg);
+		kfm_verify_copied(p, msg);
 		break;
 	case KFM_BYE:
 		kfm_peer_lost(p, -ESHUTDOWN);

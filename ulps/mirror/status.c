@@ -171,6 +171,10 @@ void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, ch
 		DMEMIT(" pmem");
 	if (m->repair.count)
 		DMEMIT(" repaired %u", m->repair.count);
+	if (m->verify.running)
+		DMEMIT(" verifying %u", kfm_verify_percent(m));
+	else if (m->verify.done)
+		DMEMIT(" differ %u unverified %llu", m->verify.differ, m->verify.skipped);
 	if (direct_count(m))
 		DMEMIT(" direct %llu", direct_count(m));
 	if (!m->peers[1])

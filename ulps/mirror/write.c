@@ -614,7 +614,8 @@ static bool nothing_but_writes(const struct kfm *m)
 	struct kfm_peer *p;
 
 	if (!m->primary || m->stop || READ_ONCE(m->noflush) || m->meta_failed || m->leg_failed ||
-	    m->repair.w || m->repair.waiting || !list_empty(&m->reads))
+	    m->repair.waiting || m->verify.running || !list_empty(&m->repairs) ||
+	    !list_empty(&m->reads))
 		return false;
 	kfm_for_each_peer(p, m) {
 		if (p->state != KFM_SESSION_UP || !p->insync || p->oos_count || p->gap)
@@ -682,6 +683,7 @@ void kfm_writes_run(struct kfm *m)
 			kfm_peer_lost(p, ret);
 	}
 	kfm_repair_run(m);
+	kfm_verify_run(m);
 	kfm_reads_run(m);
 	if (READ_ONCE(m->noflush)) {
 		kfm_resync_reads(m);
