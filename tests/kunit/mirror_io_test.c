@@ -5,6 +5,7 @@
  * has.
  */
 #include <linux/prandom.h>
+#include <linux/crc32c.h>
 #include "mirror_world.h"
 
 /* ---- writes ---- */
@@ -409,7 +410,73 @@ static void read_ends(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->done, 0);
 }
 
+/* The peer answers that its part has the same data, or not. */
+static void verify_answer(struct mw *w, bool same)
+{
+	const struct kfm_msg *copy = &w->sent[0][KFM_COPY];
+	const u8 *data = w->m.verify.w->buf + KFM_DATA_AT;
+
+	KUNIT_EXPECT_EQ(w->test, copy->sector, w->m.verify.w->sector);
+	mw_say(w, 0, (struct kfm_msg) {
+		.type = KFM_COPIED, .id = copy->id, .arg = copy->arg,
+		.crc = crc32c(~0U, data, copy->arg) ^ !same,
+	});
+}
+
+/*
+ * A primary compares every part with its peer. A region that differs is out of sync, durably, and
+ * resynchronised; a write to the part that is compared waits. What a peer that is lost has is unknown.
+ */
+static void verify_compares(struct kunit *test)
+{
+	const unsigned int parts = MW_REGIONS * 2;
+	struct mw *w = mw_synced(test);
+	struct kfm_verify *v = &w->m.verify;
+	struct kfm_peer *p = &w->peers[0];
+	bool marked = false;
+	unsigned int i;
+
+	KUNIT_EXPECT_EQ(test, mw_order(w, "verify", "softly"), -EINVAL);
+	KUNIT_EXPECT_EQ(test, mw_order(w, "verify", NULL), 0);
+	KUNIT_EXPECT_EQ(test, mw_order(w, "verify", NULL), -EALREADY);
+	mw_run(w);
+	mw_write(w, 0, 0);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->nr_posted[0], 0);
+	KUNIT_EXPECT_EQ(test, mw_order(w, "demote", NULL), -EBUSY);
+	v->running = true;	/* a demotion ends it */
+	for (i = 0; v->w && i < 2 * parts; i++) {
+		verify_answer(w, v->w->sector != 5ULL << w->m.shift);
+		mw_run(w);
+		marked |= p->oos_count && kfm_bit_durable(&w->m, 5);
+		mw_ack(w, 0);
+		mw_run(w);
+	}
+	KUNIT_EXPECT_EQ(test, i, parts - 1);	/* the rest of the region that differs is not read */
+	KUNIT_EXPECT_EQ(test, w->done, 1);
+	KUNIT_EXPECT_TRUE(test, marked);
+	KUNIT_EXPECT_EQ(test, v->differ, 1);
+	KUNIT_EXPECT_EQ(test, v->skipped, 0);
+	KUNIT_EXPECT_NOT_NULL(test, strstr(w->events, "verified "));
+	for (i = 0; i < 4; i++) {
+		mw_ack(w, 0);
+		mw_run(w);
+	}
+	KUNIT_EXPECT_EQ(test, p->oos_count, 0);
+	KUNIT_EXPECT_TRUE(test, p->insync);
+	/* once more, and the session ends */
+	KUNIT_EXPECT_EQ(test, mw_order(w, "verify", NULL), 0);
+	mw_run(w);
+	mw_say(w, 0, (struct kfm_msg) { .type = KFM_BYE });
+	mw_run(w);
+	KUNIT_EXPECT_FALSE(test, v->running);
+	KUNIT_EXPECT_EQ(test, v->differ, 0);
+	KUNIT_EXPECT_EQ(test, v->skipped, parts);
+	KUNIT_EXPECT_TRUE(test, kfm_writes_idle(&w->m));
+}
+
 static struct kunit_case cases[] = {
+	KUNIT_CASE(verify_compares),
 	KUNIT_CASE_SLOW(writes_model),
 	KUNIT_CASE_SLOW(writes_model_logged),
 	KUNIT_CASE(read_waits),

@@ -52,6 +52,52 @@ static void leave_versions(struct kunit *test)
 }
 
 /*
+ * A node without a log has no session with a primary that would write to one. It says so in a form
+ * that the primary knows, and to its own manager. A candidate writes nothing.
+ */
+static void leave_no_log(struct kunit *test)
+{
+	static const struct {
+		u64 features;
+		u32 versions, flags, refusal;
+	} rows[] = {
+		{ KFM_F_LEAVE | KFM_F_DIRECT, 0, 0, KFM_R_LEG },
+		{ KFM_F_DIRECT, KFM_VERSIONS(4u, 4u), 0, KFM_R_VERSION },
+		{ KFM_F_DIRECT, KFM_VERSIONS(4u, 4u), KFM_M_CANDIDATE, 0 },
+		{ KFM_F_DIRECT | KFM_F_NO_LOG, KFM_VERSIONS(4u, 4u), 0, 0 },
+	};
+	struct mw *w = mw_make(test, 1);
+	struct kfm_msg *refused = &w->sent[0][KFM_REFUSED];
+	unsigned int i;
+
+	w->m.logdev = NULL;
+	w->newer = true;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		refused->arg = 0;
+		w->peers[0].refused = NULL;
+		mw_say(w, 0, (struct kfm_msg) {
+			.type = KFM_HELLO, .session = 9, .gens.cur = 5, .lbs = KFM_SECTOR,
+			.arg = KFM_FENCE, .peers = 1, .sectors = w->m.sectors,
+			.versions = rows[i].versions, .features = rows[i].features,
+			.flags = rows[i].flags,
+		});
+		KUNIT_EXPECT_EQ_MSG(test, refused->arg, rows[i].refusal, "row %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, !!kfm_refused_word(&w->peers[0]), !!rows[i].refusal,
+				    "row %u", i);
+	}
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_STATE], 2);
+	KUNIT_EXPECT_STREQ(test, w->events, "refused refused ");
+	/* what the node is does not change with its copy */
+	w->m.sb.flags = KFM_SB_NO_LOG;
+	KUNIT_EXPECT_EQ(test, mw_order(w, "invalidate", NULL), 0);
+	KUNIT_EXPECT_EQ(test, w->m.sb.flags, KFM_SB_NO_LOG);
+	w->peers[0].state = KFM_SESSION_UP;
+	mw_say(w, 0, (struct kfm_msg) { .type = KFM_SYNCED, .gens.cur = 6 });
+	KUNIT_EXPECT_EQ(test, w->m.sb.state, KFM_UPTODATE);
+	KUNIT_EXPECT_EQ(test, w->m.sb.flags, KFM_SB_NO_LOG);
+}
+
+/*
  * A peer leaves: what is in flight ends without it, and its manager is not asked. With policy
  * stop, and if it can't be stored that this node writes alone, the peer gets no answer, and is
  * needed.
@@ -125,7 +171,7 @@ static void leave_secondary(struct kunit *test)
 	mw_run(w);
 	mw_run(w);
 	KUNIT_EXPECT_EQ(test, w->count[0][KFM_LEAVE], 1);
-	KUNIT_EXPECT_NOT_NULL(test, w->m.log.mr);
+	KUNIT_EXPECT_TRUE(test, w->m.log.open);
 	p->next = jiffies;
 	mw_run(w);
 	KUNIT_EXPECT_EQ(test, w->count[0][KFM_LEAVE], 2);
@@ -173,13 +219,14 @@ static void leave_refused(struct kunit *test)
 	mw_run(w);
 	KUNIT_EXPECT_NULL(test, w->m.leave);
 	KUNIT_EXPECT_EQ(test, cmd->ret, -ETIMEDOUT);
-	KUNIT_EXPECT_NULL(test, w->m.log.mr);
+	KUNIT_EXPECT_FALSE(test, w->m.log.open);
 	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_BYE].arg, 0);
 	KUNIT_EXPECT_EQ(test, mw_order(w, "leave", NULL), -ENOTCONN);
 }
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(leave_versions),
+	KUNIT_CASE(leave_no_log),
 	KUNIT_CASE(leave_primary),
 	KUNIT_CASE(leave_secondary),
 	KUNIT_CASE(leave_refused),

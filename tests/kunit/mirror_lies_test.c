@@ -207,7 +207,7 @@ static void lies_primary(struct kunit *test)
 	prandom_seed_state(&rnd, seed);
 	for (i = 0; i < 200000; i++) {
 		if (!below(&rnd, 64)) {		/* an ATTACH is accepted */
-			w->m.log.mr = (void *)w;
+			w->m.log.open = true;
 			w->m.log.peer = &w->peers[below(&rnd, 2)];
 			w->m.log.peer->state = KFM_SESSION_UP;
 		}

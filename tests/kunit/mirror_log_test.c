@@ -49,6 +49,7 @@ static void ml_persisted(struct kfi_persist *p, int err);
 #define kfi_persist_done(p, err)	ml_persisted(p, err)
 
 #include "../../ulps/mirror/log.c"
+#include "../../ulps/mirror/pmem.c"
 #include "../../ulps/mirror/direct.c"
 
 #define ML_LOG	77	/* number of the session */
@@ -230,7 +231,7 @@ static void ml_free(void *data)
 	vfree(l->disk);
 }
 
-static struct ml *ml_make_peers(struct kunit *test, unsigned int peers)
+static struct ml *ml_make_node(struct kunit *test, unsigned int peers, bool logged)
 {
 	struct ml *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
 	struct kfm *m;
@@ -246,12 +247,13 @@ static struct ml *ml_make_peers(struct kunit *test, unsigned int peers)
 	l->disk = vzalloc(KFM_RING_AT + ML_RING_MAX);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, ml_free, l), 0);
 	KUNIT_ASSERT_NOT_NULL(test, l->disk);
+	m->logdev = logged ? m->logdev : NULL;
 	KUNIT_ASSERT_EQ(test, kfm_log_alloc(m), 0);
 	KUNIT_ASSERT_EQ(test, kfm_direct_alloc(m), 0);
 	spin_lock_init(&m->log.lock);
 	init_completion(&m->applied);
 	KUNIT_ASSERT_EQ(test, kfm_log_start(m, ML_LOG, ML_GEN, MW_NODE), 0);
-	m->log.mr = &l->mr;
+	m->log.open = true;
 	m->log.peer = m->peers[0];
 	m->log.peer->state = KFM_SESSION_UP;
 	m->direct.mr = &l->mr;
@@ -260,7 +262,7 @@ static struct ml *ml_make_peers(struct kunit *test, unsigned int peers)
 
 static struct ml *ml_make(struct kunit *test)
 {
-	return ml_make_peers(test, 1);
+	return ml_make_node(test, 1, true);
 }
 
 /* The call with this number, which may end later */
@@ -432,7 +434,7 @@ static void log_applies(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, l->w->sent[0][KFM_APPLIED].seq, 3);
 	KUNIT_EXPECT_EQ(test, m->log.head.at, fourth);
 	/* a replay finds what is durable, and not the fourth record */
-	m->log.mr = NULL;
+	m->log.open = false;
 	KUNIT_EXPECT_EQ(test, kfm_log_replay(m), 0);
 	KUNIT_EXPECT_EQ(test, m->log.head.seq, 4);
 	KUNIT_EXPECT_EQ(test, l->legs, 6);
@@ -479,7 +481,7 @@ static void log_overwritten(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, m->log.peer->state, KFM_SESSION_DOWN);
 	KUNIT_EXPECT_FALSE(test, m->log.failed);
 	/* the log device has it as it was */
-	m->log.mr = NULL;
+	m->log.open = false;
 	KUNIT_EXPECT_EQ(test, kfm_log_replay(m), 0);
 	KUNIT_EXPECT_EQ(test, l->legs, 2);
 	KUNIT_EXPECT_EQ(test, l->leg[0], 8);
@@ -519,6 +521,34 @@ static void log_grows(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ml_reload(l, ML_RING_MAX), 0);
 	KUNIT_EXPECT_EQ(test, m->log.ring_len, ML_RING_MAX);
 	KUNIT_EXPECT_EQ(test, ml_reload(l, KFM_RING_MIN), -ENOSPC);
+}
+
+/* A ring in RAM has no more than can be in use, but a log that is longer is replayed. */
+static void log_long(struct kunit *test)
+{
+	const u32 ring = RING_USED + KFM_RING_MIN, at = ring - kfm_rec_room(KFM_SECTOR);
+	struct ml *l = ml_make(test);
+	struct kfm *m = &l->w->m;
+	struct kfm_log_head head = m->log.head;
+
+	vfree(l->disk);
+	l->disk = vzalloc(KFM_RING_AT + ring);
+	KUNIT_ASSERT_NOT_NULL(test, l->disk);
+	head.ring = ring;
+	head.at = at;
+	KUNIT_ASSERT_EQ(test, head_save(m, &head), 0);
+	KUNIT_ASSERT_EQ(test, ml_reload(l, ring), 0);
+	KUNIT_EXPECT_EQ(test, m->log.room, RING_USED);
+	KUNIT_EXPECT_EQ(test, m->log.ring_len, ring);
+	ml_put(l, at, (struct kfm_rec) { .seq = 1, .sector = 8 });
+	KUNIT_ASSERT_EQ(test, kfm_log_store(m, at, kfm_rec_room(KFM_SECTOR)), 0);
+	ml_put(l, at, (struct kfm_rec) { .seq = 9 });	/* what is in RAM does not count */
+	KUNIT_EXPECT_EQ(test, kfm_log_replay(m), 0);
+	KUNIT_EXPECT_EQ(test, m->log.head.seq, 2);
+	KUNIT_EXPECT_EQ(test, l->leg[0], 8);
+	KUNIT_EXPECT_EQ(test, kfm_log_start(m, ML_LOG + 1, ML_GEN, MW_NODE), 0);
+	KUNIT_EXPECT_EQ(test, ml_reload(l, ring), 0);
+	KUNIT_EXPECT_EQ(test, m->log.ring_mem, RING_USED);
 }
 
 /* No primary writes so long a group; but if a peer does, all of it is durable. */
@@ -753,7 +783,7 @@ static void direct_behind_log(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ml_direct_one(l, 0, 8), -EPROTO);
 	l->err = 0;
 	m->log.failed = false;
-	m->log.mr = &l->mr;
+	m->log.open = true;
 	m->direct.closed = false;
 	kfm_log_apply(m, true);
 	KUNIT_EXPECT_EQ(test, ml_direct_one(l, 0, 8), 0);
@@ -762,7 +792,7 @@ static void direct_behind_log(struct kunit *test)
 /* With several peers the bits of the other one are durable first, which the worker sees to. */
 static void direct_marks(struct kunit *test)
 {
-	struct ml *l = ml_make_peers(test, 2);
+	struct ml *l = ml_make_node(test, 2, true);
 	struct kfm *m = &l->w->m;
 
 	KUNIT_EXPECT_EQ(test, ml_direct_one(l, 0, 8), -EIOCBQUEUED);
@@ -786,6 +816,33 @@ static void direct_marks(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, l->legs, 4);
 }
 
+/* Without a log device a session has slots alone: nothing is stored or replayed but on the leg. */
+static void direct_no_log(struct kunit *test)
+{
+	static const struct kfm_rec recs[] = {
+		{ .seq = 1, .sector = 8, .len = KFM_SECTOR },
+		{ .seq = 2, .sector = 9, .len = 3 * KFM_SECTOR },
+	};
+	struct ml *l = ml_make_node(test, 1, false);
+	struct kfm *m = &l->w->m;
+	u64 id = m->log.head.id;
+
+	KUNIT_EXPECT_NULL(test, m->log.ring);
+	KUNIT_EXPECT_EQ(test, ml_direct(l, 0, recs, 2), 0);
+	KUNIT_EXPECT_EQ(test, l->leg[0], 8);
+	KUNIT_EXPECT_EQ(test, l->leg[3], 11);
+	kfm_log_apply(m, true);
+	KUNIT_EXPECT_EQ(test, l->w->count[0][KFM_APPLIED], 0);
+	/* the session ends, and this node is promoted or gets another one: records of the first end */
+	m->log.open = false;
+	l->err = -EIO;	/* nothing of it is I/O */
+	KUNIT_EXPECT_EQ(test, kfm_log_load(m) ?: kfm_log_replay(m), 0);
+	KUNIT_EXPECT_EQ(test, kfm_log_start(m, id + 1, ML_GEN, MW_NODE), 0);
+	KUNIT_EXPECT_EQ(test, ml_direct(l, 0, recs, 1), -EPROTO);
+	KUNIT_EXPECT_EQ(test, l->legs, 4);
+	KUNIT_EXPECT_NULL(test, memchr_inv(l->disk, 0, KFM_RING_AT + KFM_RING_MIN));
+}
+
 /* Who has slots: a primary that knows them, and a leg that can be written from them. */
 static void direct_granted(struct kunit *test)
 {
@@ -793,16 +850,18 @@ static void direct_granted(struct kunit *test)
 		u64 features;
 		bool stable, tears;
 		unsigned int alignment;
-		int ret;
+		int ret, ret_no_log;
 	} rows[] = {
-		{ KFM_F_LEAVE, false, false, KFM_SECTOR - 1, 0 },
-		{ KFM_F_DIRECT, true, false, KFM_SECTOR - 1, 0 },
-		{ KFM_F_DIRECT, false, true, KFM_SECTOR - 1, 0 },
-		{ KFM_F_DIRECT, false, false, PAGE_SIZE - 1, 0 },
-		{ KFM_F_DIRECT, false, false, KFM_SECTOR - 1, -ENOMEM },	/* of ml_region() */
+		{ KFM_F_LEAVE, false, false, KFM_SECTOR - 1, 0, -EOPNOTSUPP },
+		{ KFM_F_DIRECT, true, false, KFM_SECTOR - 1, 0, -EOPNOTSUPP },
+		{ KFM_F_DIRECT, false, true, KFM_SECTOR - 1, 0, -EOPNOTSUPP },
+		{ KFM_F_DIRECT, false, false, PAGE_SIZE - 1, 0, -EOPNOTSUPP },
+		/* of ml_region() */
+		{ KFM_F_DIRECT, false, false, KFM_SECTOR - 1, -ENOMEM, -ENOMEM },
 	};
 	struct ml *l = ml_make(test);
 	struct kfm *m = &l->w->m;
+	struct dm_dev *logdev = m->logdev;
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -811,6 +870,10 @@ static void direct_granted(struct kunit *test)
 		m->leg_tears = rows[i].tears;
 		l->alignment = rows[i].alignment;
 		KUNIT_EXPECT_EQ_MSG(test, kfm_direct_open(m->peers[0]), rows[i].ret, "row %u", i);
+		m->logdev = NULL;
+		KUNIT_EXPECT_EQ_MSG(test, kfm_direct_open(m->peers[0]), rows[i].ret_no_log,
+				    "row %u", i);
+		m->logdev = logdev;
 	}
 }
 
@@ -821,6 +884,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(direct_behind_log),
 	KUNIT_CASE(direct_marks),
 	KUNIT_CASE(direct_granted),
+	KUNIT_CASE(direct_no_log),
 	KUNIT_CASE(log_persists),
 	KUNIT_CASE(log_long_group),
 	KUNIT_CASE(log_side_by_side),
@@ -831,6 +895,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(log_in_place),
 	KUNIT_CASE(log_overwritten),
 	KUNIT_CASE(log_grows),
+	KUNIT_CASE(log_long),
 	{}
 };
 

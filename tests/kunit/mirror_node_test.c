@@ -399,7 +399,7 @@ static void node_primary_replaced(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_REFUSED].arg, KFM_R_NODE);
 	KUNIT_EXPECT_EQ(test, mw_order(w, "replace", "there 7"), 0);
 	KUNIT_EXPECT_EQ(test, p->state, KFM_SESSION_DOWN);
-	KUNIT_EXPECT_NULL(test, w->m.log.mr);
+	KUNIT_EXPECT_FALSE(test, w->m.log.open);
 	node_speaks(w, KFM_HELLO, OTHER_NODE, KFM_UPTODATE);
 	KUNIT_EXPECT_EQ(test, w->count[0][KFM_STATE], 1);
 }
@@ -443,7 +443,7 @@ static void node_synced_not_stored(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->count[0][KFM_SYNCED_OK], 0);
 	KUNIT_EXPECT_EQ(test, w->count[0][KFM_BYE], 1);
 	KUNIT_EXPECT_EQ(test, w->peers[0].state, KFM_SESSION_DOWN);
-	KUNIT_EXPECT_NULL(test, w->m.log.mr);
+	KUNIT_EXPECT_FALSE(test, w->m.log.open);
 	KUNIT_EXPECT_EQ(test, w->m.sb.gens.cur, 5);
 }
 

@@ -183,6 +183,39 @@ static void post_direct_crc(struct kunit *test)
 	}
 }
 
+/* All records are direct if the peer has no log, and wait for a slot. */
+static void post_no_log(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 1);
+	unsigned int i;
+
+	w->newer = true;
+	w->slots = 2;
+	w->no_log = true;
+	w->m.direct_min = KFM_DIRECT_OFF;
+	mw_primary(w, 6);
+	mw_join(w, 0, 5);
+	mw_synced_ok(w, 0);
+	for (i = 0; i < 2; i++) {
+		mw_write_at(w, i, i << w->m.shift, KFM_SECTOR);
+		mw_run(w);
+		KUNIT_EXPECT_TRUE(test, w->group[0].direct);
+	}
+	for (; i < 6; i++)
+		mw_write(w, i, i);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->groups[0], 2);
+	durable(w, 1);
+	KUNIT_EXPECT_EQ(test, w->done, 2);
+	KUNIT_EXPECT_EQ(test, w->groups[0], 3);
+	KUNIT_EXPECT_TRUE(test, w->group[0].direct);
+	KUNIT_EXPECT_EQ(test, w->group[0].count, 4);
+	KUNIT_EXPECT_EQ(test, w->peers[0].ring.next.seq, 1);
+	mw_ack(w, 0);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 0x3f);
+}
+
 /* A direct record overlaps nothing in the log of the peer, as far as APPLIED has reported. */
 static void post_direct_behind_log(struct kunit *test)
 {
@@ -302,6 +335,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(post_group_wraps),
 	KUNIT_CASE(post_direct),
 	KUNIT_CASE(post_direct_crc),
+	KUNIT_CASE(post_no_log),
 	KUNIT_CASE(post_direct_behind_log),
 	KUNIT_CASE(post_direct_order),
 	KUNIT_CASE(post_direct_settled),

@@ -24,6 +24,7 @@ static int mw_io(struct bio *bio);
 #include "../../ulps/mirror/write.c"
 #include "../../ulps/mirror/post.c"
 #include "../../ulps/mirror/read.c"
+#include "../../ulps/mirror/verify.c"
 #include "../../ulps/mirror/command.c"
 #include "../../ulps/mirror/status.c"
 
@@ -36,6 +37,19 @@ static int mw_io(struct bio *bio)
 	return mw_now->io_err;
 }
 
+static bool mw_has(const struct bio *bio, const u8 *data)
+{
+	struct bvec_iter iter;
+	struct bio_vec vec;
+
+	bio_for_each_segment(vec, bio, iter) {
+		if (memcmp(bvec_virt(&vec), data, vec.bv_len))
+			return false;
+		data += vec.bv_len;
+	}
+	return true;
+}
+
 /* A record of this node for what is written to the leg, with these bytes, is durable. */
 static bool mw_logged(const struct mw *w, const struct bio *bio)
 {
@@ -45,7 +59,7 @@ static bool mw_logged(const struct mw *w, const struct bio *bio)
 
 	while (!kfm_ring_next(ring, w->m.log.own.len, w->m.sectors, &at, &r)) {
 		if (r.sector == bio->bi_iter.bi_sector && r.seq <= w->stored &&
-		    !memcmp(ring + r.at + KFM_REC_DATA_AT, bio_data((struct bio *)bio), r.len))
+		    r.len == bio->bi_iter.bi_size && mw_has(bio, ring + r.at + KFM_REC_DATA_AT))
 			return true;
 		at.seq = r.seq + 1;
 		at.at = r.at + kfm_rec_room(r.len);
@@ -182,7 +196,8 @@ ssize_t kfm_net_write(struct kfm_peer *p, const struct kfm_group *g)
 
 	if (mw_now->full)
 		return -EAGAIN;
-	KUNIT_EXPECT_LE(mw_now->test, g->at + g->bytes, p->ring.len);
+	if (!g->direct)
+		KUNIT_EXPECT_LE(mw_now->test, g->at + g->bytes, p->ring.len);
 	for (i = 0; i < g->count; i++) {
 		post = &g->writes[i]->posts[p->index];
 		post->busy = true;
@@ -236,7 +251,7 @@ int kfm_log_open(struct kfm_peer *p)
 
 void kfm_log_close(struct kfm *m)
 {
-	m->log.mr = NULL;
+	m->log.open = false;
 }
 
 int kfm_log_replay(struct kfm *m)
@@ -348,7 +363,6 @@ struct mw *mw_make(struct kunit *test, unsigned int peers)
 	m->regions = MW_REGIONS;
 	m->sectors = (u64)MW_REGIONS << m->shift;
 	m->bitmap_bytes = kfm_bitmap_bytes(m->sectors, m->shift);
-	m->busy = mw_alloc(w, m->regions * sizeof(*m->busy));
 	m->page = (void *)get_zeroed_page(GFP_KERNEL);
 	w->page = alloc_pages_exact(2 * KFM_WRITE_MAX, GFP_KERNEL | __GFP_ZERO);
 	KUNIT_ASSERT_TRUE(test, m->page && w->page);
@@ -404,7 +418,7 @@ struct mw *mw_follower(struct kunit *test)
 {
 	struct mw *w = mw_make(test, 2);
 
-	w->m.log.mr = (void *)w;
+	w->m.log.open = true;
 	w->m.log.peer = &w->peers[0];
 	w->m.log.head.node = MW_NODE;
 	w->peers[0].state = KFM_SESSION_UP;
@@ -443,7 +457,7 @@ void mw_state(struct mw *w, unsigned int peer, u32 state, u64 gen, u32 flags)
 void mw_grant(struct mw *w, unsigned int peer)
 {
 	mw_say(w, peer, (struct kfm_msg) {
-		.type = KFM_GRANT, .ring_len = KFM_RING_MIN, .arg = w->slots,
+		.type = KFM_GRANT, .ring_len = w->no_log ? 0 : KFM_RING_MIN, .arg = w->slots,
 	});
 }
 

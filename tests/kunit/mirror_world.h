@@ -25,6 +25,7 @@
 #include "../../ulps/mirror/secondary.h"
 #include "../../ulps/mirror/status.h"
 #include "../../ulps/mirror/table.h"
+#include "../../ulps/mirror/verify.h"
 #include "../../ulps/mirror/write.h"
 
 #define MW_REGIONS	64
@@ -39,6 +40,7 @@
  * @posted: records that a peer was sent and has not acknowledged, in their order
  * @nr_posted: how many
  * @slots: that a peer offers for direct records
+ * @no_log: a peer has no log, and only these
  * @newer: the peers are not of the first version, so they may be sent what that does not know
  * @io_err: result of all I/O of the metadata device, and of the log's head
  * @store_err: result of the next record that is stored in the log of this node
@@ -70,6 +72,7 @@ struct mw {
 	unsigned int	groups[KFM_PEERS];
 	bool		full;			/* the provider takes no operation */
 	u32		slots;
+	bool		no_log;
 	bool		newer;
 	int		io_err;
 	int		store_err;

@@ -3,12 +3,12 @@
 """writer.py write DEVICE STATE SECONDS SEED | check DEVICE STATE - a writer that knows what was
 acknowledged.
 
-Each sector says which block and sector it is, which version of the block, and has a checksum. STATE
-keeps for each block the last version that was acknowledged, and the last one that was begun.
-"write" overwrites random blocks from several threads, until the time is over, the device fails or
-SIGTERM comes, after which each thread ends its write; "check" reads everything. A sector has to be
+Each sector says which one it is, which version of it, and has a checksum. STATE keeps for each sector
+the last version that was acknowledged, and the last one that was begun. "write" overwrites random
+sectors, 512 bytes to 64 KiB at a time, from several threads, until the time is over, the device fails
+or SIGTERM comes, after which each thread ends its write; "check" reads everything. A sector has to be
 whole, and no older than what was acknowledged. The variable WRITER_BLOCKS limits both to the device's
-first blocks, WRITER_PAUSE are seconds that each thread waits after a write, and WRITER_READY is a file
+first blocks of 4 KiB, WRITER_PAUSE are seconds that each thread waits after a write, and WRITER_READY is a file
 into which "write" writes a line when it begins."""
 
 import json
@@ -25,22 +25,22 @@ import zlib
 SECTOR = 512
 BLOCK = 8 * SECTOR
 THREADS = 6
-RUNS = 1, 2, 3, 4, 1, 2, 3, 4, 16
+RUNS = 1, 3, 8, 8, 13, 16, 24, 32, 128
 PAUSE = float(os.environ.get("WRITER_PAUSE", "0"))
-HEAD = struct.Struct("<QQQQ")
+HEAD = struct.Struct("<QQQ")
 told = threading.Event()        # to end
 
 
-def sector(block, index, version):
-    body = HEAD.pack(0x6d6972726f72, block, index, version)
-    body += bytes((version * 7 + index * 3 + i) & 255 for i in range(64)) * 7
+def sector(number, version):
+    body = HEAD.pack(0x6d6972726f72, number, version)
+    body += bytes((version * 7 + number * 3 + i) & 255 for i in range(64)) * 7
     body = body.ljust(SECTOR - 4, b"m")
     return body + struct.pack("<I", zlib.crc32(body))
 
 
-def blocks_of(device):
+def sectors_of(device):
     with open(device, "rb") as file:
-        return min(file.seek(0, 2) // BLOCK, int(os.environ.get("WRITER_BLOCKS", "1000000")))
+        return min(file.seek(0, 2), int(os.environ.get("WRITER_BLOCKS", "1000000")) * BLOCK) // SECTOR
 
 
 class State:
@@ -59,31 +59,31 @@ class State:
 
 
 def write_some(fd, state, mine, rng, until):
-    """Runs of blocks; the whole run is one write."""
-    buf = mmap.mmap(-1, max(RUNS) * BLOCK)
+    """Runs of sectors; the whole run is one write."""
+    buf = mmap.mmap(-1, max(RUNS) * SECTOR)
     while time.monotonic() < until and not told.is_set():
         first = rng.randrange(len(mine))
         run = mine[first:first + rng.choice(RUNS)]
         data = b""
-        for block in run:
-            state.begun[block] += 1
-            data += b"".join(sector(block, i, state.begun[block]) for i in range(8))
+        for number in run:
+            state.begun[number] += 1
+            data += sector(number, state.begun[number])
         buf[:len(data)] = data
         try:
-            if os.pwritev(fd, [memoryview(buf)[:len(data)]], run[0] * BLOCK) != len(data):
+            if os.pwritev(fd, [memoryview(buf)[:len(data)]], run[0] * SECTOR) != len(data):
                 return
         except OSError as error:
             state.error = str(error)
             return
-        for block in run:
-            state.acked[block] = state.begun[block]
+        for number in run:
+            state.acked[number] = state.begun[number]
         if PAUSE:
             time.sleep(PAUSE)
 
 
 def write(device, path, seconds, seed):
     signal.signal(signal.SIGTERM, lambda *_: told.set())
-    count = blocks_of(device)
+    count = sectors_of(device)
     state = State(path, count)
     fd = os.open(device, os.O_RDWR | os.O_DIRECT)
     until = time.monotonic() + seconds
@@ -100,41 +100,36 @@ def write(device, path, seconds, seed):
     for thread in threads:
         thread.join()
     state.save()
-    print(f"{sum(state.acked) - before} blocks acknowledged, "
+    print(f"{sum(state.acked) - before} sectors acknowledged, "
           f"{sum(b > a for a, b in zip(state.acked, state.begun))} open: {state.error}")
 
 
-def check_block(data, block, acked, begun):
-    """What is wrong with a block, or nothing."""
-    for index in range(8):
-        raw = data[index * SECTOR:(index + 1) * SECTOR]
-        if raw == bytes(SECTOR):
-            if acked:
-                return f"block {block} sector {index}: empty, acknowledged {acked}"
-            continue
-        _, found, number, version = HEAD.unpack(raw[:HEAD.size])
-        crc, = struct.unpack("<I", raw[-4:])
-        if crc != zlib.crc32(raw[:-4]) or found != block or number != index:
-            return f"block {block} sector {index}: torn, or another one ({found} {number})"
-        if not acked <= version <= begun:
-            return (f"block {block} sector {index}: version {version}, "
-                    f"acknowledged {acked}, begun {begun}")
+def check_sector(raw, number, acked, begun):
+    """What is wrong with a sector, or nothing."""
+    if raw == bytes(SECTOR):
+        return f"sector {number}: empty, acknowledged {acked}" if acked else None
+    _, found, version = HEAD.unpack(raw[:HEAD.size])
+    crc, = struct.unpack("<I", raw[-4:])
+    if crc != zlib.crc32(raw[:-4]) or found != number:
+        return f"sector {number}: torn, or another one ({found})"
+    if not acked <= version <= begun:
+        return f"sector {number}: version {version}, acknowledged {acked}, begun {begun}"
     return None
 
 
 def check(device, path):
-    count = blocks_of(device)
+    count = sectors_of(device)
     state = State(path, count)
     wrong = []
     with open(device, "rb") as file:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-        for block in range(count):
-            bad = check_block(file.read(BLOCK), block, state.acked[block], state.begun[block])
+        for number in range(count):
+            bad = check_sector(file.read(SECTOR), number, state.acked[number], state.begun[number])
             if bad:
                 wrong.append(bad)
     for text in wrong[:10]:
         print(text)
-    print(f"{len(wrong)} of {count} blocks are wrong, {sum(state.acked)} writes were acknowledged")
+    print(f"{len(wrong)} of {count} sectors are wrong, {sum(state.acked)} were acknowledged")
     return 1 if wrong or not any(state.acked) else 0
 
 

@@ -6,6 +6,8 @@
  * The primary writes its leg. A record of the write goes to the secondary, which stores it in its
  * log, and writes it to its leg later; or, a direct record, to its leg at once. Legs may have a
  * volatile cache (the search tries both), which a flush of the file system makes durable.
+ * Whether a record is direct is chosen each time, so the runs of a node without a log, which takes no
+ * others, are among these.
  *
  * Conditions: a node that is promoted has each acknowledged write, or the one in flight behind it;
  * after a loss of power of both nodes, what was flushed. If no bit of the region is set at the end of

@@ -42,9 +42,9 @@ FAULTS = (("dax_flush(log->dax,", "(void)(log->dax,"),
           ("\treturn -EUCLEAN;\n", "\treturn 0;\n"))
 # Groups that notice: the case, and what it has to say. After kills the nodes can't be ended: that group is the last.
 NOTICED = {"pmem": ("records are overwritten", r"^# .*a\.leg .*b\.leg differ"),
-           "power": ("what is acknowledged is in the log", r"^# [1-9]\d* of \d+ blocks are wrong"),
+           "power": ("what is acknowledged is in the log", r"^# [1-9]\d* of \d+ sectors are wrong"),
            "torn": ("sectors of a primary are torn", r"^# .*: torn, or another one"),
-           "kill": ("1 kills, policy stop", r"^# [1-9]\d* of \d+ blocks are wrong")}
+           "kill": ("1 kills, policy stop", r"^# [1-9]\d* of \d+ sectors are wrong")}
 
 
 class Machine:
@@ -100,7 +100,7 @@ def count(verdict, lines):
 
 def faults_noticed(machine):
     """without a flush acknowledged writes are lost, and a copy with overwritten records is wrong: both are noticed"""
-    lines = machine.inside(faulty(machine.pair.series, machine.modules), 3, NOTICED, 600)
+    lines = machine.inside(faulty(machine.pair.series, machine.modules), 4, NOTICED, 600)
     for case, said in NOTICED.values():
         found = re.search(f"^not ok {case}.*\n(#.*\n)*", lines, re.M)
         check(found and re.search(said, found.group(0), re.M), f"not noticed: {case}\n{lines}")

@@ -99,6 +99,13 @@ static const struct refusal replace_refusals[] = {
 	{}
 };
 
+static const struct refusal verify_refusals[] = {
+	{ EINVAL, "it is not primary" },
+	{ EALREADY, "it is being compared already" },
+	{ EIO, "the leg or the metadata device has failed" },
+	{}
+};
+
 static const struct refusal rate_refusals[] = {
 	{ ERANGE, "the rate is too large" },
 	{}
@@ -285,6 +292,24 @@ static int cmd_rate(int argc, char **argv)
 			   "Limit resynchronisation to so many KiB a second; 0: no limit.\n");
 }
 
+static int cmd_verify(int argc, char **argv)
+{
+	static const char usage[] =
+		"Usage: kfi mirror verify NAME [stop]\n\n"
+		"On a primary: compare this copy with those of all peers in sync. Regions that differ\n"
+		"are resynchronised. The state shows how far it is, and then how many regions differ\n"
+		"and how many parts were not compared.\n";
+	int ret = parse("mirror verify", argc, argv, 1, 2, usage);
+
+	if (ret >= 0)
+		return ret;
+	if (optind + 1 == argc)
+		return send_message(argv[optind], "verify", NULL, verify_refusals);
+	if (strcmp(argv[optind + 1], "stop"))
+		return usage_error("mirror verify", "there is stop, not '%s'", argv[optind + 1]);
+	return send_message(argv[optind], "verify stop", NULL, verify_refusals);
+}
+
 bool mirror_is_uuid(const char *text)
 {
 	return strlen(text) == 36 && !text[strspn(text, "0123456789abcdefABCDEF-")];
@@ -423,6 +448,7 @@ static const struct verb verbs[] = {
 	{ "replace", "another node takes the place of a peer", cmd_replace },
 	{ "show", "show mirrors; this is what happens without a word", cmd_show_mirrors },
 	{ "up", "make the device of a mirror", cmd_mirror_up },
+	{ "verify", "compare the copies", cmd_verify },
 	{ "wait", "wait for the peers of a mirror", cmd_mirror_wait },
 };
 

@@ -243,6 +243,8 @@ static void print_table(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cf
 	size_t i;
 
 	direct_word(cfg, direct);
+	if (!strcmp(cfg_getstr(node, "log"), "-"))
+		*direct = '\0';	/* without a log the kernel has this word for itself */
 	fprintf(to, "%s %s %s ", cfg_getstr(node, "leg"), cfg_getstr(node, "meta"),
 		cfg_getstr(node, "log"));
 	print_pair(to, conf, cfg, node, 0);

@@ -10,6 +10,7 @@
  *   leave			secondary: the same, and the primary is told, before this node stops
  *   invalidate			secondary: declare this copy worthless
  *   replace NODE SERVICE	forget which node this peer is: the next one takes its place
+ *   verify [stop]		primary: compare the copies
  *   rate KIB			limit of a resynchronisation in KiB a second, 0 for none
  */
 #include <linux/kstrtox.h>
@@ -237,6 +238,7 @@ static int create(struct kfm *m, struct kfm_cmd *cmd)
 	m->sb = (struct kfm_super) {
 		.sectors = m->sectors, .region_shift = m->shift, .bitmap_bytes = m->bitmap_bytes,
 		.node = kfm_random(), .peers = kfm_peer_count(m),
+		.flags = m->logdev ? 0 : KFM_SB_NO_LOG,
 	};
 	export_uuid(m->sb.uuid, &uuid);
 	kfm_for_each_peer(p, m)
@@ -256,6 +258,7 @@ static int demote(struct kfm *m)
 
 	if (!m->primary)
 		return -EALREADY;
+	kfm_verify_stop(m);	/* its part ends before the next attempt */
 	if (!kfm_writes_idle(m))
 		return -EBUSY;
 	ret = kfm_bits_clean(m) ?: kfm_own_empty(m);
@@ -330,7 +333,7 @@ int kfm_invalidate(struct kfm *m)
 	kfm_peers_end(m);
 	m->was_insync = false;
 	m->sb.state = KFM_BLANK;
-	m->sb.flags = 0;
+	m->sb.flags &= KFM_SB_NO_LOG;
 	memset(&m->sb.gens, 0, sizeof(m->sb.gens));
 	kfm_for_each_peer(p, m)
 		*kfm_pair(p) = (struct kfm_pair) { .node = kfm_pair(p)->node };
@@ -424,6 +427,16 @@ int kfm_rate_parse(const char *word, unsigned int *kib)
 	return ret;
 }
 
+static int verify(struct kfm *m, struct kfm_cmd *cmd)
+{
+	if (cmd->argc == 1)
+		return kfm_verify_start(m);
+	if (cmd->argc != 2 || !has_word(cmd, "stop"))
+		return -EINVAL;
+	kfm_verify_stop(m);
+	return 0;
+}
+
 static int other_command(struct kfm *m, struct kfm_cmd *cmd)
 {
 	const char *word = cmd->argv[0];
@@ -436,6 +449,8 @@ static int other_command(struct kfm *m, struct kfm_cmd *cmd)
 		return fenced(m, cmd);
 	if (!strcmp(word, "replace"))
 		return replace(m, cmd);
+	if (!strcmp(word, "verify"))
+		return verify(m, cmd);
 	if (cmd->argc != 1)
 		return -EINVAL;
 	if (!strcmp(word, "demote"))
@@ -490,7 +505,7 @@ static int leave_check(const struct kfm *m)
 		return -ENODATA;
 	if (m->policy == KFM_STOP)
 		return -EINVAL;
-	if (!m->log.mr)
+	if (!m->log.open)
 		return -ENOTCONN;
 	return m->log.peer->features & KFM_F_LEAVE ? 0 : -EOPNOTSUPP;
 }

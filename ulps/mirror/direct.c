@@ -283,21 +283,24 @@ void kfm_direct_run(struct kfm *m)
 }
 
 /* Does the leg take records from a slot? */
-static bool leg_takes(const struct kfm *m)
+bool kfm_direct_takes(const struct kfm *m)
 {
 	return !m->leg_tears && !bdev_stable_writes(m->leg->bdev) &&
 	       bdev_dma_alignment(m->leg->bdev) < KFM_SECTOR;
 }
 
-/* A primary that knows direct records may write to the slots. Return: 0 or a negative error. */
+/*
+ * A primary that knows direct records may write to the slots. Return: 0 or a negative error, also
+ * if it may not, and this node has no log.
+ */
 int kfm_direct_open(struct kfm_peer *p)
 {
 	struct kfm_direct *d = &p->m->direct;
 
 	d->top = 0;
 	d->closed = false;
-	if (!d->mem || !(p->features & KFM_F_DIRECT) || !leg_takes(p->m))
-		return 0;
+	if (!d->mem || !(p->features & KFM_F_DIRECT) || !kfm_direct_takes(p->m))
+		return p->m->logdev ? 0 : -EOPNOTSUPP;
 	return kfm_net_region(p, d->mem, KFM_DIRECT_SLOTS * KFM_DIRECT_SLOT, KFI_REMOTE_WRITE,
 			      direct_persist, &d->mr);
 }

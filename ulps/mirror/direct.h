@@ -76,6 +76,7 @@ void kfm_direct_free(struct kfm *m);
 int kfm_direct_open(struct kfm_peer *p);
 void kfm_direct_close(struct kfm *m);
 void kfm_direct_run(struct kfm *m);
+bool kfm_direct_takes(const struct kfm *m);
 bool kfm_rec_blocks(const struct kfm *m, const struct kfm_rec *r);
 bool kfm_direct_overlaps(const struct kfm *m, const struct kfm_rec *r);
 

@@ -19,7 +19,7 @@
 #include <linux/dax.h>
 #include <linux/gfp.h>
 #include <linux/memremap.h>
-#include <linux/mm.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
@@ -35,6 +35,8 @@
 #include "ring.h"
 
 #define APPLY_DELAY	(HZ / 50)
+/* A ring has never more in use: a record for each of the window, and what is left out at its end */
+#define RING_USED	round_up((KFM_WINDOW + 1) * KFM_GROUP_BYTES, KFM_BLOCK)
 
 /* ---- the ring ---- */
 
@@ -64,66 +66,6 @@ static int ring_check(const struct kfm_log *log, const struct kfm_le_rec *head, 
 	return crc == le32_to_cpu(head->crc) ? 0 : -EBADMSG;
 }
 
-/* Where a CPU can reach a piece of the ring in persistent memory, or NULL */
-static void *ring_dax_addr(const struct kfm *m, u32 at, u32 bytes, enum dax_access_mode mode)
-{
-	struct dax_device *dax = m->logdev->dax_dev;
-	u64 byte = (u64)get_start_sect(m->logdev->bdev) * KFM_SECTOR + KFM_RING_AT + at;
-	long pages = PFN_UP(offset_in_page(byte) + bytes), found;
-	void *ring;
-	int id;
-
-	if (!IS_ENABLED(CONFIG_DAX))
-		return NULL;
-	id = dax_read_lock();
-	found = dax_direct_access(dax, byte >> PAGE_SHIFT, pages, mode, &ring, NULL);
-	dax_read_unlock(id);
-	return found < pages ? NULL : ring + offset_in_page(byte);
-}
-
-/*
- * Find the ring in persistent memory. Return: its address; or NULL if a CPU can't load and store
- * all of it in one piece, if the provider needs pages that it does not have, if a place in it is
- * known to be bad, or if flushing the caches of the CPUs does not make it durable.
- */
-static void *ring_find(const struct kfm *m)
-{
-	struct dax_device *dax = m->logdev->dax_dev;
-	void *ring;
-
-	if (!dax || !dax_synchronous(dax))
-		return NULL;
-	ring = ring_dax_addr(m, 0, m->log.room, DAX_ACCESS);
-	return ring && virt_addr_valid(ring) ? ring : NULL;
-}
-
-/*
- * Are both ends of a piece of the ring still where the constructor has found them? Tables below a
- * mirror may be reloaded. A place that has gone bad is an error of the access that reads it.
- */
-static bool ring_unmoved(const struct kfm *m, u32 at, u32 len)
-{
-	const struct kfm_log *log = &m->log;
-	u32 end = at + len - 1;
-
-	return !log->dax || (ring_dax_addr(m, at, 1, DAX_RECOVERY_WRITE) == log->ring + at &&
-			     ring_dax_addr(m, end, 1, DAX_RECOVERY_WRITE) == log->ring + end);
-}
-
-bool kfm_log_unmoved(const struct kfm *m)
-{
-	return ring_unmoved(m, 0, m->log.room);
-}
-
-/*
- * May a CPU write to a piece of the ring in persistent memory? Only if it is where the constructor
- * has found it, and no place in it is known to be bad.
- */
-bool kfm_log_sound(const struct kfm *m, u32 at, u32 len)
-{
-	return m->log.dax && ring_dax_addr(m, at, len, DAX_ACCESS) == m->log.ring + at;
-}
-
 /*
  * Make a piece of the ring durable. May sleep, unless the ring is in persistent memory. Return: 0
  * or a negative error.
@@ -139,7 +81,7 @@ int kfm_log_store(struct kfm *m, u32 at, u32 len)
 		dax_flush(log->dax, log->ring + at, len);
 		pmem_wmb();
 	}
-	return ring_unmoved(m, at, len) ? 0 : -ESTALE;
+	return kfm_ring_unmoved(m, at, len) ? 0 : -ESTALE;
 }
 
 /* ---- persist() ---- */
@@ -313,10 +255,13 @@ static int kfm_persist(struct kfid_mr *mr, uint64_t offset, size_t len, struct k
 
 /* ---- head ---- */
 
+/* Without a log device the head is in memory alone: it says whose direct records are taken. */
 static int head_save(struct kfm *m, struct kfm_log_head *head)
 {
 	int ret;
 
+	if (!m->logdev)
+		return 0;
 	head->serial++;
 	memset(m->page, 0, KFM_BLOCK);
 	kfm_log_encode(head, m->page);
@@ -325,6 +270,37 @@ static int head_save(struct kfm *m, struct kfm_log_head *head)
 	if (ret)
 		DMERR("%s: can't write the head of the log (%d)", kfm_name(m), ret);
 	return ret;
+}
+
+/* Bytes of the device that a ring may have */
+static u32 device_room(const struct kfm *m)
+{
+	u64 bytes = bdev_nr_bytes(m->logdev->bdev);
+
+	bytes = bytes > KFM_RING_AT ? bytes - KFM_RING_AT : 0;
+	return round_down(min_t(u64, bytes, KFM_RING_MAX), KFM_BLOCK);
+}
+
+/*
+ * A log that an older program has begun may have more than RING_USED. The memory for it is kept
+ * until the next load of the table. There is no session.
+ */
+static int ring_extend(struct kfm_log *log, u32 bytes)
+{
+	unsigned int noio;
+	void *ring;
+
+	if (log->dax || bytes <= log->ring_mem)
+		return 0;
+	noio = memalloc_noio_save();	/* the mirror may be suspended */
+	ring = vzalloc(bytes);
+	memalloc_noio_restore(noio);
+	if (!ring)
+		return -ENOMEM;
+	vfree(log->ring);
+	log->ring = ring;
+	log->ring_mem = bytes;
+	return 0;
 }
 
 /*
@@ -337,6 +313,8 @@ int kfm_log_load(struct kfm *m)
 	bool found = false;
 	int i, ret = 0;
 
+	if (!m->logdev)
+		return 0;
 	for (i = 0; i < 2; i++) {
 		ret = kfm_io(m->logdev->bdev, REQ_OP_READ, i * KFM_BLOCK, m->page, KFM_BLOCK);
 		if (ret)
@@ -352,13 +330,13 @@ int kfm_log_load(struct kfm *m)
 		      found ? -EMEDIUMTYPE : ret);
 		return -EMEDIUMTYPE;
 	}
-	if (head->ring > m->log.room) {
+	if (head->ring > device_room(m)) {
 		DMERR("%s: the log device has shrunk: the log has %u bytes, %u are left",
-		      kfm_name(m), head->ring, m->log.room);
+		      kfm_name(m), head->ring, device_room(m));
 		return -ENOSPC;
 	}
 	m->log.ring_len = head->ring;
-	return 0;
+	return ring_extend(&m->log, head->ring);
 }
 
 /**
@@ -585,7 +563,7 @@ void kfm_log_apply(struct kfm *m, bool all)
 	bool whole;
 	int ret;
 
-	if (!log->mr || log->failed)
+	if (!log->open || log->failed)
 		return;
 	count = batch_durable(log, recs, &whole);
 	if (!count) {
@@ -656,8 +634,8 @@ static void record_acked(struct kfm_log *log)
  * But a peer can also overwrite a record that was acknowledged as durable. If that record was made
  * durable since the mirror's table was loaded, the replay notices that it ends too early.
  *
- * Return: 0, and the log is empty; or a negative error, -EUCLEAN if this copy lacks acknowledged
- * writes, see kfm_writes_missing().
+ * Return: 0, and the log is empty, or there is none; or a negative error, -EUCLEAN if this copy
+ * lacks acknowledged writes, see kfm_writes_missing().
  */
 int kfm_log_replay(struct kfm *m)
 {
@@ -668,6 +646,8 @@ int kfm_log_replay(struct kfm *m)
 	u64 total = 0;
 	int ret;
 
+	if (!m->logdev)
+		return 0;
 	record_acked(log);
 	ret = kfm_log_unmoved(m) ? 0 : -ESTALE;
 	ret = ret ?: kfm_log_load(m) ?: ring_load(m);
@@ -699,10 +679,12 @@ int kfm_log_open(struct kfm_peer *p)
 {
 	struct kfm *m = p->m;
 	struct kfm_log *log = &m->log;
-	int ret;
+	int ret = 0;
 
 	log->peer = p;
-	ret = kfm_net_region(p, log->ring, log->ring_len, KFI_REMOTE_WRITE, kfm_persist, &log->mr);
+	if (m->logdev)
+		ret = kfm_net_region(p, log->ring, log->ring_len, KFI_REMOTE_WRITE, kfm_persist,
+				     &log->mr);
 	if (!ret)
 		ret = kfm_net_region(p, p->bits, m->bitmap_bytes, KFI_REMOTE_READ, NULL,
 				     &log->bitmap_mr);
@@ -710,6 +692,7 @@ int kfm_log_open(struct kfm_peer *p)
 		ret = kfm_net_region(p, log->patch, KFM_WRITE_MAX, KFI_REMOTE_READ, NULL,
 				     &log->patch_mr);
 	ret = ret ?: kfm_direct_open(p);
+	log->open = !ret;
 	if (ret)
 		kfm_log_close(m);
 	return ret;
@@ -718,25 +701,12 @@ int kfm_log_open(struct kfm_peer *p)
 /* After this no byte of the peer lands, and persist() does not run. */
 void kfm_log_close(struct kfm *m)
 {
+	m->log.open = false;
 	kfm_direct_close(m);
 	kfm_net_region_end(&m->log.mr);
 	kfm_net_region_end(&m->log.bitmap_mr);
 	kfm_net_region_end(&m->log.patch_mr);
 	m->serve.step = KFM_S_NONE;
-}
-
-/* Take the ring in persistent memory. Until kfm_log_free() its driver can't remove the memory. */
-static void *ring_map(struct kfm *m)
-{
-	void *ring = ring_find(m);
-
-	if (!ring)
-		return NULL;
-	m->log.pgmap = get_dev_pagemap(page_to_pfn(virt_to_page(ring)));
-	if (!m->log.pgmap)
-		return NULL;
-	m->log.dax = m->logdev->dax_dev;
-	return ring;
 }
 
 /* A log in memory needs no writes. */
@@ -745,7 +715,6 @@ static int stores_alloc(struct kfm *m)
 	struct kfm_log *log = &m->log;
 	unsigned int i;
 
-	INIT_LIST_HEAD(&log->stores_free);
 	if (log->dax)
 		return 0;
 	log->stores = kvcalloc(KFM_STORES, sizeof(*log->stores), GFP_KERNEL);
@@ -758,40 +727,51 @@ static int stores_alloc(struct kfm *m)
 }
 
 /* Find or allocate the ring for a device, and buffers to apply records from. */
-int kfm_log_alloc(struct kfm *m)
+static int ring_alloc(struct kfm *m)
 {
-	u64 bytes = bdev_nr_bytes(m->logdev->bdev);
+	struct kfm_log *log = &m->log;
 	unsigned int i;
 
-	if (bytes < KFM_RING_AT + KFM_RING_MIN)
+	log->room = device_room(m);
+	if (log->room < KFM_RING_MIN)
 		return -ENOSPC;
-	m->log.room = round_down(min_t(u64, bytes - KFM_RING_AT, KFM_RING_MAX), KFM_BLOCK);
-	m->log.ring_len = m->log.room;
-	m->log.ring = ring_map(m) ?: vzalloc(m->log.room);
+	log->ring = kfm_ring_map(m);
+	if (!log->ring) {
+		log->room = min_t(u32, log->room, RING_USED);
+		log->ring_mem = log->room;
+		log->ring = vzalloc(log->room);
+	}
+	log->ring_len = log->room;
 	m->applies = kcalloc(KFM_BATCH, sizeof(*m->applies), GFP_KERNEL);
-	m->log.patch = alloc_pages_exact(KFM_WRITE_MAX, GFP_KERNEL | __GFP_ZERO);
-	if (!m->log.ring || !m->applies || !m->log.patch || stores_alloc(m))
+	if (!log->ring || !m->applies || stores_alloc(m))
 		return -ENOMEM;
 	for (i = 0; i < KFM_BATCH; i++) {
-		m->applies[i].buf = alloc_pages_exact(KFM_WRITE_MAX, GFP_KERNEL);
+		m->applies[i].buf = vmalloc(KFM_WRITE_MAX);
 		if (!m->applies[i].buf)
 			return -ENOMEM;
 	}
 	return 0;
 }
 
+/* Allocate what a session needs, and the log, if there is a device for one. */
+int kfm_log_alloc(struct kfm *m)
+{
+	INIT_LIST_HEAD(&m->log.stores_free);
+	m->log.patch = vzalloc(KFM_WRITE_MAX);
+	if (!m->log.patch)
+		return -ENOMEM;
+	return m->logdev ? ring_alloc(m) : 0;
+}
+
 void kfm_log_free(struct kfm *m)
 {
 	unsigned int i;
 
-	for (i = 0; m->applies && i < KFM_BATCH; i++) {
-		if (m->applies[i].buf)
-			free_pages_exact(m->applies[i].buf, KFM_WRITE_MAX);
-	}
+	for (i = 0; m->applies && i < KFM_BATCH; i++)
+		vfree(m->applies[i].buf);
 	kfree(m->applies);
 	kvfree(m->log.stores);
-	if (m->log.patch)
-		free_pages_exact(m->log.patch, KFM_WRITE_MAX);
+	vfree(m->log.patch);
 	if (m->log.dax)
 		put_dev_pagemap(m->log.pgmap);
 	else

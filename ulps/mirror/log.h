@@ -49,16 +49,18 @@ struct kfm_store {
 /**
  * struct kfm_log - the log of a secondary, or of a primary whose leg can tear a sector (own.c)
  * @head: as on the device; seq and at name the first record that is not applied. The worker
- *	writes it, under @lock while @mr is open; persist() reads it under @lock
+ *	writes it, under @lock while @open; persist() reads it under @lock
  * @ring: the ring if the log is in persistent memory, otherwise a copy in RAM; peers write to it
- * @room: bytes of the device that a ring may have, all of them reachable at @ring. The device may
- *	have grown since the present log began
+ * @room: bytes of the next log, all of them reachable at @ring. The device may have grown since the
+ *	present one began
+ * @ring_mem: bytes of @ring in RAM
  * @ring_len: bytes of the ring, as in @head
  * @dax: DAX device of the log device if @ring is in persistent memory, else NULL. Set by the
  *	constructor
  * @pgmap: reference that keeps that memory in place
- * @peer: the primary; valid while @mr is open
- * @mr: @peer may write to @ring. NULL without a session
+ * @peer: the primary; valid while @open
+ * @open: there is a session with @peer, and the regions below
+ * @mr: @peer may write to @ring. NULL without a session, or without a log device
  * @bitmap_mr: the peer may read the bitmap
  * @patch: KFM_WRITE_MAX bytes of the leg that the peer has asked for
  * @patch_mr: the peer may read @patch
@@ -80,10 +82,12 @@ struct kfm_log {
 	struct kfm_log_head	head;
 	u8			*ring;
 	u32			room;
+	u32			ring_mem;
 	u32			ring_len;
 	struct dax_device	*dax;
 	struct dev_pagemap	*pgmap;
 	struct kfm_peer		*peer;
+	bool			open;
 	struct kfid_mr		*mr;
 	struct kfid_mr		*bitmap_mr;
 	u8			*patch;
@@ -126,14 +130,18 @@ static inline bool kfm_recs_overlap(const struct kfm_rec *a, const struct kfm_re
 int kfm_log_load(struct kfm *m);
 int kfm_log_start(struct kfm *m, u64 id, u64 gen, u64 node);
 int kfm_log_trim(struct kfm *m, u64 seq, u32 at);
-bool kfm_log_sound(const struct kfm *m, u32 at, u32 len);
 int kfm_log_store(struct kfm *m, u32 at, u32 len);
 int kfm_log_open(struct kfm_peer *p);
 void kfm_log_close(struct kfm *m);
 int kfm_log_replay(struct kfm *m);
 void kfm_log_apply(struct kfm *m, bool all);
 int kfm_log_alloc(struct kfm *m);
-bool kfm_log_unmoved(const struct kfm *m);
 void kfm_log_free(struct kfm *m);
+
+/* pmem.c */
+void *kfm_ring_map(struct kfm *m);
+bool kfm_ring_unmoved(const struct kfm *m, u32 at, u32 len);
+bool kfm_log_unmoved(const struct kfm *m);
+bool kfm_log_sound(const struct kfm *m, u32 at, u32 len);
 
 #endif /* KFM_LOG_H */

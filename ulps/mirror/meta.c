@@ -15,6 +15,7 @@
 #include "meta.h"
 #include "mirror.h"
 #include "peer.h"
+#include "write.h"
 
 static struct page *page_of(void *buf)
 {
@@ -116,6 +117,12 @@ int kfm_super_load(struct kfm *m)
 	if (m->formatted && m->sb.sectors != m->sectors) {
 		DMERR("%s: the table has %llu sectors, the mirror %llu: it keeps its size",
 		      kfm_name(m), m->sectors, m->sb.sectors);
+		return -EINVAL;
+	}
+	/* a log may have acknowledged writes, and a log of former times must never be replayed */
+	if (m->formatted && !m->logdev != !!(m->sb.flags & KFM_SB_NO_LOG)) {
+		DMERR("%s: this node was created with%s a log device, and keeps it so", kfm_name(m),
+		      m->logdev ? "out" : "");
 		return -EINVAL;
 	}
 	return 0;
@@ -234,7 +241,7 @@ static void clean_one(struct kfm_peer *p)
 
 	for (r = find_next_bit_le(p->bits, m->regions, 0); r < m->regions;
 	     r = find_next_bit_le(p->bits, m->regions, r + 1)) {
-		if (m->busy[r] || test_bit(r, p->oos))
+		if (test_bit(r, p->oos) || kfm_region_busy(m, r))
 			continue;
 		__clear_bit_le(r, p->bits);
 		mark_stale(p, r);

@@ -21,6 +21,7 @@
 #include "proto.h"
 #include "recent.h"
 #include "repair.h"
+#include "verify.h"
 
 #define KFM_PEER_WORDS	5	/* PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE */
 #define KFM_EVENTS	(16 * KFM_PEERS)	/* queued uevents; the oldest are dropped */
@@ -45,7 +46,7 @@ struct kfm_uevent {
  * @ti: target
  * @leg: disk with this node's copy
  * @meta: disk with superblock and bitmap
- * @logdev: disk with the log
+ * @logdev: disk with the log, or NULL: the node takes no records but direct ones
  * @leg_tears: the leg is memory that a loss of power may leave with half a sector, see own.c
  * @direct_min: records of so many bytes and more go straight to the leg of a peer that has slots
  * @data_crc: the data of direct records has a CRC over each network
@@ -93,7 +94,6 @@ struct kfm_uevent {
  * @leg_failed: a write to the leg has failed: no write, no session until the next resume
  * @unreplayed: the log of this primary could not be replayed, or not emptied after that. A sector
  *	may be torn: no I/O until the next resume
- * @busy: writes in flight in each region
  * @page: buffer for a block of metadata
  * @was_insync: this secondary was in sync in a session since it was resumed, and nothing has
  *	invalidated its copy since
@@ -106,9 +106,10 @@ struct kfm_uevent {
  * @queue: bios that have no struct kfm_write yet
  * @flight: writes, in the order of their records
  * @reads: parts of a resynchronisation that are being read from the leg
- * @repairs: &kfm_repair.w, if there is one
+ * @repairs: &kfm_repair.w and &kfm_verify.w, if there are such
  * @draining: writes whose bio has ended while the provider still owns their buffer
  * @repair: the read that is being repaired
+ * @verify: the comparison of the copies
  * @serve: the read that the primary requested from this secondary
  * @again: a post failed with -EAGAIN, so the worker runs again soon
  * @rate: limit of a resynchronisation in KiB a second, 0 for none
@@ -173,7 +174,6 @@ struct kfm {
 	bool			meta_failed;
 	bool			leg_failed;
 	bool			unreplayed;
-	u16			*busy;
 	void			*page;
 
 	bool			was_insync;
@@ -191,6 +191,7 @@ struct kfm {
 	struct list_head	draining;
 	struct kfm_repair	repair;
 	struct kfm_serve	serve;
+	struct kfm_verify	verify;
 	bool			again;
 
 	u64			numbered;

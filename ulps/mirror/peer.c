@@ -45,6 +45,7 @@
 static const char own_leg_failed[] = "this node's disk has failed";
 static const char other_node[] = "another node is in the place of the peer: `replace` admits it";
 static const char other_version[] = "the peer speaks other versions of the protocol";
+static const char needs_log[] = "the peer's module is too old for a node without a log";
 
 static const char * const refusals[KFM_REFUSALS] = {
 	[KFM_R_PRIMARY] = "the peer is primary",
@@ -108,7 +109,7 @@ const char *kfm_refused_word(const struct kfm_peer *p)
 {
 	if (kfm_other_node(p))
 		return "other-node";
-	return p->refused == other_version ? "other-version" : NULL;
+	return p->refused == other_version || p->refused == needs_log ? "other-version" : NULL;
 }
 
 static void refuse_peer(struct kfm_peer *p, const char *why)
@@ -145,6 +146,19 @@ void kfm_peer_other_version(struct kfm_peer *p, u64 session)
 	kfm_peer_send(p, KFM_REFUSED, KFM_R_VERSION, session);
 	if (p->state <= KFM_SESSION_HELLO)
 		refuse_peer(p, other_version);
+}
+
+/**
+ * kfm_peer_needs_log() - a primary would write to a log that this node does not have
+ * @p: the primary
+ * @hello: its HELLO
+ *
+ * A node that names no versions does not know KFM_R_VERSION.
+ */
+void kfm_peer_needs_log(struct kfm_peer *p, const struct kfm_msg *hello)
+{
+	kfm_peer_send(p, KFM_REFUSED, hello->versions ? KFM_R_VERSION : KFM_R_LEG, hello->session);
+	refuse_peer(p, needs_log);
 }
 
 /* ---- the end of a session ---- */
@@ -302,7 +316,7 @@ void kfm_peer_hello(struct kfm_peer *p, u32 flags)
 		.arg = m->policy,
 		.peers = kfm_peer_count(m),
 		.versions = KFM_VERSIONS(KFM_MSG_LOWEST, KFM_MSG_VERSION),
-		.features = KFM_F_LEAVE | KFM_F_DIRECT,
+		.features = KFM_F_LEAVE | KFM_F_DIRECT | KFM_F_NO_LOG,
 	};
 
 	hello.session = kfm_random();
@@ -519,6 +533,7 @@ static void primary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 	case KFM_COPIED:
 		if (p->state == KFM_SESSION_UP)
 			kfm_repair_copied(p, msg);
+		kfm_verify_copied(p, msg);
 		break;
 	case KFM_BYE:
 		kfm_peer_lost(p, -ESHUTDOWN);

@@ -135,6 +135,7 @@ bool kfm_node_matches(const struct kfm_peer *p, u64 node);
 bool kfm_other_node(const struct kfm_peer *p);
 const char *kfm_refused_word(const struct kfm_peer *p);
 void kfm_peer_other_version(struct kfm_peer *p, u64 session);
+void kfm_peer_needs_log(struct kfm_peer *p, const struct kfm_msg *hello);
 void kfm_peer_message(struct kfm_peer *p, const struct kfm_msg *msg);
 void kfm_peers_tick(struct kfm *m);
 void kfm_peer_lost(struct kfm_peer *p, int err);

@@ -23,7 +23,7 @@ void *kfm_write_head(const struct kfm_peer *p, const struct kfm_write *w)
 {
 	static_assert(KFM_PEERS * KFM_SECTOR <= KFM_DATA_AT);
 
-	return w->buf + KFM_DATA_AT - p->index * KFM_SECTOR - sizeof(struct kfm_le_rec);
+	return w->chunks[0] + KFM_DATA_AT - p->index * KFM_SECTOR - sizeof(struct kfm_le_rec);
 }
 
 /* A session begins: all slots that the peer offers are free. */
@@ -50,14 +50,14 @@ void kfm_slot_free(struct kfm_peer *p, struct kfm_post *post)
 /*
  * Is the record of a write to be a direct one (direct.c)? It is if there is a slot for it, and if
  * it overlaps no record in the peer's log that a replay may still write to the leg. Else it is
- * logged, and waits for nothing.
+ * logged, and waits for nothing; or, if the peer has no log, for a slot.
  */
 static bool slots_fit(const struct kfm_peer *p, const struct kfm_write *w)
 {
 	const struct kfm_rec r = { .sector = w->sector, .len = w->len };
 	u64 seq;
 
-	if (!p->slots.count || w->len < p->m->direct_min)
+	if (!p->slots.count || (p->ring.len && w->len < p->m->direct_min))
 		return false;
 	for (seq = p->ring.applied + 1; seq < p->ring.next.seq; seq++) {
 		if (kfm_recs_overlap(&p->slots.logged[seq % KFM_WINDOW], &r))

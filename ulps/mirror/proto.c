@@ -186,6 +186,11 @@ void kfm_log_encode(const struct kfm_log_head *h, struct kfm_le_log *out)
 	out->crc = cpu_to_le32(crc_skipping(out, offsetof(struct kfm_le_log, crc), sizeof(*out)));
 }
 
+static bool ring_fits(u32 len)
+{
+	return len >= KFM_RING_MIN && len <= KFM_RING_MAX && !(len % KFM_BLOCK);
+}
+
 int kfm_log_decode(const struct kfm_le_log *in, struct kfm_log_head *h)
 {
 	int ret = check_block(in, KFM_LOG_MAGIC, le64_to_cpu(in->magic), le32_to_cpu(in->version),
@@ -201,8 +206,8 @@ int kfm_log_decode(const struct kfm_le_log *in, struct kfm_log_head *h)
 	h->seq = le64_to_cpu(in->seq);
 	h->at = le32_to_cpu(in->at);
 	h->ring = le32_to_cpu(in->ring);
-	if (h->ring < KFM_RING_MIN || h->ring > KFM_RING_MAX || h->ring % KFM_BLOCK ||
-	    h->at % KFM_SECTOR || h->at > h->ring || !all_zero(in->zero, sizeof(in->zero)))
+	if (!ring_fits(h->ring) || h->at % KFM_SECTOR || h->at > h->ring ||
+	    !all_zero(in->zero, sizeof(in->zero)))
 		return -EBADMSG;
 	return 0;
 }
@@ -402,8 +407,7 @@ static bool msg_fits(const struct kfm_msg *m)
 	case KFM_SYNCED:
 		return m->gens.cur;
 	case KFM_GRANT:
-		return m->ring_len >= KFM_RING_MIN && m->ring_len <= KFM_RING_MAX &&
-		       !(m->ring_len % KFM_BLOCK) && m->bitmap_len <= KFM_REGIONS_MAX / 8 &&
+		return (m->ring_len ? ring_fits(m->ring_len) : m->arg) && m->bitmap_len <= KFM_REGIONS_MAX / 8 &&
 		       m->arg <= KFM_DIRECT_SLOTS;
 	case KFM_COPY:
 		return m->arg && m->arg <= KFM_WRITE_MAX && !(m->arg % KFM_SECTOR) && m->id;

@@ -58,7 +58,8 @@ enum kfm_policy { KFM_STOP, KFM_FENCE, KFM_ALONE, KFM_POLICIES };
 /* Flags of a superblock */
 #define KFM_SB_PRIMARY		1u	/* the node was primary when this was written */
 #define KFM_SB_LEG_FAILED	2u	/* a repair failed to write the leg: no source */
-#define KFM_SB_FLAGS		3u
+#define KFM_SB_NO_LOG		4u	/* the node was created without a log device */
+#define KFM_SB_FLAGS		7u
 
 /* Flags of a pair, in the superblock of a primary */
 #define KFM_PAIR_ALONE		1u	/* the primary writes without this peer */
@@ -279,6 +280,7 @@ enum kfm_refusal {
 /* What the sender of HELLO can do besides */
 #define KFM_F_LEAVE		1ull	/* takes LEAVE */
 #define KFM_F_DIRECT		2ull	/* has direct records, if GRANT names slots */
+#define KFM_F_NO_LOG		4ull	/* has no others for a peer whose GRANT names no log */
 
 #define KFM_M_CANDIDATE		1u	/* HELLO: asks before a promotion, changes nothing */
 #define KFM_M_DIRTY		2u	/* STATE: the bitmap has bits of a former primary */
@@ -310,7 +312,7 @@ struct kfm_le_msg {
 	__le64	bitmap_key;	/* GRANT; bitmap_len is 0 if there is nothing to read */
 	__le64	bitmap_addr;
 	union {
-		__le32	ring_len;	/* GRANT */
+		__le32	ring_len;	/* GRANT; 0 without a log, see KFM_F_NO_LOG */
 		__le32	versions;	/* HELLO: KFM_VERSIONS(); 0: 4 alone */
 	};
 	__le32	bitmap_len;

@@ -75,23 +75,22 @@ ssize_t kfm_net_read(struct kfm_peer *p, struct kfm_write *w)
  */
 static unsigned int rec_iov(const struct kfm_peer *p, const struct kfm_write *w, struct kvec *iov)
 {
+	if (!p->index)
+		return kfm_write_pieces(w, KFM_DATA_AT - KFM_REC_DATA_AT, kfm_rec_room(w->len),
+					iov);
 	iov[0] = (struct kvec) {
 		.iov_base = kfm_write_head(p, w) - KFM_REC_HEAD_AT, .iov_len = KFM_REC_DATA_AT,
 	};
-	if (!p->index) {
-		iov[0].iov_len += w->len;
-		return 1;
-	}
-	iov[1] = (struct kvec) { .iov_base = w->buf + KFM_DATA_AT, .iov_len = w->len };
-	return 2;
+	return 1 + kfm_write_pieces(w, KFM_DATA_AT, w->len, iov + 1);
 }
 
 /* The heads of direct records, then their data: pages, which a provider may send as they are */
 static unsigned int direct_iov(const struct kfm_peer *p, const struct kfm_group *g,
 			       struct bio_vec *iov)
 {
-	struct kfm_write *w;
-	unsigned int i;
+	unsigned int i, k, n, count = g->count;
+	struct kvec pieces[KFM_CHUNKS];
+	const struct kfm_write *w;
 	void *head;
 
 	for (i = 0; i < g->count; i++) {
@@ -99,9 +98,12 @@ static unsigned int direct_iov(const struct kfm_peer *p, const struct kfm_group 
 		head = kfm_write_head(p, w);
 		bvec_set_page(&iov[i], virt_to_page(head), sizeof(struct kfm_le_direct),
 			      offset_in_page(head));
-		bvec_set_page(&iov[g->count + i], virt_to_page(w->buf + KFM_DATA_AT), w->len, 0);
+		n = kfm_write_pieces(w, KFM_DATA_AT, w->len, pieces);
+		for (k = 0; k < n; k++)
+			bvec_set_page(&iov[count++], virt_to_page(pieces[k].iov_base),
+				      pieces[k].iov_len, offset_in_page(pieces[k].iov_base));
 	}
-	return 2 * g->count;
+	return count;
 }
 
 static unsigned int log_iov(const struct kfm_peer *p, const struct kfm_group *g, struct kvec *iov)

@@ -8,7 +8,8 @@
 struct kfm_peer;
 struct kfm_write;
 
-#define KFM_IOV		(2 * KFM_GROUP)	/* head and data of each record of a post */
+/* Head and data of each record of a post, and two pieces of data that go on in another chunk */
+#define KFM_IOV		(2 * KFM_GROUP + 2)
 
 /**
  * struct kfm_group - records that are written at once: they follow one another in the log of a

@@ -372,10 +372,10 @@ static void serve_read(struct kfm *m)
 {
 	struct kfm_serve *s = &m->serve;
 
-	bio_init(&s->bio, m->leg->bdev, &s->vec, 1, REQ_OP_READ);
+	bio_init(&s->bio, m->leg->bdev, s->vecs, KFM_PATCH_PAGES, REQ_OP_READ);
 	s->bio.bi_iter.bi_sector = s->sector;
 	s->bio.bi_end_io = serve_end_io;
-	__bio_add_page(&s->bio, virt_to_page(m->log.patch), s->len, 0);
+	kfm_bio_add(&s->bio, m->log.patch, s->len);
 	s->step = KFM_S_READING;
 	s->busy = true;
 	submit_bio(&s->bio);
@@ -402,7 +402,7 @@ void kfm_repair_serve(struct kfm *m)
 {
 	struct kfm_serve *s = &m->serve;
 
-	if (!m->log.mr || kfm_busy(&s->busy))
+	if (!m->log.open || kfm_busy(&s->busy))
 		return;
 	if (s->step == KFM_S_READING)
 		serve_end(m, s->status ? 0 : s->len);

@@ -10,6 +10,8 @@ struct kfm;
 struct kfm_peer;
 struct kfm_write;
 
+#define KFM_PATCH_PAGES	DIV_ROUND_UP(KFM_WRITE_MAX, PAGE_SIZE)
+
 /**
  * struct kfm_read - a read, in the memory that device-mapper allocates with each bio
  * @iter: copy of the bio's iterator, which the leg's driver advances
@@ -64,7 +66,7 @@ struct kfm_repair {
  * @answer_len: answer: bytes in the patch, 0 if the request can't be served
  * @crc: answer: CRC32C of the bytes in the patch
  * @bio: read of the leg
- * @vec: vector of @bio
+ * @vecs: vector of @bio
  * @status: result of @bio, valid when @busy is false
  * @busy: the block layer owns @bio and the patch, even if the session of the request has ended.
  *	Cleared with release semantics
@@ -83,7 +85,7 @@ struct kfm_serve {
 	u32		answer_len;
 	u32		crc;
 	struct bio	bio;
-	struct bio_vec	vec;
+	struct bio_vec	vecs[KFM_PATCH_PAGES];
 	blk_status_t	status;
 	bool		busy;
 };

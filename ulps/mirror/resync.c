@@ -81,7 +81,7 @@ void kfm_resync_reads(struct kfm *m)
 }
 
 /* May another part be read now? The budget grows with time, up to the rate of one second. */
-static bool rate_allows(struct kfm_peer *p)
+bool kfm_resync_allowed(struct kfm_peer *p)
 {
 	s64 rate = (s64)READ_ONCE(p->m->rate) << 10;
 	unsigned long now = jiffies, elapsed;
@@ -126,7 +126,7 @@ static void read_parts(struct kfm_peer *p)
 	u32 len;
 
 	while (p->state == KFM_SESSION_UP && p->oos_count && p->rs_open < KFM_READS &&
-	       rate_allows(p) && next_region(p)) {
+	       kfm_resync_allowed(p) && next_region(p)) {
 		len = min_t(u64, (p->rs_end - p->rs_next) * KFM_SECTOR, KFM_WRITE_MAX);
 		w = kfm_write_get(m, p, p->rs_next, len);
 		if (!w)

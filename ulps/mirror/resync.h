@@ -3,6 +3,8 @@
 #ifndef KFM_RESYNC_H
 #define KFM_RESYNC_H
 
+#include <linux/types.h>
+
 struct kfm;
 struct kfm_peer;
 struct kfm_write;
@@ -11,5 +13,6 @@ void kfm_resync_run(struct kfm *m);
 void kfm_resync_reads(struct kfm *m);
 void kfm_resync_stop(struct kfm_peer *p);
 void kfm_resync_part(struct kfm_write *w);
+bool kfm_resync_allowed(struct kfm_peer *p);
 
 #endif /* KFM_RESYNC_H */

@@ -23,7 +23,7 @@ struct kfm_place {
  * struct kfm_ring - the primary's view of the log of a peer, or of its own log, which needs no keys
  * @key: key of the ring
  * @addr: address of its first byte
- * @len: bytes
+ * @len: bytes; 0 if the peer has no log: there is room for no record
  * @next: place of the next record
  * @tail: like &kfm_place.head: bytes that are applied and may be overwritten
  * @applied: records up to this one are in the leg

@@ -16,7 +16,7 @@
 /* The session with another primary than @p, unless that was silent for too long; or NULL */
 static struct kfm_peer *other_primary(const struct kfm_peer *p)
 {
-	struct kfm_peer *q = p->m->log.mr ? p->m->log.peer : NULL;
+	struct kfm_peer *q = p->m->log.open ? p->m->log.peer : NULL;
 
 	return q && q != p && time_before(jiffies, q->live + p->m->timeout) ? q : NULL;
 }
@@ -72,8 +72,12 @@ void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg)
 		kfm_peer_send(p, KFM_REFUSED, refusal, msg->session);
 		return;
 	}
+	if (!m->logdev && !(msg->features & KFM_F_NO_LOG) && !(msg->flags & KFM_M_CANDIDATE)) {
+		kfm_peer_needs_log(p, msg);
+		return;
+	}
 	if (!(msg->flags & KFM_M_CANDIDATE)) {
-		if (m->log.mr)
+		if (m->log.open)
 			m->log.peer->state = KFM_SESSION_DOWN;
 		kfm_log_close(m);
 		p->state = KFM_SESSION_DOWN;
@@ -132,9 +136,6 @@ static void send_grant(struct kfm_peer *p)
 	struct kfm_msg grant = {
 		.type = KFM_GRANT,
 		.session = p->session,
-		.ring_key = kfi_mr_key(log->mr),
-		.ring_addr = kfi_mr_addr(log->mr),
-		.ring_len = log->ring_len,
 		.bitmap_key = kfi_mr_key(log->bitmap_mr),
 		.bitmap_addr = kfi_mr_addr(log->bitmap_mr),
 		.bitmap_len = kfm_bits_any(p) ? m->bitmap_bytes : 0,
@@ -142,6 +143,11 @@ static void send_grant(struct kfm_peer *p)
 		.patch_addr = kfi_mr_addr(log->patch_mr),
 	};
 
+	if (log->mr) {
+		grant.ring_key = kfi_mr_key(log->mr);
+		grant.ring_addr = kfi_mr_addr(log->mr);
+		grant.ring_len = log->ring_len;
+	}
 	if (m->direct.mr) {
 		grant.arg = KFM_DIRECT_SLOTS;
 		grant.slots_key = kfi_mr_key(m->direct.mr);
@@ -155,7 +161,7 @@ static void on_attach(struct kfm_peer *p, const struct kfm_msg *msg)
 	struct kfm *m = p->m;
 	int ret;
 
-	if (m->log.mr || !kfm_node_matches(p, msg->node) || !attach_fits(p, msg))
+	if (m->log.open || !kfm_node_matches(p, msg->node) || !attach_fits(p, msg))
 		return;
 	ret = attach_prepare(p, msg);
 	if (ret == -EUCLEAN) {	/* this copy is blank now: the primary has to compare again */
@@ -190,7 +196,7 @@ static int take_gens(struct kfm *m, const struct kfm_gens *gens)
 	m->sb.gens = *gens;
 	m->sb.gens.source = 0;
 	m->sb.gens.base = 0;
-	m->sb.flags = 0;
+	m->sb.flags &= KFM_SB_NO_LOG;
 	kfm_for_each_peer(p, m) {
 		kfm_pair(p)->base = gens->cur;
 		kfm_pair(p)->source = 0;

@@ -37,7 +37,7 @@ struct summary {
 static struct summary sum_peer(const struct kfm_peer *p)
 {
 	const struct kfm *m = p->m;
-	bool follows = !m->primary && m->log.mr && m->log.peer == p;
+	bool follows = !m->primary && m->log.open && m->log.peer == p;
 	bool alone = m->primary && kfm_is_alone(p);
 	bool known = m->primary || follows;	/* else the regions are those of recent.c */
 	/* A primary ends the session of a peer that it loses; a secondary waits for the primary. */
@@ -112,18 +112,19 @@ static unsigned int emit_remarks(const struct kfm *m, const struct summary *s, c
 
 static void emit_table(const struct kfm *m, char *result, unsigned int maxlen)
 {
+	bool direct = m->logdev && m->direct_min != KFM_DIRECT_DEFAULT;
 	struct kfm_peer *p = m->peers[0];
 	unsigned int sz = 0;
 
 	DMEMIT("%s %s %s %s %s %s %s %s %s %u timeout %u rate %u", m->leg->name, m->meta->name,
-	       m->logdev->name, p->provider, p->local[0], p->local[1], p->remote[0], p->remote[1],
-	       kfm_policies[m->policy],
-	       4 + (m->direct_min != KFM_DIRECT_DEFAULT ? 2 : 0) + (m->data_crc ? 2 : 0) +
-	       (m->secret ? 2 : 0) + (kfm_peer_count(m) - 1) * (1 + KFM_PEER_WORDS),
+	       m->logdev ? m->logdev->name : "-", p->provider, p->local[0], p->local[1],
+	       p->remote[0], p->remote[1], kfm_policies[m->policy],
+	       4 + (direct ? 2 : 0) + (m->data_crc ? 2 : 0) + (m->secret ? 2 : 0) +
+	       (kfm_peer_count(m) - 1) * (1 + KFM_PEER_WORDS),
 	       jiffies_to_msecs(m->timeout), READ_ONCE(m->rate));
-	if (m->direct_min == KFM_DIRECT_OFF)
+	if (direct && m->direct_min == KFM_DIRECT_OFF)
 		DMEMIT(" direct off");
-	else if (m->direct_min != KFM_DIRECT_DEFAULT)
+	else if (direct)
 		DMEMIT(" direct %u", m->direct_min);
 	if (m->data_crc)
 		DMEMIT(" data-crc all");
@@ -170,6 +171,10 @@ void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, ch
 		DMEMIT(" pmem");
 	if (m->repair.count)
 		DMEMIT(" repaired %u", m->repair.count);
+	if (m->verify.running)
+		DMEMIT(" verifying %u", kfm_verify_percent(m));
+	else if (m->verify.done)
+		DMEMIT(" differ %u unverified %llu", m->verify.differ, m->verify.skipped);
 	if (direct_count(m))
 		DMEMIT(" direct %llu", direct_count(m));
 	if (!m->peers[1])

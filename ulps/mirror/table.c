@@ -45,6 +45,21 @@ bool kfm_leg_became_memory(const struct kfm *m)
 	return is_memory(m->leg) && !m->leg_tears;
 }
 
+/* The log device, or "-" for none: then the node takes direct records alone. */
+static int table_log(struct kfm *m, const char *path)
+{
+	if (strcmp(path, "-")) {
+		m->ti->error = "Can't use the log device";
+		return table_device(m, path, &m->logdev, KFM_SECTOR);
+	}
+	m->ti->error = "A node without a log device needs direct 0, or no such word";
+	if (m->direct_min && m->direct_min != KFM_DIRECT_DEFAULT)
+		return -EINVAL;
+	m->direct_min = 0;
+	m->ti->error = "The leg needs a log: it must not see changes, or needs more of memory";
+	return m->leg_tears || kfm_direct_takes(m) ? 0 : -EINVAL;
+}
+
 static int table_devices(struct kfm *m, char **argv)
 {
 	int ret;
@@ -63,8 +78,7 @@ static int table_devices(struct kfm *m, char **argv)
 		ret = -ENOSPC;
 	if (ret)
 		return ret;
-	m->ti->error = "Can't use the log device";
-	ret = table_device(m, argv[2], &m->logdev, KFM_SECTOR);
+	ret = table_log(m, argv[2]);
 	if (ret)
 		return ret;
 	m->ti->error = "The log device is too small, or there is no memory";
@@ -219,8 +233,7 @@ static int table_memory(struct kfm *m)
 
 	m->ti->error = "No memory";
 	m->page = (void *)get_zeroed_page(GFP_KERNEL);
-	m->busy = kvcalloc(m->regions, sizeof(*m->busy), GFP_KERNEL);
-	if (!m->page || !m->busy)
+	if (!m->page)
 		return -ENOMEM;
 	kfm_for_each_peer(p, m) {
 		if (peer_memory(p))
@@ -296,7 +309,6 @@ void kfm_table_free(struct kfm *m)
 	kfm_log_free(m);
 	kfm_for_each_peer(p, m)
 		peer_free(p);
-	kvfree(m->busy);
 	free_page((unsigned long)m->page);
 	if (m->logdev)
 		dm_put_device(m->ti, m->logdev);

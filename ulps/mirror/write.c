@@ -19,6 +19,7 @@
 #include <linux/gfp.h>
 #include <linux/highmem.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 #include "log.h"
 #include "meta.h"
 #include "mirror.h"
@@ -29,7 +30,6 @@
 #include "resync.h"
 #include "write.h"
 
-#define BUF_SIZE	(KFM_DATA_AT + KFM_WRITE_MAX)	/* heads, data */
 #define ATOMIC_BYTES	(4 * KFM_WRITE_MAX)	/* begun by one kfm_writes_run_atomic() */
 
 static void write_init(struct kfm *m, struct kfm_write *w)
@@ -41,18 +41,50 @@ static void write_init(struct kfm *m, struct kfm_write *w)
 		w->posts[i].w = w;
 }
 
+/* Bytes of a chunk; the last one may be shorter. */
+static u32 chunk_bytes(unsigned int i)
+{
+	return min_t(u32, KFM_CHUNK, KFM_BUF_SIZE - i * KFM_CHUNK);
+}
+
+static int buf_alloc(struct kfm_write *w)
+{
+	struct page *pages[KFM_BUF_SIZE / PAGE_SIZE];
+	unsigned int i, n = ARRAY_SIZE(pages);
+
+	static_assert(!(KFM_BUF_SIZE % PAGE_SIZE) && !(KFM_CHUNK % PAGE_SIZE));
+	for (i = 0; i < KFM_CHUNKS; i++) {
+		w->chunks[i] = alloc_pages_exact(chunk_bytes(i), GFP_KERNEL | __GFP_ZERO);
+		if (!w->chunks[i])
+			return -ENOMEM;
+	}
+	for (i = 0; i < n; i++)
+		pages[i] = virt_to_page(w->chunks[i * PAGE_SIZE / KFM_CHUNK] +
+					i * PAGE_SIZE % KFM_CHUNK);
+	w->buf = vmap(pages, n, VM_MAP, PAGE_KERNEL);
+	return w->buf ? 0 : -ENOMEM;
+}
+
+static void buf_free(struct kfm_write *w)
+{
+	unsigned int i;
+
+	vunmap(w->buf);
+	for (i = 0; i < KFM_CHUNKS && w->chunks[i]; i++)
+		free_pages_exact(w->chunks[i], chunk_bytes(i));
+}
+
 int kfm_writes_alloc(struct kfm *m)
 {
 	unsigned int i;
 
 	m->slots = KFM_WRITES + KFM_READS * kfm_peer_count(m) + 1;
-	m->writes = kcalloc(m->slots, sizeof(*m->writes), GFP_KERNEL);
+	m->writes = kvcalloc(m->slots, sizeof(*m->writes), GFP_KERNEL);
 	if (!m->writes)
 		return -ENOMEM;
 	for (i = 0; i < m->slots; i++) {
 		write_init(m, &m->writes[i]);
-		m->writes[i].buf = alloc_pages_exact(BUF_SIZE, GFP_KERNEL | __GFP_ZERO);
-		if (!m->writes[i].buf)
+		if (buf_alloc(&m->writes[i]))
 			return -ENOMEM;
 		list_add_tail(&m->writes[i].entry, &m->free);
 	}
@@ -63,11 +95,9 @@ void kfm_writes_free(struct kfm *m)
 {
 	unsigned int i;
 
-	for (i = 0; m->writes && i < m->slots; i++) {
-		if (m->writes[i].buf)
-			free_pages_exact(m->writes[i].buf, BUF_SIZE);
-	}
-	kfree(m->writes);
+	for (i = 0; m->writes && i < m->slots; i++)
+		buf_free(&m->writes[i]);
+	kvfree(m->writes);
 }
 
 /* ---- ranges ---- */
@@ -81,6 +111,15 @@ static bool list_overlaps(const struct list_head *list, u64 sector, u64 end)
 			return true;
 	}
 	return false;
+}
+
+/* Is there a write, part or repair in a region? */
+bool kfm_region_busy(const struct kfm *m, u32 region)
+{
+	u64 sector = (u64)region << m->shift, end = sector + (1ULL << m->shift);
+
+	return list_overlaps(&m->flight, sector, end) || list_overlaps(&m->reads, sector, end) ||
+	       list_overlaps(&m->repairs, sector, end);
 }
 
 /* What is in a slot ends with the session that has the slot. */
@@ -122,7 +161,6 @@ struct kfm_write *kfm_write_get(struct kfm *m, struct kfm_peer *peer, u64 sector
 	w->number = m->numbered++;
 	kfm_for_each_peer(p, m)
 		post_reset(&w->posts[p->index], peer && peer != p ? KFM_P_NONE : KFM_P_WAIT);
-	m->busy[kfm_region(m, sector)]++;
 	return w;
 }
 
@@ -143,7 +181,6 @@ void kfm_write_put(struct kfm_write *w)
 {
 	struct kfm *m = w->m;
 
-	m->busy[kfm_region(m, w->sector)]--;
 	list_move_tail(&w->entry, posts_busy(w) ? &m->draining : &m->free);
 }
 
@@ -199,14 +236,19 @@ static void leg_end_io(struct bio *bio)
 /* The write belongs to the cgroup and has the priority of its submitter, whoever executes it. */
 static void leg_prepare(struct kfm_write *w, blk_opf_t op)
 {
-	bio_init(&w->leg, w->m->leg->bdev, &w->vec, 1, op);
+	struct kvec pieces[KFM_CHUNKS];
+	unsigned int i, n = kfm_write_pieces(w, KFM_DATA_AT, w->len, pieces);
+
+	bio_init(&w->leg, w->m->leg->bdev, w->vecs, KFM_CHUNKS, op);
 	if (w->bio) {
 		bio_clone_blkg_association(&w->leg, w->bio);
 		w->leg.bi_ioprio = w->bio->bi_ioprio;
 	}
 	w->leg.bi_iter.bi_sector = w->sector;
 	w->leg.bi_end_io = leg_end_io;
-	__bio_add_page(&w->leg, virt_to_page(w->buf + KFM_DATA_AT), w->len, 0);
+	for (i = 0; i < n; i++)
+		__bio_add_page(&w->leg, virt_to_page(pieces[i].iov_base), pieces[i].iov_len,
+			       offset_in_page(pieces[i].iov_base));
 	w->leg_busy = true;
 }
 
@@ -572,7 +614,8 @@ static bool nothing_but_writes(const struct kfm *m)
 	struct kfm_peer *p;
 
 	if (!m->primary || m->stop || READ_ONCE(m->noflush) || m->meta_failed || m->leg_failed ||
-	    m->repair.w || m->repair.waiting || !list_empty(&m->reads))
+	    m->repair.waiting || m->verify.running || !list_empty(&m->repairs) ||
+	    !list_empty(&m->reads))
 		return false;
 	kfm_for_each_peer(p, m) {
 		if (p->state != KFM_SESSION_UP || !p->insync || p->oos_count || p->gap)
@@ -640,6 +683,7 @@ void kfm_writes_run(struct kfm *m)
 			kfm_peer_lost(p, ret);
 	}
 	kfm_repair_run(m);
+	kfm_verify_run(m);
 	kfm_reads_run(m);
 	if (READ_ONCE(m->noflush)) {
 		kfm_resync_reads(m);

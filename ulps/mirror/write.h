@@ -3,6 +3,9 @@
 #ifndef KFM_WRITE_H
 #define KFM_WRITE_H
 
+#include <linux/mmzone.h>
+#include <linux/sizes.h>
+#include <linux/uio.h>
 #include <kfi_rma.h>
 #include "mirror.h"
 #include "record.h"
@@ -13,6 +16,13 @@
 #define KFM_SLOTS	(KFM_WRITES + KFM_READS + 1)
 
 #define KFM_DATA_AT	PAGE_SIZE	/* data in kfm_write.buf; legs may need alignment */
+#define KFM_BUF_SIZE	(KFM_DATA_AT + KFM_WRITE_MAX)	/* heads, data */
+/*
+ * A buffer has chunks of so many bytes, contiguous in memory. The allocator tries hard for no more
+ * than PAGE_ALLOC_COSTLY_ORDER, and a table may have to be loaded when memory is in pieces.
+ */
+#define KFM_CHUNK	(PAGE_SIZE << (PAGE_SIZE < SZ_32K ? PAGE_ALLOC_COSTLY_ORDER : 0))
+#define KFM_CHUNKS	DIV_ROUND_UP(KFM_BUF_SIZE, KFM_CHUNK)
 
 /**
  * struct kfm_post - the record of a write for one peer
@@ -53,13 +63,13 @@ struct kfm_post {
  * @sector: first sector
  * @len: bytes
  * @number: writes and parts are numbered as they begin
- * @buf: contiguous pages. The first page ends with the heads of the records, that for the first
- *	peer last; the data follows. The data is a stable copy: the CRCs, the leg and all peers get
- *	the same bytes
+ * @buf: the first page ends with the heads of the records, that for the first peer last; the data
+ *	follows. The data is a stable copy: the CRCs, the leg and all peers get the same bytes
+ * @chunks: the pages of @buf, contiguous in each chunk; @buf maps all of them
  * @crc: CRC32C of the data, if @crc_known
  * @crc_known: it was computed, for a direct record
  * @leg: write to the leg, or read for resynchronisation
- * @vec: its vector
+ * @vecs: its vector
  * @leg_status: its result, valid when @leg_busy is false
  * @leg_busy: the block layer owns @leg and uses @buf. Cleared with release semantics
  * @posts: the records for all peers, by kfm_peer.index
@@ -78,10 +88,11 @@ struct kfm_write {
 	u32			len;
 	u64			number;
 	u8			*buf;
+	u8			*chunks[KFM_CHUNKS];
 	u32			crc;
 	bool			crc_known;
 	struct bio		leg;
-	struct bio_vec		vec;
+	struct bio_vec		vecs[KFM_CHUNKS];
 	blk_status_t		leg_status;
 	bool			leg_busy;
 	struct kfm_post		posts[KFM_PEERS];
@@ -91,6 +102,22 @@ struct kfm_write {
 	u32			round;
 };
 
+/* A part of the buffer, as pieces that are contiguous in memory. Return: how many */
+static inline unsigned int kfm_write_pieces(const struct kfm_write *w, u32 at, u32 len,
+					    struct kvec *pieces)
+{
+	unsigned int n = 0;
+	u32 bytes;
+
+	for (; len; at += bytes, len -= bytes) {
+		bytes = min_t(u32, len, KFM_CHUNK - at % KFM_CHUNK);
+		pieces[n++] = (struct kvec) {
+			.iov_base = w->chunks[at / KFM_CHUNK] + at % KFM_CHUNK, .iov_len = bytes,
+		};
+	}
+	return n;
+}
+
 int kfm_writes_alloc(struct kfm *m);
 void kfm_writes_free(struct kfm *m);
 void kfm_writes_run(struct kfm *m);
@@ -98,6 +125,7 @@ bool kfm_writes_run_atomic(struct kfm *m, struct bio_list *legs);
 void kfm_writes_lost(struct kfm_peer *p);
 bool kfm_writes_may_end(const struct kfm *m);
 bool kfm_writes_idle(const struct kfm *m);
+bool kfm_region_busy(const struct kfm *m, u32 region);
 struct kfm_write *kfm_write_get(struct kfm *m, struct kfm_peer *p, u64 sector, u32 len);
 void kfm_write_put(struct kfm_write *w);
 void kfm_write_leg(struct kfm_write *w, blk_opf_t op);

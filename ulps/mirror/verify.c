@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * verify.c - a primary compares its copy with those of its peers, one part after the other.
+ *
+ *   primary				secondary
+ *   claims the range, as a write does
+ *   COPY			->	applies its log up to the last record that was posted
+ *   reads its leg			reads its leg into the patch
+ *				<-	COPIED, with a CRC
+ *   compares the CRC with that of its own data
+ *
+ * The request and its answer are those of repair.c, but nobody reads the patch: the CRC is enough.
+ * No write to the range is in flight while it is claimed, so what differs is a difference, and no
+ * write that one of both nodes has not got yet.
+ *
+ * A region that differs is out of sync from then on, durably, and the resynchronisation of this
+ * session overwrites it with the data of the primary. If the session ends before, the next one
+ * begins with ATTACH that announces that, as after each outage. The peer's copy stays one that may be
+ * promoted meanwhile: sectors that are overwritten are not worse than those that were there.
+ *
+ * A part that the peer, or this node, can't read is left out, and counted. So is what is out of sync.
+ * All functions run in the worker.
+ */
+#include <linux/crc32c.h>
+#include <linux/math64.h>
+#include "meta.h"
+#include "mirror.h"
+#include "net.h"
+#include "peer.h"
+#include "resync.h"
+#include "verify.h"
+#include "write.h"
+
+#define REQUEST_EVERY	(HZ / 4)
+
+/* Is the region of a sector one that should be the same at the peer? */
+static bool comparable(const struct kfm_peer *p, u64 sector)
+{
+	return p->state == KFM_SESSION_UP && p->insync && !p->gap &&
+	       !test_bit(kfm_region(p->m, sector), p->oos);
+}
+
+static u64 region_end(const struct kfm *m, u64 sector)
+{
+	return min(((u64)kfm_region(m, sector) + 1) << m->shift, m->sectors);
+}
+
+/* Leave out what is out of sync, or all of a peer that is not. */
+static void leave_out(const struct kfm_peer *p)
+{
+	struct kfm_verify *v = &p->m->verify;
+	u64 end = p->state == KFM_SESSION_UP && p->insync ? region_end(p->m, v->next) :
+							    p->m->sectors;
+
+	v->skipped += DIV_ROUND_UP_ULL(end - v->next, KFM_WRITE_MAX / KFM_SECTOR);
+	v->next = end;
+}
+
+static u32 part_bytes(const struct kfm *m)
+{
+	return min_t(u64, (m->sectors - m->verify.next) * KFM_SECTOR, KFM_WRITE_MAX);
+}
+
+static void request(struct kfm *m)
+{
+	struct kfm_verify *v = &m->verify;
+	struct kfm_msg msg = {
+		.type = KFM_COPY, .session = v->session, .id = v->id, .sector = v->w->sector,
+		.arg = v->w->len, .seq = v->seq,
+	};
+
+	v->repeat = jiffies + REQUEST_EVERY;
+	kfm_net_send(v->w->peer, &msg);
+}
+
+/* Begin to compare the next part. Return: true if it has to be called again. */
+static bool part_begin(struct kfm *m)
+{
+	struct kfm_verify *v = &m->verify;
+	struct kfm_peer *p = m->peers[v->index];
+
+	if (!p) {
+		v->running = false;
+		v->done = true;
+		kfm_event(m, "verified");
+		return false;
+	}
+	if (v->next >= m->sectors) {
+		v->next = 0;
+		v->index++;
+		return true;
+	}
+	if (!comparable(p, v->next)) {
+		leave_out(p);
+		return true;
+	}
+	/* the peer serves one request at a time, and a reader waits for that of a repair */
+	if (m->repair.w || m->repair.waiting || !kfm_resync_allowed(p))
+		return false;
+	v->w = kfm_write_get(m, p, v->next, part_bytes(m));
+	if (!v->w) {	/* the range is in use */
+		m->again = true;
+		return false;
+	}
+	list_add_tail(&v->w->entry, &m->repairs);
+	p->budget -= v->w->len;
+	v->session = p->session;
+	v->id = kfm_random();
+	v->seq = p->ring.next.seq - 1;
+	v->answered = false;
+	v->deadline = jiffies + m->timeout;
+	request(m);
+	kfm_write_leg(v->w, REQ_OP_READ);
+	return false;
+}
+
+static void differs(struct kfm *m)
+{
+	struct kfm_peer *p = m->verify.w->peer;
+	u64 sector = m->verify.w->sector;
+
+	DMERR_LIMIT("%s: %u bytes from sector %llu on differ from those of %s", kfm_name(m),
+		    m->verify.w->len, sector, p->remote[0]);
+	m->verify.differ++;
+	m->verify.next = region_end(m, sector);
+	kfm_oos_set(p, kfm_region(m, sector));
+	p->oos_start = max(p->oos_start, p->oos_count);
+	kfm_bits_flush(m);
+}
+
+/* Go on with the part, if there is one. */
+static void part_run(struct kfm *m)
+{
+	struct kfm_verify *v = &m->verify;
+	struct kfm_write *w = v->w;
+	bool usable;
+
+	if (!w || kfm_busy(&w->leg_busy))
+		return;
+	usable = v->running && comparable(w->peer, w->sector) &&
+		 w->peer->session == v->session && !w->leg_status;
+	if (m->repair.w) {	/* its request is in the place of this one, and its patch is read */
+		v->repeat = jiffies;
+		v->deadline = jiffies + m->timeout;
+		if (usable && !v->answered)
+			return;
+	}
+	if (usable && !v->answered && time_before(jiffies, v->deadline)) {
+		if (!time_before(jiffies, v->repeat))
+			request(m);
+		return;
+	}
+	v->next = w->sector + w->len / KFM_SECTOR;
+	if (!usable || !v->answered || v->len != w->len)
+		v->skipped++;
+	else if (crc32c(~0U, w->buf + KFM_DATA_AT, w->len) != v->crc)
+		differs(m);
+	kfm_write_put(w);
+	v->w = NULL;
+}
+
+/**
+ * kfm_verify_run() - go on with the comparison, if there is one
+ * @m: mirror
+ *
+ * Context: the worker.
+ */
+void kfm_verify_run(struct kfm *m)
+{
+	struct kfm_verify *v = &m->verify;
+
+	if (READ_ONCE(m->noflush) || m->stop || !m->primary || m->leg_failed || m->meta_failed)
+		kfm_verify_stop(m);
+	part_run(m);
+	while (v->running && !v->w && part_begin(m))
+		;
+}
+
+/* A peer has answered COPY. */
+void kfm_verify_copied(struct kfm_peer *p, const struct kfm_msg *msg)
+{
+	struct kfm_verify *v = &p->m->verify;
+
+	if (!v->w || v->w->peer != p || v->answered || msg->id != v->id)
+		return;
+	v->answered = true;
+	v->len = msg->arg;
+	v->crc = msg->crc;
+}
+
+/**
+ * kfm_verify_start() - begin to compare the copies
+ * @m: mirror
+ *
+ * Return: 0; or -EINVAL at a secondary, -EALREADY while another comparison runs, -EIO after a failure
+ */
+int kfm_verify_start(struct kfm *m)
+{
+	struct kfm_verify *v = &m->verify;
+
+	if (!m->primary)
+		return -EINVAL;
+	if (v->running || v->w)
+		return -EALREADY;
+	if (m->leg_failed || m->meta_failed)
+		return -EIO;
+	*v = (struct kfm_verify) { .running = true };
+	return 0;
+}
+
+/* Stop the comparison. The part in flight ends when this node has read it. */
+void kfm_verify_stop(struct kfm *m)
+{
+	m->verify.running = false;
+}
+
+/* How far is the comparison? For status, without a lock. */
+unsigned int kfm_verify_percent(const struct kfm *m)
+{
+	unsigned int index = READ_ONCE(m->verify.index), peers = kfm_peer_count(m);
+	u64 part = READ_ONCE(m->verify.next) >> m->shift;
+
+	return index >= peers ? 100 : (index * 100 + div64_u64(part * 100, m->regions)) / peers;
+}
