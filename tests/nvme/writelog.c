@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * writelog DEVICE MIB SECONDS THREADS - write, remember what was acknowledged, and read it back.
+ * writelog DEVICE MIB SECONDS THREADS [WAIT] - write, remember what was acknowledged, and read it
+ * back.
  *
  * The first MIB of the device are cells of 4 KiB; each thread owns a part of them and has one write
  * or read under way. The content of a cell names the cell and the number of the write, and is
  * different in each sector. A write counts as acknowledged when pwrite() (O_DIRECT) has returned;
  * from then on every read has to return that write, until the next one was acknowledged. At the end
  * all cells are read. Failures of the disk may delay operations, but must not lose an acknowledged
- * write.
+ * write. With WAIT the disk may fail operations as well: they are repeated until they succeed.
  *
  * Prints "acknowledged N, read M, pause P ms" now and then, P being the longest wait for a write
  * since the last line, and at the end once more with "all there". SIGTERM ends it early.
@@ -38,6 +39,7 @@ struct part {
 
 static int device;
 static atomic_bool stop, failed;
+static int wait_for_disk;
 static atomic_ulong acknowledged, read_back, pause_ms;
 
 static uint64_t mix(uint64_t x)
@@ -109,6 +111,22 @@ static void note_pause(uint64_t since)
 		;
 }
 
+/* Write or read cells. A disk without another path fails all while its only path is gone. */
+static ssize_t move(struct part *part, int writes, uint64_t from, unsigned int n)
+{
+	size_t bytes = (size_t)n * CELL;
+	off_t at = (part->first + from) * CELL;
+	ssize_t got;
+
+	for (;;) {
+		got = writes ? pwrite(device, part->buffer, bytes, at) :
+			       pread(device, part->buffer, bytes, at);
+		if (got >= 0 || errno != EIO || !wait_for_disk)
+			return got;
+		usleep(100000);
+	}
+}
+
 static void write_run(struct part *part, uint64_t from, unsigned int n)
 {
 	uint32_t number = ++part->writes;
@@ -118,7 +136,7 @@ static void write_run(struct part *part, uint64_t from, unsigned int n)
 
 	for (i = 0; i < n; i++)
 		fill(part->buffer + i * (CELL / 8), part->first + from + i, number);
-	got = pwrite(device, part->buffer, (size_t)n * CELL, (part->first + from) * CELL);
+	got = move(part, 1, from, n);
 	if (got != (ssize_t)n * CELL) {
 		give_up("write", part->first + from, got);
 		return;
@@ -131,7 +149,7 @@ static void write_run(struct part *part, uint64_t from, unsigned int n)
 
 static void read_run(struct part *part, uint64_t from, unsigned int n)
 {
-	ssize_t got = pread(device, part->buffer, (size_t)n * CELL, (part->first + from) * CELL);
+	ssize_t got = move(part, 0, from, n);
 	unsigned int i;
 
 	if (got != (ssize_t)n * CELL) {
@@ -198,9 +216,10 @@ int main(int argc, char **argv)
 	uint64_t cells, each, end;
 	int i, threads;
 
-	threads = argc == 5 ? atoi(argv[4]) : 0;
-	if (threads < 1 || threads > THREADS)
-		return fprintf(stderr, "usage: writelog DEVICE MIB SECONDS THREADS\n"), 2;
+	threads = argc >= 5 ? atoi(argv[4]) : 0;
+	wait_for_disk = argc == 6;
+	if (threads < 1 || threads > THREADS || argc > 6)
+		return fprintf(stderr, "usage: writelog DEVICE MIB SECONDS THREADS [WAIT]\n"), 2;
 	device = open(argv[1], O_RDWR | O_DIRECT);
 	if (device < 0)
 		return perror(argv[1]), 2;

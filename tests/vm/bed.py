@@ -24,17 +24,17 @@ WINDOW = 4 << 20
 # As much as a machine has, from address 0 on: a window over all of it.
 MEMORY = 512 << 20
 
-# The state of kfabric, of its connections, and the stacks of all that sleeps in it.
+# The stacks of all that sleeps, the state of kfabric, and that of its connections. A command of rdma may wait for what hangs.
 STUCK = """
-kfi perf list; kfi show; kfi show peers; kfi stats; ss -tnio; rdma resource show qp
-grep -r . /sys/kernel/debug/kfi_ntb 2>/dev/null
 for task in /proc/[0-9]*; do
 	stack=$(cat $task/stack 2>/dev/null)
 	case $stack in
-	'' | *worker_thread* | *rescuer_thread*) ;;
+	'' | '[<0>] worker_thread'* | '[<0>] rescuer_thread'*) ;;	# idle
 	*) echo "$(cat $task/comm): $stack" ;;
 	esac
 done
+grep -r . /sys/kernel/debug/kfi_ntb 2>/dev/null
+kfi perf list; kfi show; kfi show peers; kfi stats; ss -tnio; rdma resource show qp
 """
 
 # Two nodes in one kernel, ca (10.78.0.1) and cb (10.78.0.2), for modules that have both sides in them.
@@ -203,8 +203,12 @@ class Kfi:
         with open(path, "a", encoding="utf-8") as file:
             for name, machine in self.pair.vms.items():
                 if machine.alive:
-                    said = self.pair.run(name, STUCK, check=False).text
-                    file.write(f"==== {name}\n{said}\n")
+                    job = self.pair.spawn(name, STUCK)
+                    try:
+                        job.wait(60)
+                    except vm.VmError:
+                        pass
+                    file.write(f"==== {name}\n{job.output()}\n")
         return path
 
     @staticmethod

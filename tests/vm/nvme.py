@@ -277,6 +277,12 @@ class WriteLog:
                 raise vm.TimedOut(f"no write was acknowledged for {timeout} s:\n{self.job.output()[-500:]}")
             time.sleep(0.2)
 
+    def fails(self, timeout=90):
+        """Wait until the disk fails. All that was read until then was right."""
+        result = self.job.wait(timeout)
+        if result.status == 0 or "not that of write" in result.text:
+            raise vm.Failed(f"{self.job} ended with {result.status}:\n{result.text[-2000:]}")
+
     def finish(self, timeout=120):
         """Stop it and check that everything is there. Return its last line."""
         self.job.vm.run("killall writelog", check=False)

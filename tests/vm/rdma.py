@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """rdma.py [--provider sockets|ntb] [options] nfs|iser|nvme|srp...: the kernel's own RDMA ULPs over kfi_ib
 
-Two machines of a stock kernel with a device of kfi_ib each, over kfi_sockets or over a bridge. Machine b has a disk, machine a
-uses it by one ULP after the other, none of which was changed. After each case the consoles must be clean. The last line is
-"N passed, N failed".
+Two machines of a stock kernel with a device of kfi_ib each, over kfi_sockets or over a bridge. Machine b has a disk for each
+ULP, machine a uses it; no ULP was changed. ULPs that are joined by commas are on the same pair of machines: each trouble comes
+to all of them at once. After each case the consoles must be clean. The last line is "N passed, N failed".
 """
 
 import argparse
@@ -22,7 +22,7 @@ import pair as vm                                        # noqa: E402
 SERIES = "6.12"
 DISK_MIB = 256
 COPY_MIB = 4
-MODULES = ("9p", "9pnet_virtio", "overlay", "virtio_blk", "ext4", "crc32c_generic")
+MODULES = ("9p", "9pnet_virtio", "overlay", "virtio_blk", "ext4")
 # The root directory of Debian's programs. What they write is in memory.
 ROOT = "/debian"
 ENTER = f"""set -e
@@ -33,7 +33,7 @@ mount -t tmpfs none /run/upper
 mkdir /run/upper/files /run/upper/work
 mount -t overlay none -o lowerdir=/run/debian,upperdir=/run/upper/files,workdir=/run/upper/work {ROOT}
 for dir in dev proc sys run tmp; do mkdir -p {ROOT}/$dir; mount -o rbind /$dir {ROOT}/$dir; done
-mkdir -p {ROOT}/lib/modules {ROOT}/run/lock {ROOT}/disk
+mkdir -p {ROOT}/lib/modules {ROOT}/run/lock {ROOT}/nfs {ROOT}/smb
 mount -o bind /lib/modules {ROOT}/lib/modules
 cp /etc/passwd {ROOT}/etc/passwd
 echo root:x:0: >{ROOT}/etc/group
@@ -49,8 +49,9 @@ class Sockets:
 
     name = "sockets"
     netdev = "eth0"
-    # A peer that is gone is noticed after seconds.
-    load = f"modprobe kfi_sockets {PROMISE['sockets'][0]}"
+    # A peer that is gone is noticed after seconds, and one whose machine has no time for a while is not gone. LIO's iSER
+    # target forgets a device that goes while an initiator logs in, so none should have to do that unasked.
+    load = "modprobe kfi_sockets peer_timeout_ms=8000 keepidle_s=2 keepintvl_s=2 connect_timeout_ms=8000"
     modules = "kfi_sockets"       # besides kfi_ib and kfi, in the order of their removal
 
     def __init__(self, pair):
@@ -70,7 +71,7 @@ class Sockets:
     def down(self):
         """Take down what there is, one after the other: for a second, and for longer than peers wait. Yields after each."""
         for name in self.pair.vms:
-            for seconds in (1, 6):
+            for seconds in (1, 11):
                 self.netdev_down(name, seconds)
                 yield
 
@@ -114,11 +115,14 @@ class Ulp:
     script = None                 # which builds those that Debian leaves out
     versions = (4, 6)             # of IP
     lasts = True                  # a's disk stays when its RDMA device goes
+    waits = True                  # a's disk fails nothing while b is out of reach
+    hangs = False                 # a write that is under way when its connection ends hangs for ever
     lets_go = True                # the server destroys the queue pair of a client that has gone
 
-    def __init__(self, pair, network):
+    def __init__(self, pair, network, disk="/dev/vda"):
         self.pair = pair
         self.network = network
+        self.disk = disk          # on b
         self.host = nvme.Nvme(pair)
         self.where = None         # disk or file on a, while connected
 
@@ -158,10 +162,19 @@ class Ulp:
                 raise vm.TimedOut(f"{name}: not within {timeout} s: {command}\n{result.text[-2000:]}")
             time.sleep(0.2)
 
-    def scsi_disk(self):
-        """Return the device of the only SCSI disk."""
-        text = self.until("a", "cd /sys/block && ls -d sd* && cat sd*/size | grep -qvx 0")
-        return "/dev/" + text.split()[0]
+    def scsi_disks(self):
+        """Return the SCSI disks on a that have a size."""
+        text = self.pair.run("a", "cd /sys/block && for disk in sd*; do grep -qsvx 0 $disk/size && echo $disk; done", check=False).text
+        return set(text.split())
+
+    def new_disk(self, before):
+        """Return the device of the SCSI disk that has come."""
+        end = time.monotonic() + 60
+        while not self.scsi_disks() - before:
+            if time.monotonic() > end:
+                raise vm.TimedOut("no SCSI disk on a")
+            time.sleep(0.2)
+        return "/dev/" + (self.scsi_disks() - before).pop()
 
 
 class Nfs(Ulp):
@@ -183,41 +196,46 @@ class Nfs(Ulp):
         self.pair.run("b", self.ELSEWHERE)
         self.pair.run("b", f"""set -e
             modprobe -a virtio_blk ext4 nfsd rpcrdma
-            mount -t ext4 /dev/vda {ROOT}/disk || {{ mkfs.ext4 -q -F /dev/vda && mount -t ext4 /dev/vda {ROOT}/disk; }}
-            chmod 777 {ROOT}/disk
+            mount -t ext4 {self.disk} {ROOT}/nfs || {{ mkfs.ext4 -q -F {self.disk} && mount -t ext4 {self.disk} {ROOT}/nfs; }}
+            chmod 777 {ROOT}/nfs
             mount -t nfsd none {self.NFSD}
             mkdir -p {ROOT}/var/lib/nfs/v4recovery
             touch {ROOT}/var/lib/nfs/etab {ROOT}/var/lib/nfs/rmtab
-            echo '/disk *(rw,fsid=0,no_root_squash,insecure,no_subtree_check)' >{ROOT}/etc/exports
+            echo '/nfs *(rw,fsid=0,no_root_squash,insecure,no_subtree_check)' >{ROOT}/etc/exports
             {IN_ROOT} exportfs -ra
             {IN_ROOT} rpc.mountd --no-udp -N 2 -N 3""")
+        if self.pair.series == "7.2":     # the only one that remembers no clients by itself
+            self.pair.run("b", f"mkdir -p {ROOT}/run/pipefs {ROOT}/var/lib/nfs/nfsdcld && "
+                          f"mount -t rpc_pipefs none {ROOT}/run/pipefs")
+            self.in_root("b", "nfsdcld -p /run/pipefs")
         self.in_root("b", f"rpc.nfsd -G 10 -L 10 -N 3 -V 4.2 --rdma={self.PORT} 8")
-        self.pair.run("b", f"echo Y >{self.NFSD}/v4_end_grace")
+        # The period of grace has not begun where nfsdcld knows no clients.
+        self.pair.run("b", f"echo Y >{self.NFSD}/v4_end_grace", check=self.pair.series != "7.2")
         ports = self.pair.run("b", f"cat {self.NFSD}/portlist").text
         check(ports.count(f"rdma {self.PORT}") == 2, f"nfsd listens at {ports}")
 
     def drop(self):
         self.in_root("b", "rpc.nfsd 0")
         self.in_root("b", "exportfs -ua")
-        self.pair.run("b", f"killall rpc.mountd; umount {self.NFSD} {ROOT}/disk")
+        self.pair.run("b", f"killall rpc.mountd nfsdcld; umount {self.NFSD} {ROOT}/nfs")
 
     def connect(self, version=4):
         self.pair.run("a", "modprobe -a nfsv4 rpcrdma")
         proto = "rdma6" if version == 6 else "rdma"
-        self.in_root("a", f"mount.nfs4 {self.address(version)}:/ /disk -o proto={proto},port={self.PORT},vers=4.2", 90)
+        self.in_root("a", f"mount.nfs4 {self.address(version)}:/ /nfs -o proto={proto},port={self.PORT},vers=4.2", 90)
         stats = self.pair.run("a", "cat /proc/self/mountstats").text
         check("xprt:\trdma" in stats, f"no RDMA transport:\n{stats}")
-        self.where = f"{ROOT}/disk/file"
+        self.where = f"{ROOT}/nfs/file"
         self.pair.run("a", f"truncate -s 64M {self.where}")
 
     def disconnect(self):
-        self.pair.run("a", f"umount {ROOT}/disk", 90)
+        self.pair.run("a", f"umount {ROOT}/nfs", 90)
 
-    COPY = (f"cd {ROOT}/disk && head -c {COPY_MIB << 20} /dev/urandom >/tmp/file && cp /tmp/file copy && "
+    COPY = (f"head -c {COPY_MIB << 20} /dev/urandom >/tmp/file && cp /tmp/file copy && "
             "sync && echo 3 >/proc/sys/vm/drop_caches && cmp /tmp/file copy && rm copy /tmp/file")
 
     def copied(self):
-        self.pair.run("a", self.COPY, 120)
+        self.pair.run("a", f"cd {os.path.dirname(self.where)} && {self.COPY}", 120)
 
 
 class Iser(Ulp):
@@ -228,9 +246,10 @@ class Iser(Ulp):
     PORT = 3260
     CONFIG = "/sys/kernel/config/target"
     TPG = f"{CONFIG}/iscsi/{TARGET}/tpgt_1"
+    CORE = f"{CONFIG}/core/iblock_0/iser"
     # Replies that do not come are noticed within seconds; requests wait for the next session.
-    NODE = {"node.conn[0].timeo.noop_out_interval": 1, "node.conn[0].timeo.noop_out_timeout": 5,
-            "node.session.timeo.replacement_timeout": 240, "node.conn[0].timeo.login_timeout": 5,
+    NODE = {"node.conn[0].timeo.noop_out_interval": 1, "node.conn[0].timeo.noop_out_timeout": 15,
+            "node.session.timeo.replacement_timeout": 240, "node.conn[0].timeo.login_timeout": 15,
             "node.session.initial_login_retry_max": 1}
 
     def portals(self):
@@ -240,10 +259,10 @@ class Iser(Ulp):
         self.pair.run("b", f"""set -e
             modprobe -a virtio_blk target_core_mod target_core_iblock iscsi_target_mod ib_isert
             {MOUNT_CONFIG}
-            mkdir -p {self.CONFIG}/core/iblock_0/disk {self.TPG}/lun/lun_0
-            echo udev_path=/dev/vda >{self.CONFIG}/core/iblock_0/disk/control
-            echo 1 >{self.CONFIG}/core/iblock_0/disk/enable
-            ln -s {self.CONFIG}/core/iblock_0/disk {self.TPG}/lun/lun_0/disk
+            mkdir -p {self.CORE} {self.TPG}/lun/lun_0
+            echo udev_path={self.disk} >{self.CORE}/control
+            echo 1 >{self.CORE}/enable
+            ln -s {self.CORE} {self.TPG}/lun/lun_0/disk
             for word in generate_node_acls cache_dynamic_acls; do echo 1 >{self.TPG}/attrib/$word; done
             for word in authentication demo_mode_write_protect; do echo 0 >{self.TPG}/attrib/$word; done""")
         self.listen()
@@ -262,11 +281,13 @@ class Iser(Ulp):
             echo 0 >{self.TPG}/enable
             rm {self.TPG}/lun/lun_0/disk
             rmdir {self.TPG}/lun/lun_0 {' '.join(self.portals())} {self.TPG}
-            rmdir {self.CONFIG}/iscsi/{self.TARGET} {self.CONFIG}/iscsi {self.CONFIG}/core/iblock_0/disk {self.CONFIG}/core/iblock_0""")
+            rmdir {self.CONFIG}/iscsi/{self.TARGET} {self.CONFIG}/iscsi {self.CORE}
+            rmdir {self.CONFIG}/core/iblock_0 2>/dev/null || :""")
 
     def connect(self, version=4):
         node = f"iscsiadm -m node -T {self.TARGET} -p {self.address(version)}:{self.PORT} -I iser"
         words = " ".join(f"-n {name} -v {value}" for name, value in self.NODE.items())
+        before = self.scsi_disks()
         self.pair.run("a", f"""set -e
             modprobe -a ib_iser sd_mod
             mkdir -p {ROOT}/etc/iscsi
@@ -276,7 +297,7 @@ class Iser(Ulp):
             {IN_ROOT} {node} -o new
             {IN_ROOT} {node} -o update {words}
             {IN_ROOT} {node} --login""", 90)
-        self.where = self.scsi_disk()
+        self.where = self.new_disk(before)
 
     def disconnect(self):
         self.in_root("a", "iscsiadm -m node --logout", 90)
@@ -296,7 +317,7 @@ class Nvme(Ulp):
 
     def serve(self):
         self.pair.run("b", "modprobe -a virtio_blk nvmet nvmet_rdma")
-        self.pair.run("b", nvme.TARGET.format(**self.host.words()))
+        self.pair.run("b", nvme.TARGET.format(**self.host.words(disk=self.disk)))
         self.ports()
 
     def drop_ports(self):
@@ -331,8 +352,10 @@ class Srp(Ulp):
     modules = ("target_core_mod", "target_core_iblock", "ib_srpt", "ib_srp", "sd_mod")
     # It waits for the end of the time-wait state, which only InfiniBand's connection manager has, or until it is stopped.
     lets_go = False
+    lasts = False
     PORT = 5555
     CONFIG = "/sys/kernel/config/target"
+    CORE = f"{CONFIG}/core/iblock_0/srp"
 
     def port(self):
         """Return the folder of the target's port, which is named after the GID of the device."""
@@ -340,47 +363,69 @@ class Srp(Ulp):
         return f"{self.CONFIG}/srpt/0x{gid}/0x{gid}"
 
     def serve(self):
-        initiator = "0x" + "0" * 32
         self.pair.run("b", f"""set -e
             modprobe -a virtio_blk target_core_mod target_core_iblock ib_srpt
             {MOUNT_CONFIG}
-            mkdir -p {self.CONFIG}/core/iblock_0/disk {self.CONFIG}/srpt
-            echo udev_path=/dev/vda >{self.CONFIG}/core/iblock_0/disk/control
-            echo 1 >{self.CONFIG}/core/iblock_0/disk/enable
-            echo {self.PORT} >{self.CONFIG}/srpt/discovery_auth/rdma_cm_port
+            mkdir -p {self.CORE} {self.CONFIG}/srpt
+            echo udev_path={self.disk} >{self.CORE}/control
+            echo 1 >{self.CORE}/enable
+            echo {self.PORT} >{self.CONFIG}/srpt/discovery_auth/rdma_cm_port""")
+        self.listen()
+
+    def listen(self):
+        initiator = "0x" + "0" * 32
+        self.pair.run("b", f"""set -e
             mkdir -p {self.port()}/lun/lun_0
-            ln -s {self.CONFIG}/core/iblock_0/disk {self.port()}/lun/lun_0/disk
+            ln -s {self.CORE} {self.port()}/lun/lun_0/disk
             mkdir -p {self.port()}/acls/{initiator}/lun_0
             ln -s {self.port()}/lun/lun_0 {self.port()}/acls/{initiator}/lun_0/disk
             echo 1 >{self.port()}/enable""")
 
-    def connect(self, version=4):
-        self.pair.run("a", "modprobe -a ib_srp sd_mod")
-        guid = int(self.pair.run("b", "cat /sys/module/ib_srpt/parameters/srpt_service_guid").text, 16)
-        self.pair.run("a", f"echo id_ext={guid:016x},ioc_guid={guid:016x},dest={self.address(version)}:{self.PORT} "
-                      f">/sys/class/infiniband_srp/srp-{LINK}-1/add_target", 90)
-        self.where = self.scsi_disk()
-
-    def disconnect(self):
-        self.pair.run("a", "for port in /sys/class/srp_remote_ports/*; do echo 1 >$port/delete; done", 90)
-        self.until("a", "! ls -d /sys/block/sd*")
-        self.where = None
-
-    def drop(self):
+    def unlisten(self):
         self.pair.run("b", f"""set -e
             echo 0 >{self.port()}/enable
             rm {self.port()}/acls/*/lun_0/disk
             rmdir {self.port()}/acls/*/lun_0 {self.port()}/acls/*
             rm {self.port()}/lun/lun_0/disk
-            rmdir {self.port()}/lun/lun_0 {self.port()} $(dirname {self.port()}) {self.CONFIG}/srpt
-            rmdir {self.CONFIG}/core/iblock_0/disk {self.CONFIG}/core/iblock_0""")
+            rmdir {self.port()}/lun/lun_0 {self.port()} $(dirname {self.port()})""")
+
+    def relisten(self):
+        self.unlisten()
+        self.listen()
+
+    # A disk waits for its target, which is asked each second.
+    PATIENT = "reconnect_delay=1 fast_io_fail_tmo=off"
+
+    def connect(self, version=4):
+        self.pair.run("a", f"modprobe sd_mod; modprobe ib_srp {self.PATIENT}")
+        before = self.scsi_disks()
+        guid = int(self.pair.run("b", "cat /sys/module/ib_srpt/parameters/srpt_service_guid").text, 16)
+        self.pair.run("a", f"echo id_ext={guid:016x},ioc_guid={guid:016x},dest={self.address(version)}:{self.PORT} "
+                      f">/sys/class/infiniband_srp/srp-{LINK}-1/add_target", 90)
+        self.where = self.new_disk(before)
+
+    def disconnect(self):
+        self.pair.run("a", "for port in /sys/class/srp_remote_ports/*; do echo 1 >$port/delete; done", 90)
+        self.until("a", f"! ls -d /sys/block/{os.path.basename(self.where)}")
+        self.where = None
+
+    def drop(self):
+        self.unlisten()
+        self.pair.run("b", f"rmdir {self.CONFIG}/srpt {self.CORE} && {{ rmdir {self.CONFIG}/core/iblock_0 2>/dev/null || :; }}")
 
 
 class Rnbd(Ulp):
     """RNBD: b's disk over RTRS, which needs immediates"""
 
     script = "rnbd-modules"
+    waits = False
     CLIENT = "/sys/devices/virtual/rnbd-client/ctl"
+    # It waits for 30 s before it tries again, and not at all after its RDMA device has gone.
+    AGAIN = """while sleep 1; do
+            for path in /sys/class/rtrs-client/*/paths/*; do
+                [ "$(cat $path/state)" = connected ] || echo 1 >$path/reconnect
+            done
+        done"""
 
     def serve(self):
         self.pair.run("b", "modprobe -a virtio_blk rnbd-server")
@@ -390,11 +435,12 @@ class Rnbd(Ulp):
 
     def connect(self, version=4):
         self.pair.run("a", f"modprobe rnbd-client && echo sessname=over{version} path=ip:{self.address(version, False)} "
-                      f"device_path=/dev/vda >{self.CLIENT}/map_device", 90)
+                      f"device_path={self.disk} >{self.CLIENT}/map_device", 90)
+        self.pair.run("a", f"sh -c '{self.AGAIN}' </dev/null >/dev/null 2>&1 & echo $! >/run/again")
         self.where = "/dev/rnbd0"
 
     def disconnect(self):
-        self.pair.run("a", "echo normal >/sys/block/rnbd0/rnbd/unmap_device", 90)
+        self.pair.run("a", "kill $(cat /run/again); echo normal >/sys/block/rnbd0/rnbd/unmap_device", 90)
         self.until("a", "! ls -d /sys/block/rnbd*")
         self.where = None
 
@@ -404,21 +450,25 @@ class Smb(Ulp):
 
     script = "smb-modules"
     versions = (4,)               # ksmbd of 6.12 listens at 0.0.0.0 only
+    # smbd_send() of 6.12 waits for the end of its sends, and send_done() of one that has failed wakes nobody.
+    hangs = True
     modules = ("netfs", "dns_resolver", "cmac", "ccm", "gcm", "ghash_generic", "nls_ucs2_utils", "cifs_arc4", "cifs_md4", "nls_utf8")
     MODPROBE = f"modprobe -a {' '.join(modules)}"
     CONFIG = f"""[global]
         interfaces = {{netdev}}
         [disk]
-        path = {ROOT}/disk
+        path = {ROOT}/smb
         read only = no
         force user = root"""
 
     def serve(self):
         config = self.CONFIG.format(netdev=self.network.netdev)
+        # ksmbd acknowledges a write when the file system has it, and that may be a page cache.
+        mount = f"mount -t ext4 -o sync {self.disk} {ROOT}/smb"
         self.pair.run("b", f"""set -e
             {self.MODPROBE}
             modprobe -a virtio_blk ext4 ksmbd
-            mount -t ext4 /dev/vda {ROOT}/disk || {{ mkfs.ext4 -q -F /dev/vda && mount -t ext4 /dev/vda {ROOT}/disk; }}
+            {mount} || {{ mkfs.ext4 -q -F {self.disk} && {mount}; }}
             mkdir -p {ROOT}/etc/ksmbd
             echo '{config}' >{ROOT}/etc/ksmbd/ksmbd.conf
             echo nogroup:x:65534: >>{ROOT}/etc/group
@@ -428,20 +478,20 @@ class Smb(Ulp):
         self.until("b", f"rdma resource show cm_id link {LINK} | grep LISTEN")
 
     def drop(self):
-        self.pair.run("b", f"killall ksmbd.mountd; echo hard >/sys/class/ksmbd-control/kill_server; sleep 3; umount {ROOT}/disk; rmmod ksmbd")
+        self.pair.run("b", f"killall ksmbd.mountd; echo hard >/sys/class/ksmbd-control/kill_server; sleep 3; umount {ROOT}/smb; rmmod ksmbd")
 
     def connect(self, version=4):
         address = self.address(version, False)
-        self.pair.run("a", f"{self.MODPROBE}; modprobe cifs; mount -t cifs //b/disk {ROOT}/disk -o 'ip={address},unc=\\\\{address}\\disk,"
-                      "user=root,pass=secret,vers=3.1.1,rdma,sec=ntlmssp'", 90)
-        self.where = f"{ROOT}/disk/file"
+        self.pair.run("a", f"{self.MODPROBE}; modprobe cifs; mount -t cifs //b/disk {ROOT}/smb -o 'ip={address},unc=\\\\{address}\\disk,"
+                      "user=root,pass=secret,vers=3.1.1,rdma,sec=ntlmssp,hard'", 90)
+        self.where = f"{ROOT}/smb/file"
         self.pair.run("a", f"truncate -s 64M {self.where}")
 
     def disconnect(self):
-        self.pair.run("a", f"umount {ROOT}/disk", 90)
+        self.pair.run("a", f"umount {ROOT}/smb", 90)
 
-    def copied(self):
-        self.pair.run("a", Nfs.COPY, 120)
+    copied = Nfs.copied
+    COPY = Nfs.COPY
 
 
 ULPS = {"nfs": Nfs, "iser": Iser, "nvme": Nvme, "srp": Srp, "rnbd": Rnbd, "smb": Smb}
@@ -462,13 +512,52 @@ def link(pair, network, name):
              f"for i in $(seq 200); do rdma link show {LINK}/1 | grep -q 'state ACTIVE' && exit 0; sleep 0.1; done; exit 1")
 
 
-class Scenario:
-    """One pair of machines, on which all cases of a ULP run in order"""
+class Disks(nvme.Disk):
+    """A disk of machine b for each ULP, /dev/vda and so on"""
 
-    def __init__(self, pair, ulp, opts):
+    def __init__(self, mib, count):
+        super().__init__(mib)
+        self.count = count
+        self.run_dir = None
+
+    def start(self, run_dir, logs):
+        self.run_dir = run_dir
+        for number in range(self.count):
+            with open(f"{run_dir}/disk{number}", "wb") as file:
+                file.truncate(self.mib << 20)
+
+    def arguments(self, name, memory):
+        words = []
+        for number in range(self.count if name == "b" else 0):
+            words += ["-drive", f"file={self.run_dir}/disk{number},format=raw,if=none,id=disk{number},discard=unmap",
+                      "-device", f"virtio-blk-pci,drive=disk{number},romfile="]
+        return words
+
+
+class Copies:
+    """Takes the place of a WriteLog where no write may be under way when trouble comes: a file is copied after each trouble"""
+
+    def __init__(self, ulp):
+        self.ulp = ulp
+
+    @staticmethod
+    def count():
+        return 0
+
+    def until_more(self, _timeout, _than):
+        self.ulp.copied()
+
+    def finish(self):
+        self.ulp.copied()
+
+
+class Scenario:
+    """One pair of machines, on which all cases of some ULPs run in order"""
+
+    def __init__(self, pair, names, opts):
         self.pair = pair
         self.network = NETWORKS[opts.provider](pair)
-        self.ulp = ULPS[ulp](pair, self.network)
+        self.ulps = [ULPS[name](pair, self.network, f"/dev/vd{letter}") for name, letter in zip(names, "abcdef")]
         self.rounds = opts.rounds
         self.lot = random.Random(opts.seed)
 
@@ -476,130 +565,144 @@ class Scenario:
         """Let some time pass, different each time."""
         time.sleep(self.lot.uniform(0.5, 2))
 
-    def writes(self):
-        """Connect, and start writes that are compared. Return the writer when it has acknowledged some."""
-        self.ulp.connect()
-        log = nvme.WriteLog(self.pair.spawn("a", f"writelog {self.ulp.where} 16 36000 4"))
-        log.until_more(60)
-        return log
+    def remove(self, name):
+        """Remove the RDMA device. A rmmod that hangs is not killed: some ULPs free what they wait for when a signal comes."""
+        check(self.pair.spawn(name, "rmmod kfi_ib").wait(90).status == 0, f"{name}: kfi_ib is in use")
 
-    def finish(self, log):
-        log.finish()
-        self.ulp.disconnect()
+    def serve(self):
+        for ulp in self.ulps:
+            ulp.serve()
+
+    def relisten(self):
+        for ulp in self.ulps:
+            ulp.relisten()
+
+    def writes(self):
+        """Connect, and start writes that are compared. Return the writers of all ULPs when each has acknowledged some."""
+        logs = {}
+        for ulp in self.ulps:
+            ulp.connect()
+            wait = "" if ulp.waits else " wait"
+            logs[ulp] = Copies(ulp) if ulp.hangs else \
+                nvme.WriteLog(self.pair.spawn("a", f"writelog {ulp.where} 16 36000 4{wait}"))
+        self.until_more(logs, 60)
+        return logs
+
+    @staticmethod
+    def counts(logs):
+        return {ulp: log.count() for ulp, log in logs.items()}
+
+    @staticmethod
+    def until_more(logs, timeout, before=None):
+        """Wait until all of them write, at the same time."""
+        before = before or Scenario.counts(logs)
+        for ulp, log in logs.items():
+            log.until_more(timeout, before[ulp])
+
+    def finish(self, logs):
+        for log in logs.values():
+            log.finish()
+        for ulp in logs:
+            ulp.disconnect()
         self.nothing_left()
 
+    LEFT = "rdma resource show qp; rdma resource show mr; rdma resource show cm_id | grep -v 'state LISTEN'"
+
     def nothing_left(self):
-        """No queue pair and no region is left on both machines; the server may still be busy with the end."""
-        for name in self.pair.vms if self.ulp.lets_go else "a":
-            self.ulp.until(name, "left=$(rdma resource show qp; rdma resource show mr); echo \"$left\"; [ -z \"$left\" ]")
+        """No connection and no region is left on both machines; the server may still be busy with the end."""
+        for name in self.pair.vms if all(ulp.lets_go for ulp in self.ulps) else "a":
+            self.ulps[0].until(name, f"left=$({self.LEFT}); echo \"$left\"; [ -z \"$left\" ]")
 
 
 CASES = []
-# ULPs that are expected to go on after trouble as they are set up here
-PATIENT = ("nfs", "iser", "nvme")
 
 
-def case(budget, *ulps):
-    """Register a case, for all ULPs by default; it fails if it exceeds its budget of seconds."""
+def case(budget):
+    """Register a case; it fails if it exceeds its budget of seconds."""
     def register(function):
-        CASES.append((function, budget, ulps or tuple(ULPS)))
+        CASES.append((function, budget))
         return function
     return register
 
 
-@case(120)
+@case(600)
 def served(s):
-    """the server of the ULP listens at the device, by IPv4 and IPv6"""
-    s.ulp.serve()
+    """the servers of the ULPs listen at the device, by IPv4 and IPv6"""
+    s.serve()
     shown = s.pair.run("b", "rdma resource").text
     check(f"{LINK}:" in shown and " cm_id 0 " not in shown, f"no listener:\n{shown}")
 
 
-@case(240)
+@case(1200)
 def verified(s):
     """a copy, and reads and writes of 4 KiB to 256 KiB, each byte compared, by IPv4 and IPv6; nothing is left then"""
-    for version in s.ulp.versions:
-        s.ulp.connect(version)
-        s.ulp.copied()
-        s.ulp.host.fio(s.ulp.where, "4k-256k", 8, 4, rw="randrw")
-        s.ulp.disconnect()
-        s.nothing_left()
+    for ulp in s.ulps:
+        for version in ulp.versions:
+            ulp.connect(version)
+            ulp.copied()
+            ulp.host.fio(ulp.where, "4k-256k", 8, 4, rw="randrw")
+            ulp.disconnect()
+            s.nothing_left()
 
 
-@case(3600, *PATIENT)
+@case(7200)
 def server_removed(s):
     """kfi_ib is removed on b under load, and comes back: no acknowledged write is lost"""
-    log = s.writes()
+    logs = s.writes()
     for _ in range(s.rounds):
         s.rest()
-        s.pair.run("b", "rmmod kfi_ib")
-        before = log.count()
+        s.remove("b")
+        before = s.counts(logs)
         link(s.pair, s.network, "b")
-        s.ulp.relisten()
-        log.until_more(90, before)
-    s.finish(log)
+        s.relisten()
+        s.until_more(logs, 90, before)
+    s.finish(logs)
 
 
-@case(3600, "rnbd")
-def server_gone(s):
-    """kfi_ib is removed on b under load, and comes back: I/O fails, as that of RNBD does without another path, and a connects again"""
-    for _ in range(s.rounds):
-        log = s.writes()
-        s.rest()
-        s.pair.run("b", "rmmod kfi_ib")
-        check(log.job.wait(90).status != 0, "writes go on without a path")
-        link(s.pair, s.network, "b")
-        s.ulp.disconnect()
-    s.finish(s.writes())
-
-
-@case(3600, *PATIENT)
+@case(7200)
 def client_removed(s):
     """kfi_ib is removed on a under load, and comes back: writes go on, or fail if the ULP removes its disk with the device"""
     for _ in range(s.rounds):
-        log = s.writes()
+        logs = s.writes()
         s.rest()
-        s.pair.run("a", "rmmod kfi_ib")
-        if not s.ulp.lasts:
-            check(log.job.wait(90).status != 0, "writes go on without a disk")
-            link(s.pair, s.network, "a")
-            continue
-        before = log.count()
+        s.remove("a")
+        for ulp in [ulp for ulp in logs if not ulp.lasts]:
+            logs.pop(ulp).fails()
+        before = s.counts(logs)
         link(s.pair, s.network, "a")
-        log.until_more(90, before)
-        s.finish(log)
-    s.nothing_left()
+        s.until_more(logs, 90, before)
+        s.finish(logs)
 
 
-@case(3600, *PATIENT)
+@case(7200)
 def link_down(s):
     """the network device of a, of b, the bridge's link goes down under load and up again, for seconds and longer than peers wait"""
-    log = s.writes()
+    logs = s.writes()
     for _ in range(s.rounds):
         s.rest()
         for _ in s.network.down():
-            log.until_more(90)
+            s.until_more(logs, 90)
             s.rest()
-    s.finish(log)
+    s.finish(logs)
 
 
-@case(3600, *PATIENT)
+@case(7200)
 def server_killed(s):
     """the machine of the server dies under load and comes back: no acknowledged write is lost"""
-    log = s.writes()
+    logs = s.writes()
     for _ in range(s.rounds):
         s.rest()
-        before = log.count()
+        before = s.counts(logs)
         s.pair.kill("b")
         s.pair.boot("b")
         enter(s.pair, s.network, "b")
-        s.ulp.serve()
-        log.until_more(120, before)
+        s.serve()
+        s.until_more(logs, 120, before)
         s.pair.check_logs()
-    s.finish(log)
+    s.finish(logs)
 
 
-@case(3600, *PATIENT)
+@case(7200)
 def client_killed(s):
     """the machine of the client dies under load and comes back: the server forgets it, and serves it again"""
     for _ in range(s.rounds):
@@ -615,7 +718,8 @@ def client_killed(s):
 @case(120)
 def unloaded(s):
     """the server stops, and all modules of kfabric can be unloaded on both machines"""
-    s.ulp.drop()
+    for ulp in s.ulps:
+        ulp.drop()
     for name in s.pair.vms:
         s.pair.run(name, f"killall iscsid; rmmod kfi_ib {s.network.modules} kfi", check=False)
         left = bed.Kfi(s.pair).loaded(name)
@@ -629,16 +733,19 @@ def need(progress, logs):
     return vm.script("userland")
 
 
-def machines(ulp, series, provider, logs, progress, **options):
-    """Return a pair for that ULP over that provider."""
+def machines(names, series, provider, logs, progress, **options):
+    """Return a pair for those ULPs over that provider."""
     root = need(progress, logs)
     ko, tool = bed.build(series, progress, logs)
-    if ULPS[ulp].script:
-        progress("building modules that Debian leaves out")
-        ko = [ko, vm.script(ULPS[ulp].script, series)]
+    ko = [ko]
+    for name in names:
+        if ULPS[name].script:
+            progress("building modules that Debian leaves out")
+            ko.append(vm.script(ULPS[name].script, series))
+    modules = {module: None for name in names for module in (*MODULES, *ULPS[name].modules)}
     share = f"local,path={root},mount_tag=debian,security_model=none,readonly=on,multidevs=remap"
-    return bed.machines(provider, series, logs, ko, programs=[tool, *nvme.programs()], modules=[*MODULES, *ULPS[ulp].modules],
-                        memory="1G", disk=nvme.Disk(DISK_MIB), qemu_extra=["-virtfs", share], progress=progress, **options)
+    return bed.machines(provider, series, logs, ko, programs=[tool, *nvme.programs()], modules=list(modules),
+                        memory="1G", disk=Disks(DISK_MIB, len(names)), qemu_extra=["-virtfs", share], progress=progress, **options)
 
 
 def chosen(function, opts):
@@ -648,21 +755,31 @@ def chosen(function, opts):
                                               not any(word in name for word in opts.unwanted.split(",") if word))
 
 
-def run_ulp(ulp, verdict, opts):
-    """Run all cases of a ULP on one pair; a broken pair ends them."""
-    logs = os.path.join(vm.BUILD, f"vm-{opts.series}", f"rdma-{opts.provider}-{ulp}")
-    with machines(ulp, opts.series, opts.provider, logs, verdict.progress) as pair:
-        scenario = Scenario(pair, ulp, opts)
+def run_ulps(group, verdict, opts):
+    """Run all cases of a group of ULPs on one pair; a broken pair ends them."""
+    # The emulator takes a comma for the end of a path.
+    logs = os.path.join(vm.BUILD, f"vm-{opts.series}", f"rdma-{opts.provider}-{group.replace(',', '-')}")
+    with machines(group.split(","), opts.series, opts.provider, logs, verdict.progress) as pair:
+        scenario = Scenario(pair, group.split(","), opts)
         enter(pair, scenario.network, *pair.vms)
-        for function, budget, ulps in CASES:
-            if ulp in ulps and chosen(function, opts) and not verdict.case(f"{opts.series} {opts.provider} {ulp}", function, budget, scenario):
-                verdict.say(ulp, "the cases after that", 0, "what the failed case has left is in their way")
+        for function, budget in CASES:
+            if chosen(function, opts) and not verdict.case(f"{opts.series} {opts.provider} {group}", function, budget, scenario):
+                verdict.say(group, "the cases after that", 0, "what the failed case has left is in their way; "
+                            f"what the machines were doing is in {bed.Kfi(pair).stuck()}")
                 return
+
+
+def group_of(text):
+    """Check a group of ULPs of the command line."""
+    wrong = set(text.split(",")) - set(ULPS)
+    if wrong:
+        raise argparse.ArgumentTypeError(f"not a ULP: {', '.join(wrong)}")
+    return text
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("ulps", nargs="+", choices=sorted(ULPS))
+    parser.add_argument("groups", nargs="+", type=group_of, metavar="ULP[,ULP]...", help=", ".join(sorted(ULPS)))
     parser.add_argument("--provider", choices=sorted(NETWORKS), default="sockets")
     parser.add_argument("--kernel", dest="series", choices=("6.1", "6.12", "7.2"), default=SERIES)
     parser.add_argument("-k", dest="wanted", default="", metavar="WORD", help="only cases with this word in their name, or one of these (A,B)")
@@ -672,7 +789,7 @@ def main():
     opts = parser.parse_args()
     verdict = Verdict(vm.Progress())
     print(f"seed {opts.seed}", flush=True)
-    return bed.closing(verdict, opts.ulps, lambda ulp: once_more(ulp, verdict, lambda: run_ulp(ulp, verdict, opts)))
+    return bed.closing(verdict, opts.groups, lambda group: once_more(group, verdict, lambda: run_ulps(group, verdict, opts)))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ class Demo:
         """Return release and rows; everything that was written was read back and compared."""
         if series != rdma.SERIES or provider not in rdma.NETWORKS:
             raise vm.VmError(f"ULP={self.ulp} runs on KERNEL={rdma.SERIES}, over PROVIDER={' or '.join(rdma.NETWORKS)}")
-        with rdma.machines(self.ulp, series, provider, out, progress, mtu=mtu) as pair:
+        with rdma.machines([self.ulp], series, provider, out, progress, mtu=mtu) as pair:
             rows = self.use(pair, rdma.NETWORKS[provider](pair), progress)
             self.log(pair, out)
             pair.check_logs()
