@@ -10,7 +10,10 @@ void nt_in_reset(struct nt_ring *ring, const void *inbound, u32 size, u32 own_id
 	struct nt_in *in = &ring->in;
 	unsigned int i;
 
-	*in = (struct nt_in) { .ctl = inbound, .size = size, .own_id = own_id, .crc = ring->crc };
+	*in = (struct nt_in) {
+		.ctl = inbound, .size = size, .own_id = own_id,
+		.crc = ring->crc, .crc_all = ring->crc_all,
+	};
 	for (i = 0; i < NTW_RINGS; i++)
 		in->rx[i].ring = inbound + ntw_ring_at(i, size);
 }
@@ -118,9 +121,9 @@ bool nt_in_poll(struct nt_ring *ring)
  */
 static bool nt_in_whole(const struct ntw_rec *rec, const void *body, __le32 crc)
 {
-	u32 len = rec->type == NTW_SKIP ? 0 : le32_to_cpu(rec->len) - sizeof(*rec);
+	u32 len = rec->type == NTW_SKIP ? sizeof(*rec) : rec->head ?: le32_to_cpu(rec->len);
 
-	return le32_to_cpu(crc) == nt_rec_check(rec, body, len);
+	return le32_to_cpu(crc) == nt_rec_check(rec, body, len - sizeof(*rec));
 }
 
 /* Handle one record. Return: bytes of the ring that it takes; negative: it is invalid */
@@ -140,6 +143,9 @@ static int nt_in_one(struct nt_ring *ring, const struct nt_rx *rx)
 	if (in->crc)
 		rec.check = cpu_to_le32((u32)rx->got ^ in->own_id);
 	span = ntw_decode_rec(&rec, (u32)rx->got, rx->avail - rx->got, in->size, in->own_id);
+	/* Each record is as well protected as both sides have agreed. */
+	if (rec.head && (in->crc_all || !in->crc))
+		span = -EPROTO;
 	if (in->crc && (span < 0 || !nt_in_whole(&rec, body, crc))) {
 		ring->stats.crc_errors++;
 		in->torn = true;

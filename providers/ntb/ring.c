@@ -374,6 +374,7 @@ static void nt_out_reset(struct nt_ring *ring, u32 peer_id)
 	}
 	out->peer_id = peer_id;
 	out->crc = ring->crc;
+	out->crc_all = ring->crc_all;
 	nt_line_reset(out);
 	nt_bulk_reset(out);
 }

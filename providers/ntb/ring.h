@@ -41,8 +41,8 @@
 #define NT_LINGER	8U	/* runs that find nothing before a side is not awake any more */
 
 /*
- * Payload up to this length is copied by CPU through the shadow. With a CRC, so is all payload that
- * does not go to places.
+ * Payload up to this length is copied by CPU through the shadow. With a CRC of it, so is all payload
+ * that does not go to places.
  */
 #define NT_COPY		1024U
 /* Bytes of payload in a batch with more than one record: its first record waits for all of them */
@@ -258,7 +258,8 @@ struct nt_tx {
  * @size: bytes of each ring
  * @base: byte of the peer's inbound memory at which the queue begins
  * @arena: byte of the peer's inbound memory at which its arena begins
- * @crc: records have a CRC, so the CPU reads all bytes of a record
+ * @crc: records have a CRC
+ * @crc_all: it covers payload that the engine could read, too, so the CPU copies that
  * @peer_id: the peer's incarnation, with which the words for the peer are tagged
  * @corked: the BH work is running, and calls nt_out_push() at its end
  *
@@ -298,6 +299,7 @@ struct nt_out {
 	u32			base;
 	u32			arena;
 	bool			crc;
+	bool			crc_all;
 	u32			peer_id;
 	bool			corked;
 
@@ -352,6 +354,7 @@ struct nt_rx {
  * @ctl: the control page, which the peer writes
  * @own_id: our incarnation, with which the words for us are tagged
  * @crc: records have a CRC
+ * @crc_all: of all of their bytes
  * @torn: a record had a wrong CRC
  * @answered: serial number of the last line with NTW_ASK of the peer that was answered
  * @serial: the peer's serial number, as last read
@@ -369,6 +372,7 @@ struct nt_in {
 	const struct ntw_ctl	*ctl;
 	u32			own_id;
 	bool			crc;
+	bool			crc_all;
 	bool			torn;
 	u32			answered;
 	u32			serial, echo;
@@ -392,6 +396,8 @@ struct nt_in {
  *	nt_ring_on() and nt_ring_off()
  * @direct: maximum length of a record of the message ring; 0: it is not used
  * @crc: records have a CRC in both directions; set before nt_ring_on()
+ * @crc_all: it covers payload that an engine could read, too, because an engine of one of the sides
+ *	may hide errors, or the administrator wants it. Set before nt_ring_on()
  * @bell: number of doorbells that were rung
  * @proofs: copies of nt_ring_prove() that were given in this life
  * @out: the direction to the peer
@@ -410,6 +416,7 @@ struct nt_ring {
 	u32				lives;
 	u32				direct;
 	bool				crc;
+	bool				crc_all;
 	unsigned int			bell;
 	unsigned int			proofs;
 	struct nt_out			out;
@@ -617,13 +624,13 @@ static inline bool nt_unannounced(const struct nt_out *out)
 }
 
 /*
- * Return: true if the engine reads the payload from the consumer's memory. With a CRC, payload that
- * does not go to places is copied first, because its owner may change it after the CRC was computed
- * (writeback).
+ * Return: true if the engine reads the payload from the consumer's memory. If the CRC covers it,
+ * payload that does not go to places is copied first, because its owner may change it after the CRC
+ * was computed (writeback).
  */
 static inline bool nt_engine_reads(const struct nt_out *out, const struct nt_rec *rec)
 {
-	return rec->len && (rec->count || (!out->crc && rec->len > NT_COPY));
+	return rec->len && (rec->count || (!out->crc_all && rec->len > NT_COPY));
 }
 
 /*

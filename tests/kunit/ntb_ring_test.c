@@ -220,8 +220,23 @@ static void line_was_there(struct kunit *test)
 
 /* ---- a bridge that loses a write and carries those behind it ---- */
 
+/* Begin a new life of both ends, with records whose CRC covers payload of engines, or not. */
+static void crc_all(struct kunit *test, bool a_all, bool b_all)
+{
+	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
+
+	end_off(a);
+	end_off(b);
+	memset(a->mem, 0, ARENA);
+	memset(b->mem, 0, ARENA);
+	a->ring.crc_all = a_all;
+	b->ring.crc_all = b_all;
+	end_on(a, 100, 101);
+	end_on(b, 101, 100);
+}
+
 /*
- * A wrong byte anywhere in a record is a fault: neither that record nor those behind it are
+ * A wrong byte in what a CRC covers is a fault: neither that record nor those behind it are
  * handled.
  */
 static void torn_at(struct kunit *test, enum ntw_which which, u32 len, size_t at)
@@ -242,12 +257,7 @@ static void torn_at(struct kunit *test, enum ntw_which which, u32 len, size_t at
 			0L);
 	KUNIT_EXPECT_EQ(test, got, b->got);
 	KUNIT_EXPECT_EQ(test, 0U, b->wrong);
-	end_off(a);
-	end_off(b);
-	memset(a->mem, 0, ARENA);
-	memset(b->mem, 0, ARENA);
-	end_on(a, 100, 101);
-	end_on(b, 101, 100);
+	crc_all(test, a->ring.crc_all, b->ring.crc_all);
 }
 
 static void torn_records(struct kunit *test)
@@ -260,7 +270,14 @@ static void torn_records(struct kunit *test)
 	torn_at(test, NTW_BULK, 1900, 16);
 	torn_at(test, NTW_BULK, 1900, 1900);
 	torn_at(test, NTW_MSG, 300, 300);
-	KUNIT_EXPECT_EQ(test, 6ULL, b->ring.stats.crc_errors);
+	crc_all(test, false, false);
+	torn_at(test, NTW_BULK, 1900, 1);
+	torn_at(test, NTW_BULK, 1900, 5);	/* how much the CRC covers */
+	torn_at(test, NTW_BULK, 1900, 12);
+	torn_at(test, NTW_BULK, 900, 900);	/* the CPU copies it, so the CRC covers all of it */
+	crc_all(test, false, true);
+	torn_at(test, NTW_BULK, 1900, 4000);	/* no byte of it is wrong, and all were to be covered */
+	KUNIT_EXPECT_EQ(test, 11ULL, b->ring.stats.crc_errors);
 }
 
 /* ---- the order of the two rings ---- */
