@@ -110,7 +110,8 @@ struct nt_rec {
  * @bytes_out: payload and headers, through the ring or to places
  * @bytes_in: bytes of the rings that were handled
  * @batches: batches of the bulk ring
- * @messages: lines with records of the message ring
+ * @messages: times that records of the message ring were written
+ * @bursts: of these, without a line
  * @lines: lines without records
  * @signals: signals that were sent
  * @signals_saved: signals that were not sent because the peer was polling
@@ -122,7 +123,7 @@ struct nt_rec {
 struct nt_stats {
 	u64	records_out, records_in;
 	u64	bytes_out, bytes_in;
-	u64	batches, messages, lines;
+	u64	batches, messages, bursts, lines;
 	u64	signals, signals_saved;
 	u64	full;
 	u64	crc_errors;
@@ -331,17 +332,19 @@ struct nt_out {
  * struct nt_rx - one of our two rings, which the peer writes
  * @ring: the ring
  * @got: bytes that were handled
- * @avail: bytes that the peer has produced, as last read; reported <= to_report <= got <= avail <=
- *	got + size
+ * @avail: bytes that the peer has produced, as last read or found; reported <= to_report <= got <=
+ *	avail <= got + size
+ * @cut: the last run has used its budget, so there may be more than @avail
  * @to_report: @got at the end of the BH work's last run
  * @reported: @to_report when the last line was made
  *
  * The BH work alone uses it, except for @to_report and @reported, which the lock protects.
  */
 struct nt_rx {
-	const void	*ring;
+	void		*ring;
 	u64		got;
 	u64		avail;
+	bool		cut;
 	u64		to_report;
 	u64		reported;
 };
@@ -441,12 +444,13 @@ void nt_ring_exit(struct nt_ring *ring);
 int nt_ring_shadow(struct nt_ring *ring, unsigned int queues, u32 size);
 /*
  * nt_ring_on() - start both rings, at position 0
- * @inbound: the queue in our inbound memory, with rings of @size bytes
+ * @inbound: the queue in our inbound memory, with rings of @size bytes. Its message ring was 0 when
+ *	the peer had not written to it in this life
  * @own_id, @peer_id: incarnations
  *
  * Process context, while the rings are off; nt_engine_open() was called before.
  */
-void nt_ring_on(struct nt_ring *ring, const void *inbound, u32 size, u32 own_id, u32 peer_id);
+void nt_ring_on(struct nt_ring *ring, void *inbound, u32 size, u32 own_id, u32 peer_id);
 /*
  * Let the engine write NT_PROOF bytes, the words &ntw_ctl.proof and all doorbells that it has,
  * while the rings are off. Process context; called again until it returns true: all of that was
@@ -684,7 +688,7 @@ bool nt_in_poll(struct nt_ring *ring);
 bool nt_in_handle(struct nt_ring *ring);
 /* Return: true if the BH work has to run again, because there are or may soon be more records */
 bool nt_in_more(struct nt_ring *ring);
-void nt_in_reset(struct nt_ring *ring, const void *inbound, u32 size, u32 own_id);
+void nt_in_reset(struct nt_ring *ring, void *inbound, u32 size, u32 own_id);
 /*
  * Under the lock: make a line due if there is something to report to the peer. @more: the BH work
  * runs again

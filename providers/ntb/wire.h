@@ -32,7 +32,8 @@
 #define NTW_CTL_SIZE		4096U
 #define NTW_RING_SHIFT_MIN	14
 #define NTW_RING_SHIFT_MAX	22
-#define NTW_ALIGN		16U		/* records begin and end at a multiple of it */
+/* records begin and end at a multiple of it: a line of the CPU's caches and write buffers */
+#define NTW_ALIGN		64U
 #define NTW_SIZE_MAX		(1ULL << 32)	/* bytes of inbound memory */
 #define NTW_FLAT_SHIFT_MIN	12
 #define NTW_FLAT_SHIFT_MAX	52
@@ -326,7 +327,8 @@ enum ntw_type {
 
 /**
  * struct ntw_rec - header of each record
- * @len: bytes, with this header and without the padding to NTW_ALIGN
+ * @len: bytes, with this header and without the padding to NTW_ALIGN. With NTW_FEAT_CRC it is 0 at
+ *	the end of the message ring's records, so a record that follows is found without a line
  * @type: enum ntw_type
  * @head: bytes at the beginning of the record that a CRC covers, if it does not cover all of them; 0:
  *	it does, or there is none
@@ -345,7 +347,7 @@ struct ntw_rec {
 	__le32	check;
 };
 
-static_assert(sizeof(struct ntw_rec) == NTW_ALIGN, "record");
+static_assert(sizeof(struct ntw_rec) == 16, "record");
 
 /* maximum length of a record's header, with what connections add to struct ntw_rec */
 #define NTW_HEAD_MAX	192U
