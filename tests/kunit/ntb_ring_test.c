@@ -372,6 +372,24 @@ static void bulk_comes_after(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
 }
 
+/*
+ * Who answers through the bulk ring says that it has handled what came there, without a sign of
+ * life: short records then have the message ring again.
+ */
+static void bulk_answer_reports(struct kunit *test)
+{
+	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
+
+	msleep(20);	/* first lines */
+	KUNIT_EXPECT_EQ(test, 0, post(a, 0, 40, false));
+	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 1, PATIENCE), 0L);
+	msleep(20);
+	KUNIT_EXPECT_FALSE(test, nt_ring_acked(&a->ring, nt_ring_placed(&a->ring)));
+	KUNIT_EXPECT_EQ(test, 0, post(b, 0, 40, false));
+	KUNIT_EXPECT_GT(test, wait_event_timeout(a->wait, READ_ONCE(a->got) == 1, PATIENCE), 0L);
+	KUNIT_EXPECT_TRUE(test, nt_ring_acked(&a->ring, nt_ring_placed(&a->ring)));
+}
+
 /* Records of the message ring leave when records of the bulk ring follow that can't. */
 static void no_wait_for_batches(struct kunit *test)
 {
@@ -744,6 +762,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(room_for_bulk),
 	KUNIT_CASE(forged_record),
 	KUNIT_CASE(bulk_comes_after),
+	KUNIT_CASE(bulk_answer_reports),
 	KUNIT_CASE(no_wait_for_batches),
 	KUNIT_CASE(line_was_there),
 	KUNIT_CASE(torn_records),
