@@ -162,7 +162,7 @@ static int nt_in_header(const struct nt_in *in, u32 at, u32 avail, const void *f
 	return span;
 }
 
-/* Clear the length of all headers that may be in a record, before the peer can write there again. */
+/* Clear the length of all headers that a record may have in it, before the peer can reuse it. */
 static void nt_in_clear(void *from, int span)
 {
 	struct ntw_rec *rec;
@@ -265,8 +265,8 @@ bool nt_in_more(struct nt_ring *ring)
 	struct nt_in *in = &ring->in;
 	const struct nt_rx *msg = &in->rx[NTW_MSG], *bulk = &in->rx[NTW_BULK];
 
-	if (msg->got != msg->avail || msg->cut || (bulk->got != bulk->avail && nt_in_bulk_ready(in)) ||
-	    nt_in_news(in)) {
+	if (msg->got != msg->avail || msg->cut || nt_in_news(in) ||
+	    (bulk->got != bulk->avail && nt_in_bulk_ready(in))) {
 		in->idle = 0;
 		return true;
 	}

@@ -68,7 +68,7 @@
  *	for one: before A could write there, B has cleared the length of each header that may be
  *	there. A record that is not complete when B reads it has a signal behind it, and if bytes of
  *	it were lost, the next line announces it. A sends records without a line if that would have
- *	nothing else to say, and if B is not awake, because a signal that is left out needs a serial.
+ *	nothing else to say, and if B is not awake: a signal that is left out needs a serial.
  *
  *   A: write records, line by CPU         B: read produced of the bulk ring
  *   (program order, under A's lock)       dma_rmb()

@@ -41,8 +41,8 @@
 #define NT_LINGER	8U	/* runs that find nothing before a side is not awake any more */
 
 /*
- * Payload up to this length is copied by CPU through the shadow. With a CRC of it, so is all payload
- * that does not go to places.
+ * Payload up to this length is copied by CPU through the shadow. With a CRC of it, so is all
+ * payload that does not go to places.
  */
 #define NT_COPY		1024U
 /* Bytes of payload in a batch with more than one record: its first record waits for all of them */

@@ -330,8 +330,8 @@ enum ntw_type {
  * @len: bytes, with this header and without the padding to NTW_ALIGN. With NTW_FEAT_CRC it is 0 at
  *	the end of the message ring's records, so a record that follows is found without a line
  * @type: enum ntw_type
- * @head: bytes at the beginning of the record that a CRC covers, if it does not cover all of them; 0:
- *	it does, or there is none
+ * @head: bytes at the beginning of the record that a CRC covers, if it does not cover all of them;
+ *	0: it does, or there is none
  * @bits: for connections
  * @conn: for connections: the number that the receiver has chosen
  * @check: where the record begins: bytes of the ring produced before it, modulo 2^32, xor the

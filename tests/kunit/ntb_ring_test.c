@@ -284,13 +284,14 @@ static void torn_records(struct kunit *test)
 	torn_at(test, NTW_BULK, 1900, 12);
 	torn_at(test, NTW_BULK, 900, 900);	/* the CPU copies it, so the CRC covers all of it */
 	crc_all(test, false, true);
-	torn_at(test, NTW_BULK, 1900, 4000);	/* no byte of it is wrong, and all were to be covered */
+	/* No byte of it is wrong, but all of them were to be covered. */
+	torn_at(test, NTW_BULK, 1900, 4000);
 	KUNIT_EXPECT_EQ(test, 11ULL, b->ring.stats.crc_errors);
 }
 
 /*
- * The body of a record has another one, whose CRC is right for the place where it lies, one round of
- * the ring later. When the reader comes there, it finds nothing, because it clears what it has
+ * The body of a record has another one, whose CRC is right for the place where it lies, one round
+ * of the ring later. When the reader comes there, it finds nothing, because it clears what it has
  * handled.
  */
 static void forged_record(struct kunit *test)
@@ -322,7 +323,8 @@ static void forged_record(struct kunit *test)
 	msleep(20);
 	KUNIT_EXPECT_EQ(test, i, b->got);
 	KUNIT_EXPECT_EQ(test, 0, put(a, NTW_MSG, i, 0, false));
-	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == i + 1, PATIENCE), 0L);
+	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == i + 1, PATIENCE),
+			0L);
 	KUNIT_EXPECT_EQ(test, 1U, b->wrong);	/* the first, which has other bytes than expected */
 	KUNIT_EXPECT_EQ(test, 0U, a->faults + b->faults);
 }
