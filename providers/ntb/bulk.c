@@ -58,10 +58,16 @@ static bool nt_crooked(const struct nt_ring *ring, const struct nt_batch *b)
 
 static void nt_close(struct nt_ring *ring)
 {
+	const struct nt_rx *rx = &ring->in.rx[NTW_BULK];
 	struct nt_out *out = &ring->out;
 	struct nt_tx *tx = &out->tx[NTW_BULK];
 	struct nt_batch *b = nt_filling(out);
 
+	/*
+	 * Connections of the peer stay in its bulk ring until it knows that theirs were handled
+	 * there. If both sides are there, only this line tells it. The signal of the batch will do.
+	 */
+	out->due |= rx->to_report != rx->reported;
 	b->end = tx->placed;
 	b->cpu = nt_crooked(ring, b);
 	/* nt_out_push() announces these records before it gives the batch. */

@@ -489,8 +489,8 @@ static bool nt_chan_fits(struct dma_chan *chan, void *arg)
 {
 	struct nt_want *want = arg;
 
-	/* Records and lines are aligned to NTW_ALIGN. */
-	if (1U << chan->device->copy_align > NTW_ALIGN) {
+	/* The line is the shortest copy that each batch has. */
+	if (1U << chan->device->copy_align > sizeof(struct ntw_bulk_line)) {
 		want->refused = chan->device->dev;
 		return false;
 	}

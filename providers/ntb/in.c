@@ -5,12 +5,15 @@
  */
 #include "ring.h"
 
-void nt_in_reset(struct nt_ring *ring, const void *inbound, u32 size, u32 own_id)
+void nt_in_reset(struct nt_ring *ring, void *inbound, u32 size, u32 own_id)
 {
 	struct nt_in *in = &ring->in;
 	unsigned int i;
 
-	*in = (struct nt_in) { .ctl = inbound, .size = size, .own_id = own_id, .crc = ring->crc };
+	*in = (struct nt_in) {
+		.ctl = inbound, .size = size, .own_id = own_id,
+		.crc = ring->crc, .crc_all = ring->crc_all,
+	};
 	for (i = 0; i < NTW_RINGS; i++)
 		in->rx[i].ring = inbound + ntw_ring_at(i, size);
 }
@@ -52,9 +55,20 @@ static bool nt_in_consumed(struct nt_ring *ring, struct nt_tx *tx, const __le64 
 	return good;
 }
 
+/* A line may be older than records of the message ring that were found without one. */
+static bool nt_in_older(const struct nt_in *in, const struct nt_rx *rx, const __le64 *word)
+{
+	u32 value;
+
+	return in->crc && rx == &in->rx[NTW_MSG] &&
+	       ntw_decode_word(le64_to_cpu(READ_ONCE(*word)), in->own_id, &value) &&
+	       (s32)(value - (u32)rx->avail) < 0;
+}
+
 static bool nt_in_produced(struct nt_ring *ring, struct nt_rx *rx, const __le64 *word)
 {
-	return nt_read_word(ring, word, rx->avail, rx->got + ring->in.size, &rx->avail);
+	return nt_in_older(&ring->in, rx, word) ||
+	       nt_read_word(ring, word, rx->avail, rx->got + ring->in.size, &rx->avail);
 }
 
 /*
@@ -118,51 +132,95 @@ bool nt_in_poll(struct nt_ring *ring)
  */
 static bool nt_in_whole(const struct ntw_rec *rec, const void *body, __le32 crc)
 {
-	u32 len = rec->type == NTW_SKIP ? 0 : le32_to_cpu(rec->len) - sizeof(*rec);
+	u32 len = rec->type == NTW_SKIP ? sizeof(*rec) : rec->head ?: le32_to_cpu(rec->len);
 
-	return le32_to_cpu(crc) == nt_rec_check(rec, body, len);
+	return le32_to_cpu(crc) == nt_rec_check(rec, body, len - sizeof(*rec));
 }
 
-/* Handle one record. Return: bytes of the ring that it takes; negative: it is invalid */
-static int nt_in_one(struct nt_ring *ring, const struct nt_rx *rx)
+/*
+ * Copy the header at @from to @rec, and check it. @avail: bytes from there on that may be records.
+ * Return: bytes of the ring that the record takes, or -EPROTO
+ */
+static int nt_in_header(const struct nt_in *in, u32 at, u32 avail, const void *from,
+			struct ntw_rec *rec)
 {
-	struct nt_in *in = &ring->in;
-	const void *from = rx->ring + (rx->got & (in->size - 1));
-	const void *body = from + sizeof(struct ntw_rec);
-	struct ntw_rec rec;
 	__le32 crc;
 	int span;
 
-	memcpy(&rec, from, sizeof(rec));
+	memcpy(rec, from, sizeof(*rec));
 	/* Prevent the compiler from reading the ring instead of the copy from here on. */
-	barrier_data(&rec);
-	crc = rec.check;
+	barrier_data(rec);
+	crc = rec->check;
 	if (in->crc)
-		rec.check = cpu_to_le32((u32)rx->got ^ in->own_id);
-	span = ntw_decode_rec(&rec, (u32)rx->got, rx->avail - rx->got, in->size, in->own_id);
-	if (in->crc && (span < 0 || !nt_in_whole(&rec, body, crc))) {
-		ring->stats.crc_errors++;
-		in->torn = true;
+		rec->check = cpu_to_le32(at ^ in->own_id);
+	span = ntw_decode_rec(rec, at, avail, in->size, in->own_id);
+	/* Each record is as well protected as both sides have agreed. */
+	if (rec->head && (in->crc_all || !in->crc))
 		return -EPROTO;
+	if (span > 0 && in->crc && !nt_in_whole(rec, from + sizeof(*rec), crc))
+		return -EPROTO;
+	return span;
+}
+
+/* Clear the length of all headers that a record may have in it, before the peer can reuse it. */
+static void nt_in_clear(void *from, int span)
+{
+	struct ntw_rec *rec;
+
+	for (; span > 0; span -= NTW_ALIGN, from += NTW_ALIGN) {
+		rec = from;
+		WRITE_ONCE(rec->len, 0);
 	}
-	if (span < 0 || rec.type == NTW_SKIP)
+}
+
+/*
+ * Handle one record. One of the message ring that has a CRC shows by it that it is complete, so it
+ * needs no line.
+ * Return: bytes of the ring that it takes; 0: there is none yet; negative: it is invalid
+ */
+static int nt_in_one(struct nt_ring *ring, struct nt_rx *rx)
+{
+	struct nt_in *in = &ring->in;
+	bool found = in->crc && rx == &in->rx[NTW_MSG], announced = rx->got != rx->avail;
+	void *from = rx->ring + (rx->got & (in->size - 1));
+	struct ntw_rec rec;
+	int span;
+
+	if (!announced && (!found || !READ_ONCE(((const struct ntw_rec *)from)->len)))
+		return 0;
+	span = nt_in_header(in, (u32)rx->got, announced ? rx->avail - rx->got : in->size, from,
+			    &rec);
+	if (span < 0 && !announced)
+		return 0;
+	if (span < 0) {
+		ring->stats.crc_errors += in->crc;
+		in->torn = in->crc;
 		return span;
-	ring->stats.records_in++;
-	ring->ops->record(ring, &rec, body, le32_to_cpu(rec.len) - sizeof(rec));
+	}
+	if (!announced)
+		rx->avail += span;
+	if (rec.type != NTW_SKIP) {
+		ring->stats.records_in++;
+		ring->ops->record(ring, &rec, from + sizeof(rec),
+				  le32_to_cpu(rec.len) - sizeof(rec));
+	}
+	if (found)
+		nt_in_clear(from, span);
 	return span;
 }
 
 static bool nt_in_ring(struct nt_ring *ring, struct nt_rx *rx, unsigned int budget)
 {
-	int span;
+	int span = 1;
 
-	for (; rx->got != rx->avail && budget; budget--) {
+	for (; budget && span > 0; budget--) {
 		span = nt_in_one(ring, rx);
 		if (span < 0)
 			return false;
 		rx->got += span;
 		ring->stats.bytes_in += span;
 	}
+	rx->cut = span;
 	return true;
 }
 
@@ -189,7 +247,7 @@ static bool nt_in_news(const struct nt_in *in)
 	u32 produced, after;
 
 	if (ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->line.produced)), in->own_id, &produced) &&
-	    produced != (u32)msg->avail)
+	    (s32)(produced - (u32)msg->avail) > 0)
 		return true;
 	return bulk->got == bulk->avail &&
 	       ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->bulk.after)), in->own_id, &after) &&
@@ -207,8 +265,8 @@ bool nt_in_more(struct nt_ring *ring)
 	struct nt_in *in = &ring->in;
 	const struct nt_rx *msg = &in->rx[NTW_MSG], *bulk = &in->rx[NTW_BULK];
 
-	if (msg->got != msg->avail || (bulk->got != bulk->avail && nt_in_bulk_ready(in)) ||
-	    nt_in_news(in)) {
+	if (msg->got != msg->avail || msg->cut || nt_in_news(in) ||
+	    (bulk->got != bulk->avail && nt_in_bulk_ready(in))) {
 		in->idle = 0;
 		return true;
 	}

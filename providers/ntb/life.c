@@ -49,7 +49,7 @@ MODULE_PARM_DESC(crc, "protect records by a CRC, if both ends enable it (default
 int nt_crc_placed = -1;
 module_param_named(crc_placed, nt_crc_placed, int, 0444);
 MODULE_PARM_DESC(crc_placed,
-		 "protect placed payload by a CRC: 1; 0: never; -1: if an engine may hide errors (default -1)");
+		 "protect payload that engines read by a CRC: 1; 0: never; -1: if an engine may hide errors (default -1)");
 
 /*
  * Milliseconds between two steps of the handshake. The interval doubles, up to NT_PACE_MAX, until
@@ -529,6 +529,7 @@ static void nt_queue_up(struct nt_link *link, struct nt_ring *ring, const struct
 		link->watch[ring->index][i] = (struct nt_watch) { .at = jiffies };
 	ring->direct = nt_direct_max;
 	ring->crc = nt_crc && g->features & NTW_FEAT_CRC;
+	ring->crc_all = ring->crc && link->checks;
 	disable_bh_work_sync(&ring->run);
 	nt_ring_on(ring, inbound, link->win.ring, link->own_id, link->peer_id);
 }

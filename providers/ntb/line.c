@@ -76,10 +76,25 @@ void nt_line_signal(struct nt_ring *ring)
 	ring->ops->signal(ring);
 }
 
+/*
+ * Return: true if records can go without a line: the peer finds them by their CRCs, nothing else is
+ * to be reported at once, and the peer gets a signal. It waits for what we have handled of its bulk
+ * ring, see nt_ring_acked(); all else is reported by the next line.
+ */
+static bool nt_line_spared(const struct nt_ring *ring)
+{
+	const struct nt_rx *bulk = &ring->in.rx[NTW_BULK];
+	const struct nt_out *out = &ring->out;
+
+	return out->crc && nt_unannounced(out) && !out->due && !out->awaits_answer &&
+	       bulk->to_report == bulk->reported && !(nt_ring_peer_serial(ring) & NTW_AWAKE);
+}
+
 void nt_line_send(struct nt_ring *ring)
 {
 	struct nt_out *out = &ring->out;
 	bool records = nt_unannounced(out), signal = records || out->wake;
+	bool spared = nt_line_spared(ring);
 
 	lockdep_assert_held(&ring->lock);
 	if (records) {
@@ -88,11 +103,16 @@ void nt_line_send(struct nt_ring *ring)
 	} else {
 		ring->stats.lines++;
 	}
-	nt_line_write(ring);
+	if (spared) {
+		wmb();		/* before a doorbell */
+		ring->stats.bursts++;
+	} else {
+		nt_line_write(ring);
+	}
 	out->tx[NTW_MSG].go = false;
 	out->due = false;
 	out->wake = false;
-	if (signal && !nt_line_unsignalled(ring))
+	if (spared || (signal && !nt_line_unsignalled(ring)))
 		nt_line_signal(ring);
 }
 

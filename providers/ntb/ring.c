@@ -61,6 +61,15 @@
  *
  *	B sees the bytes of each record below `produced`.
  *
+ *   A: write record with a CRC            B: clear the header's place, write line (consumed)
+ *   A: write signal                       B: read the CRC and what it covers
+ *
+ *	B finds a record of the message ring without a line, if it is complete. Nothing else passes
+ *	for one: before A could write there, B has cleared the length of each header that may be
+ *	there. A record that is not complete when B reads it has a signal behind it, and if bytes of
+ *	it were lost, the next line announces it. A sends records without a line if that would have
+ *	nothing else to say, and if B is not awake: a signal that is left out needs a serial.
+ *
  *   A: write records, line by CPU         B: read produced of the bulk ring
  *   (program order, under A's lock)       dma_rmb()
  *   A: write line by engine (after)       B: read after
@@ -374,11 +383,12 @@ static void nt_out_reset(struct nt_ring *ring, u32 peer_id)
 	}
 	out->peer_id = peer_id;
 	out->crc = ring->crc;
+	out->crc_all = ring->crc_all;
 	nt_line_reset(out);
 	nt_bulk_reset(out);
 }
 
-void nt_ring_on(struct nt_ring *ring, const void *inbound, u32 size, u32 own_id, u32 peer_id)
+void nt_ring_on(struct nt_ring *ring, void *inbound, u32 size, u32 own_id, u32 peer_id)
 {
 	nt_out_reset(ring, peer_id);
 	nt_in_reset(ring, inbound, size, own_id);

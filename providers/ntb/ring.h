@@ -41,8 +41,8 @@
 #define NT_LINGER	8U	/* runs that find nothing before a side is not awake any more */
 
 /*
- * Payload up to this length is copied by CPU through the shadow. With a CRC, so is all payload that
- * does not go to places.
+ * Payload up to this length is copied by CPU through the shadow. With a CRC of it, so is all
+ * payload that does not go to places.
  */
 #define NT_COPY		1024U
 /* Bytes of payload in a batch with more than one record: its first record waits for all of them */
@@ -110,7 +110,8 @@ struct nt_rec {
  * @bytes_out: payload and headers, through the ring or to places
  * @bytes_in: bytes of the rings that were handled
  * @batches: batches of the bulk ring
- * @messages: lines with records of the message ring
+ * @messages: times that records of the message ring were written
+ * @bursts: of these, without a line
  * @lines: lines without records
  * @signals: signals that were sent
  * @signals_saved: signals that were not sent because the peer was polling
@@ -122,7 +123,7 @@ struct nt_rec {
 struct nt_stats {
 	u64	records_out, records_in;
 	u64	bytes_out, bytes_in;
-	u64	batches, messages, lines;
+	u64	batches, messages, bursts, lines;
 	u64	signals, signals_saved;
 	u64	full;
 	u64	crc_errors;
@@ -258,7 +259,8 @@ struct nt_tx {
  * @size: bytes of each ring
  * @base: byte of the peer's inbound memory at which the queue begins
  * @arena: byte of the peer's inbound memory at which its arena begins
- * @crc: records have a CRC, so the CPU reads all bytes of a record
+ * @crc: records have a CRC
+ * @crc_all: it covers payload that the engine could read, too, so the CPU copies that
  * @peer_id: the peer's incarnation, with which the words for the peer are tagged
  * @corked: the BH work is running, and calls nt_out_push() at its end
  *
@@ -298,6 +300,7 @@ struct nt_out {
 	u32			base;
 	u32			arena;
 	bool			crc;
+	bool			crc_all;
 	u32			peer_id;
 	bool			corked;
 
@@ -329,17 +332,19 @@ struct nt_out {
  * struct nt_rx - one of our two rings, which the peer writes
  * @ring: the ring
  * @got: bytes that were handled
- * @avail: bytes that the peer has produced, as last read; reported <= to_report <= got <= avail <=
- *	got + size
+ * @avail: bytes that the peer has produced, as last read or found; reported <= to_report <= got <=
+ *	avail <= got + size
+ * @cut: the last run has used its budget, so there may be more than @avail
  * @to_report: @got at the end of the BH work's last run
  * @reported: @to_report when the last line was made
  *
  * The BH work alone uses it, except for @to_report and @reported, which the lock protects.
  */
 struct nt_rx {
-	const void	*ring;
+	void		*ring;
 	u64		got;
 	u64		avail;
+	bool		cut;
 	u64		to_report;
 	u64		reported;
 };
@@ -352,6 +357,7 @@ struct nt_rx {
  * @ctl: the control page, which the peer writes
  * @own_id: our incarnation, with which the words for us are tagged
  * @crc: records have a CRC
+ * @crc_all: of all of their bytes
  * @torn: a record had a wrong CRC
  * @answered: serial number of the last line with NTW_ASK of the peer that was answered
  * @serial: the peer's serial number, as last read
@@ -369,6 +375,7 @@ struct nt_in {
 	const struct ntw_ctl	*ctl;
 	u32			own_id;
 	bool			crc;
+	bool			crc_all;
 	bool			torn;
 	u32			answered;
 	u32			serial, echo;
@@ -392,6 +399,8 @@ struct nt_in {
  *	nt_ring_on() and nt_ring_off()
  * @direct: maximum length of a record of the message ring; 0: it is not used
  * @crc: records have a CRC in both directions; set before nt_ring_on()
+ * @crc_all: it covers payload that an engine could read, too, because an engine of one of the sides
+ *	may hide errors, or the administrator wants it. Set before nt_ring_on()
  * @bell: number of doorbells that were rung
  * @proofs: copies of nt_ring_prove() that were given in this life
  * @out: the direction to the peer
@@ -410,6 +419,7 @@ struct nt_ring {
 	u32				lives;
 	u32				direct;
 	bool				crc;
+	bool				crc_all;
 	unsigned int			bell;
 	unsigned int			proofs;
 	struct nt_out			out;
@@ -434,12 +444,13 @@ void nt_ring_exit(struct nt_ring *ring);
 int nt_ring_shadow(struct nt_ring *ring, unsigned int queues, u32 size);
 /*
  * nt_ring_on() - start both rings, at position 0
- * @inbound: the queue in our inbound memory, with rings of @size bytes
+ * @inbound: the queue in our inbound memory, with rings of @size bytes. Its message ring was 0 when
+ *	the peer had not written to it in this life
  * @own_id, @peer_id: incarnations
  *
  * Process context, while the rings are off; nt_engine_open() was called before.
  */
-void nt_ring_on(struct nt_ring *ring, const void *inbound, u32 size, u32 own_id, u32 peer_id);
+void nt_ring_on(struct nt_ring *ring, void *inbound, u32 size, u32 own_id, u32 peer_id);
 /*
  * Let the engine write NT_PROOF bytes, the words &ntw_ctl.proof and all doorbells that it has,
  * while the rings are off. Process context; called again until it returns true: all of that was
@@ -617,13 +628,13 @@ static inline bool nt_unannounced(const struct nt_out *out)
 }
 
 /*
- * Return: true if the engine reads the payload from the consumer's memory. With a CRC, payload that
- * does not go to places is copied first, because its owner may change it after the CRC was computed
- * (writeback).
+ * Return: true if the engine reads the payload from the consumer's memory. If the CRC covers it,
+ * payload that does not go to places is copied first, because its owner may change it after the CRC
+ * was computed (writeback).
  */
 static inline bool nt_engine_reads(const struct nt_out *out, const struct nt_rec *rec)
 {
-	return rec->len && (rec->count || (!out->crc && rec->len > NT_COPY));
+	return rec->len && (rec->count || (!out->crc_all && rec->len > NT_COPY));
 }
 
 /*
@@ -677,7 +688,7 @@ bool nt_in_poll(struct nt_ring *ring);
 bool nt_in_handle(struct nt_ring *ring);
 /* Return: true if the BH work has to run again, because there are or may soon be more records */
 bool nt_in_more(struct nt_ring *ring);
-void nt_in_reset(struct nt_ring *ring, const void *inbound, u32 size, u32 own_id);
+void nt_in_reset(struct nt_ring *ring, void *inbound, u32 size, u32 own_id);
 /*
  * Under the lock: make a line due if there is something to report to the peer. @more: the BH work
  * runs again

@@ -381,13 +381,14 @@ int nt_post_unit(struct kfi_link *link, struct kfi_unit *unit)
 }
 
 /*
- * With a CRC, payload of the stream is copied: its owner may change it after the CRC was computed.
+ * With a CRC of it, payload of the stream is copied: its owner may change it after the CRC was
+ * computed.
  */
 bool nt_splices(const struct kfi_link *link, const struct iov_iter *iter, size_t len)
 {
 	const struct nt_stream *s = nt_stream_of(link);
 
-	return len > NT_COPY && !READ_ONCE(s->ring->crc);
+	return len > NT_COPY && !READ_ONCE(s->ring->crc_all);
 }
 
 u64 nt_sent_to(const struct kfi_link *link)

@@ -45,7 +45,8 @@ static void nt_fill_end(struct nt_out *out, enum ntw_which which, u32 rest)
 
 /*
  * Write the @n parts of @vec, which begin with a header, and behind them @inside bytes of @it, to
- * the shadow. The record has @all bytes. Return: bytes that were written
+ * the shadow. The record has @all bytes; the engine copies those that are missing, and the CRC does
+ * not cover them. Return: bytes that were written
  */
 static u32 nt_put_bytes(struct nt_out *out, enum ntw_which which, const struct kvec *vec,
 			unsigned int n, struct iov_iter *it, u32 inside, u32 all)
@@ -62,9 +63,12 @@ static u32 nt_put_bytes(struct nt_out *out, enum ntw_which which, const struct k
 	nt_head(out, which, pos, *first, all);
 	/* The copy is complete, because kernel memory does not fault. */
 	WARN_ON_ONCE(inside && copy_from_iter((void *)rec + len, inside, it) != inside);
-	if (out->crc)
-		rec->check = cpu_to_le32(nt_rec_check(rec, rec + 1, all - sizeof(*rec)));
-	return len + inside;
+	len += inside;
+	if (out->crc) {
+		rec->head = len < all ? len : 0;
+		rec->check = cpu_to_le32(nt_rec_check(rec, rec + 1, len - sizeof(*rec)));
+	}
+	return len;
 }
 
 static void nt_put_rec(struct nt_out *out, struct nt_rec *rec)

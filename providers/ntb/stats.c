@@ -38,8 +38,8 @@ static int stats_show(struct seq_file *seq, void *v)
 	seq_printf(seq, "bytes_out %llu\nbytes_in %llu\n", s->bytes_out, s->bytes_in);
 	seq_printf(seq, "descriptors %llu\ndma_bytes %llu\ncpu_bytes %llu\n", c->descriptors,
 		   c->dma_bytes, c->cpu_bytes + c->work_bytes);
-	seq_printf(seq, "batches %llu\nmessages %llu\nlines %llu\n", s->batches, s->messages,
-		   s->lines);
+	seq_printf(seq, "batches %llu\nmessages %llu\nbursts %llu\nlines %llu\n", s->batches,
+		   s->messages, s->bursts, s->lines);
 	seq_printf(seq, "signals %llu\nsignals_saved %llu\ninterrupts %llu\n", s->signals,
 		   s->signals_saved, (u64)atomic64_read(&link->interrupts));
 	seq_printf(seq, "full %llu\nengine_full %llu\nunmapped %llu\n", s->full, c->full,

@@ -296,9 +296,10 @@ int nt_win_open(struct nt_window *win, struct ntb_dev *ntb)
 	unsigned int i;
 	int ret;
 
+	/* Up to the bulk ring, whose records are found by the line only */
 	for (i = 0; i < win->queues; i++)
-		memset(win->mem + ntw_queue_at(i, win->ring), 0, NTW_CTL_SIZE);
-	/* The pages are empty before the peer can write its first word. */
+		memset(win->mem + ntw_queue_at(i, win->ring), 0, ntw_ring_at(NTW_BULK, win->ring));
+	/* All of that is empty before the peer can write its first word. */
 	wmb();
 	ret = ntb_mw_set_trans(ntb, NT_PEER, win->index, win->dma, win->size);
 	win->open = !ret;

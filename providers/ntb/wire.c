@@ -173,7 +173,9 @@ int ntw_decode_rec(const struct ntw_rec *rec, u32 at, u32 avail, u32 ring, u32 i
 	span = ntw_rec_span(len);
 	if (span > avail || span > rest)
 		return -EPROTO;
-	if ((rec->type != NTW_SKIP && rec->type < NTW_FIRST) || rec->zero)
+	if (rec->type != NTW_SKIP && rec->type < NTW_FIRST)
+		return -EPROTO;
+	if (rec->head && (rec->type == NTW_SKIP || rec->head < sizeof(*rec) || rec->head > len))
 		return -EPROTO;
 	return span;
 }

@@ -21,8 +21,8 @@
 #endif
 
 #define NTW_MAGIC		0x4e46		/* "FN": the upper half of the first scratchpad */
-#define NTW_VERSION		4		/* newest version that this side supports */
-#define NTW_VERSION_MIN		4		/* oldest version that this side supports */
+#define NTW_VERSION		5		/* newest version that this side supports */
+#define NTW_VERSION_MIN		5		/* oldest version that this side supports */
 
 /*
  * Inbound memory: queues, one behind the other, and the arena. A queue has a control page, a
@@ -32,7 +32,8 @@
 #define NTW_CTL_SIZE		4096U
 #define NTW_RING_SHIFT_MIN	14
 #define NTW_RING_SHIFT_MAX	22
-#define NTW_ALIGN		16U		/* records begin and end at a multiple of it */
+/* records begin and end at a multiple of it: a line of the CPU's caches and write buffers */
+#define NTW_ALIGN		64U
 #define NTW_SIZE_MAX		(1ULL << 32)	/* bytes of inbound memory */
 #define NTW_FLAT_SHIFT_MIN	12
 #define NTW_FLAT_SHIFT_MAX	52
@@ -207,7 +208,10 @@ struct ntw_bulk_line {
 /* Bits of &ntw_hello.features */
 #define NTW_FEAT_CRC	0x01	/* &ntw_rec.check is a CRC of the record */
 #define NTW_FEAT_CRC_PLACED	0x02	/* records that announce placed payload have a CRC of it */
-/* the writer's engine may not report an error: that CRC has to be there, if both sides can */
+/*
+ * the writer's engine may not report an error: if both sides can, that CRC has to be there, and
+ * &ntw_rec.check has to cover all of a record
+ */
 #define NTW_FEAT_WANT_PLACED	0x04
 #define NTW_FEATS	(NTW_FEAT_CRC | NTW_FEAT_CRC_PLACED | NTW_FEAT_WANT_PLACED)
 
@@ -323,25 +327,27 @@ enum ntw_type {
 
 /**
  * struct ntw_rec - header of each record
- * @len: bytes, with this header and without the padding to NTW_ALIGN
+ * @len: bytes, with this header and without the padding to NTW_ALIGN. With NTW_FEAT_CRC it is 0 at
+ *	the end of the message ring's records, so a record that follows is found without a line
  * @type: enum ntw_type
- * @zero: 0
+ * @head: bytes at the beginning of the record that a CRC covers, if it does not cover all of them;
+ *	0: it does, or there is none
  * @bits: for connections
  * @conn: for connections: the number that the receiver has chosen
  * @check: where the record begins: bytes of the ring produced before it, modulo 2^32, xor the
  *	receiver's incarnation. With NTW_FEAT_CRC: CRC32C, begun with ~0 and not inverted, of the
- *	record with that number here; of NTW_SKIP the first NTW_ALIGN bytes alone
+ *	record with that number here, or of its first @head bytes; of NTW_SKIP this header alone
  */
 struct ntw_rec {
 	__le32	len;
 	u8	type;
-	u8	zero;
+	u8	head;
 	__le16	bits;
 	__le32	conn;
 	__le32	check;
 };
 
-static_assert(sizeof(struct ntw_rec) == NTW_ALIGN, "record");
+static_assert(sizeof(struct ntw_rec) == 16, "record");
 
 /* maximum length of a record's header, with what connections add to struct ntw_rec */
 #define NTW_HEAD_MAX	192U

@@ -244,6 +244,7 @@ static int ring_init(struct kunit *test)
 		end->ring.index = 1;
 		KUNIT_ASSERT_EQ(test, 0, nt_ring_shadow(&end->ring, 2, RING_LEN));
 		end->ring.crc = true;
+		end->ring.crc_all = true;
 	}
 	for (i = 0; i < 2; i++)
 		end_on(&pair->end[i], 100 + i, 101 - i);

@@ -105,7 +105,7 @@ static void no_signals(struct kunit *test)
 	u32 i;
 
 	/* More than the BH work handles in a few runs, and all of it has room */
-	for (i = 0; i < 15 * NT_BUDGET; i++)
+	for (i = 0; i < 3 * NT_BUDGET; i++)
 		KUNIT_EXPECT_EQ(test, 0, put(a, NTW_MSG, i, 0, true));
 	b->answer = i;
 	b->answers = 32;
@@ -113,7 +113,13 @@ static void no_signals(struct kunit *test)
 	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == i + 32, PATIENCE),
 			0L);
 	KUNIT_EXPECT_GE(test, a->ring.stats.signals_saved, 32ULL);
+	/* One behind which nothing comes needs no line, and has a signal. */
 	KUNIT_EXPECT_TRUE(test, reported(a));
+	a->ring.stats.bursts = 0;
+	KUNIT_EXPECT_EQ(test, 0, put(a, NTW_MSG, b->got, 0, false));
+	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == i + 33, PATIENCE),
+			0L);
+	KUNIT_EXPECT_EQ(test, 1ULL, a->ring.stats.bursts);
 	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
 }
 
@@ -220,8 +226,23 @@ static void line_was_there(struct kunit *test)
 
 /* ---- a bridge that loses a write and carries those behind it ---- */
 
+/* Begin a new life of both ends, with records whose CRC covers payload of engines, or not. */
+static void crc_all(struct kunit *test, bool a_all, bool b_all)
+{
+	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
+
+	end_off(a);
+	end_off(b);
+	memset(a->mem, 0, ARENA);
+	memset(b->mem, 0, ARENA);
+	a->ring.crc_all = a_all;
+	b->ring.crc_all = b_all;
+	end_on(a, 100, 101);
+	end_on(b, 101, 100);
+}
+
 /*
- * A wrong byte anywhere in a record is a fault: neither that record nor those behind it are
+ * A wrong byte in what a CRC covers is a fault: neither that record nor those behind it are
  * handled.
  */
 static void torn_at(struct kunit *test, enum ntw_which which, u32 len, size_t at)
@@ -237,17 +258,14 @@ static void torn_at(struct kunit *test, enum ntw_which which, u32 len, size_t at
 					   post(a, got, len, false));
 	flush_work(&a->ring.engine.work);
 	b->mem[QUEUE + ntw_ring_at(which, RING_LEN) + (from + at) % RING_LEN] ^= 4;
+	/* The line shows that a record of the message ring was to be complete. */
+	nt_ring_beat(&a->ring, 0);
 	end_resume(b);
 	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->faults) != faults, PATIENCE),
 			0L);
 	KUNIT_EXPECT_EQ(test, got, b->got);
 	KUNIT_EXPECT_EQ(test, 0U, b->wrong);
-	end_off(a);
-	end_off(b);
-	memset(a->mem, 0, ARENA);
-	memset(b->mem, 0, ARENA);
-	end_on(a, 100, 101);
-	end_on(b, 101, 100);
+	crc_all(test, a->ring.crc_all, b->ring.crc_all);
 }
 
 static void torn_records(struct kunit *test)
@@ -260,7 +278,55 @@ static void torn_records(struct kunit *test)
 	torn_at(test, NTW_BULK, 1900, 16);
 	torn_at(test, NTW_BULK, 1900, 1900);
 	torn_at(test, NTW_MSG, 300, 300);
-	KUNIT_EXPECT_EQ(test, 6ULL, b->ring.stats.crc_errors);
+	crc_all(test, false, false);
+	torn_at(test, NTW_BULK, 1900, 1);
+	torn_at(test, NTW_BULK, 1900, 5);	/* how much the CRC covers */
+	torn_at(test, NTW_BULK, 1900, 12);
+	torn_at(test, NTW_BULK, 900, 900);	/* the CPU copies it, so the CRC covers all of it */
+	crc_all(test, false, true);
+	/* No byte of it is wrong, but all of them were to be covered. */
+	torn_at(test, NTW_BULK, 1900, 4000);
+	KUNIT_EXPECT_EQ(test, 11ULL, b->ring.stats.crc_errors);
+}
+
+/*
+ * The body of a record has another one, whose CRC is right for the place where it lies, one round
+ * of the ring later. When the reader comes there, it finds nothing, because it clears what it has
+ * handled.
+ */
+static void forged_record(struct kunit *test)
+{
+	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
+	struct {
+		struct ntw_rec rec __aligned(NTW_ALIGN), forged __aligned(NTW_ALIGN);
+	} both = {
+		.rec.type = NTW_FIRST,
+		.forged = {
+			.len = cpu_to_le32(sizeof(struct ntw_rec)), .type = NTW_FIRST,
+			.check = cpu_to_le32((NTW_ALIGN + RING_LEN) ^ b->ring.in.own_id),
+		},
+	};
+	struct kvec vec = { &both, sizeof(both) };
+	u32 i, all = (RING_LEN + NTW_ALIGN - sizeof(both)) / NTW_ALIGN;
+
+	both.forged.check = cpu_to_le32(nt_rec_check(&both.forged, NULL, 0));
+	local_bh_disable();
+	KUNIT_EXPECT_EQ(test, 0, nt_ring_put(&a->ring, NTW_MSG, &vec, 1, NULL, 0, false));
+	local_bh_enable();
+	for (i = 1; i <= all; i++) {
+		KUNIT_ASSERT_EQ(test, 0, put(a, NTW_MSG, i, 0, false));
+		KUNIT_ASSERT_TRUE(test, i % 32 || reported(a));
+	}
+	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == i, PATIENCE), 0L);
+	KUNIT_EXPECT_EQ(test, (u64)RING_LEN + NTW_ALIGN, a->ring.out.tx[NTW_MSG].placed);
+	nt_ring_schedule(&b->ring);
+	msleep(20);
+	KUNIT_EXPECT_EQ(test, i, b->got);
+	KUNIT_EXPECT_EQ(test, 0, put(a, NTW_MSG, i, 0, false));
+	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == i + 1, PATIENCE),
+			0L);
+	KUNIT_EXPECT_EQ(test, 1U, b->wrong);	/* the first, which has other bytes than expected */
+	KUNIT_EXPECT_EQ(test, 0U, a->faults + b->faults);
 }
 
 /* ---- the order of the two rings ---- */
@@ -273,17 +339,24 @@ static void bulk_comes_after(struct kunit *test)
 {
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
 	struct ntw_line *line = &((struct ntw_ctl *)(b->mem + QUEUE))->line, lines[3];
+	struct ntw_rec *rec[2];
+	__le32 len[2];
 	u32 i;
 
 	msleep(20);	/* first lines */
 	lines[0] = *line;
 	for (i = 0; i < 2; i++) {
+		rec[i] = (void *)b->mem + QUEUE + ntw_ring_at(NTW_MSG, RING_LEN) +
+			 a->ring.out.tx[NTW_MSG].placed;
 		end_pause(b);
 		KUNIT_EXPECT_EQ(test, 0, put(a, NTW_MSG, 2 * i, 40, false));
 		KUNIT_EXPECT_EQ(test, 0, post(a, 2 * i + 1, 1900, false));
 		flush_work(&a->ring.engine.work);
 		lines[i + 1] = *line;
-		*line = lines[0];	/* the line of the CPU has not arrived */
+		/* What the CPU has written has not arrived. */
+		*line = lines[0];
+		len[i] = rec[i]->len;
+		rec[i]->len = 0;
 		end_resume(b);
 		msleep(20);
 		KUNIT_EXPECT_EQ(test, 0U, b->got);
@@ -291,12 +364,32 @@ static void bulk_comes_after(struct kunit *test)
 	}
 	for (i = 1; i <= 2; i++) {
 		end_pause(b);
-		*line = lines[i];
+		rec[i - 1]->len = len[i - 1];
+		if (i == 2)
+			*line = lines[2];
 		end_resume(b);
 		msleep(20);
 		KUNIT_EXPECT_EQ(test, 2 * i, READ_ONCE(b->got));
 	}
 	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
+}
+
+/*
+ * Who answers through the bulk ring says that it has handled what came there, without a sign of
+ * life: short records then have the message ring again.
+ */
+static void bulk_answer_reports(struct kunit *test)
+{
+	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
+
+	msleep(20);	/* first lines */
+	KUNIT_EXPECT_EQ(test, 0, post(a, 0, 40, false));
+	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 1, PATIENCE), 0L);
+	msleep(20);
+	KUNIT_EXPECT_FALSE(test, nt_ring_acked(&a->ring, nt_ring_placed(&a->ring)));
+	KUNIT_EXPECT_EQ(test, 0, post(b, 0, 40, false));
+	KUNIT_EXPECT_GT(test, wait_event_timeout(a->wait, READ_ONCE(a->got) == 1, PATIENCE), 0L);
+	KUNIT_EXPECT_TRUE(test, nt_ring_acked(&a->ring, nt_ring_placed(&a->ring)));
 }
 
 /* Records of the message ring leave when records of the bulk ring follow that can't. */
@@ -653,7 +746,7 @@ static void bulk_after_nothing(struct kunit *test)
 	struct end *a = &((struct pair *)test->priv)->end[0];
 
 	end_off(a->other);
-	ctl_of(test)->bulk.produced = cpu_to_le64(ntw_word(a->ring.in.own_id, 16));
+	ctl_of(test)->bulk.produced = cpu_to_le64(ntw_word(a->ring.in.own_id, NTW_ALIGN));
 	nt_ring_schedule(&a->ring);
 	msleep(20);
 	KUNIT_EXPECT_EQ(test, 0U, a->faults);
@@ -669,7 +762,9 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(no_room),
 	KUNIT_CASE(room_for_messages),
 	KUNIT_CASE(room_for_bulk),
+	KUNIT_CASE(forged_record),
 	KUNIT_CASE(bulk_comes_after),
+	KUNIT_CASE(bulk_answer_reports),
 	KUNIT_CASE(no_wait_for_batches),
 	KUNIT_CASE(line_was_there),
 	KUNIT_CASE(torn_records),

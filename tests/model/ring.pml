@@ -6,7 +6,9 @@
  * The model has A's shadow of the bulk ring, which an engine copies when it executes the copy, not
  * when that is submitted; completions of the engine, which mean that it has read, not that data has
  * arrived; two paths from A to B (engine and CPU), each ordered in itself; a path from B to A;
- * doorbells that are bits; lines whose words arrive one after another.
+ * doorbells that are bits; lines whose words arrive one after another. A record of the message ring
+ * may go without a line, with a signal; B finds it if it is there (its CRC is right), and forgets
+ * what it has handled.
  *
  * Conditions: B handles every record once, in the order in which A has sent them, and with its own
  * bytes, which stay until B has read them; no side sleeps while there is work (no invalid end
@@ -157,7 +159,15 @@ inline put()
 #else
 	by_cpu!BYTES, msg % SIZE, seq;
 	msg++;
-	write_line()
+	if
+	:: write_line()
+	:: !asking ->
+#ifdef NO_SIGNAL_OF_RECORD
+		skip
+#else
+		by_cpu!SIGNAL, 0, 0
+#endif
+	fi
 #endif
 }
 
@@ -271,7 +281,13 @@ end:	do
 		to_a!SIGNAL, 0;
 #endif
 		do
-		:: msg_got < msg_avail -> v = msg_ring[msg_got % SIZE]; msg_got++; handle()
+		:: msg_got < msg_avail || msg_ring[msg_got % SIZE] ->
+			v = msg_ring[msg_got % SIZE];
+#ifndef NO_FORGET
+			msg_ring[msg_got % SIZE] = 0;
+#endif
+			msg_got++;
+			handle()
 		:: else -> break
 		od;
 		do
