@@ -4,7 +4,6 @@
  * happens when the queue is full.
  */
 #include <kunit/test.h>
-#include <linux/delay.h>
 #include <linux/slab.h>
 #include "../../kfi/cq.h"
 #include "crew.h"
@@ -117,29 +116,6 @@ static void stall(struct kfi_world *w, struct kfi_rx *rx, int n)
 		KUNIT_ASSERT_EQ(w->test, (int)KFI_RX_QUEUED, (int)arrive(w, &rx[i], 10, true));
 	KUNIT_ASSERT_EQ(w->test, 0, kfi_post_multi(w, area, 100, CTX(1)));
 	KUNIT_ASSERT_EQ(w->test, matched + 1, atomic_read(&w->matched));
-}
-
-/* The same with messages that came before the buffer: they match as the queue is read. */
-static void stalled_messages_follow(struct kunit *test)
-{
-	struct kfi_world *w = world(test, 1, 2);
-	struct kfi_rx rx[4], late;
-	int i, tries;
-
-	stall(w, rx, 4);
-	/* a later message does not overtake those that wait */
-	KUNIT_EXPECT_EQ(test, (int)KFI_RX_FULL, (int)arrive(w, &late, 10, true));
-	for (i = 0; i < 4; i++) {
-		for (tries = 0; tries < 200 && atomic_read(&w->matched) < i + 1; tries++)
-			msleep(20);
-		KUNIT_ASSERT_EQ(test, i + 1, atomic_read(&w->matched));
-		expect(w, CTX(1), PART, 10, area + 10 * i, 0);
-	}
-	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &late, 10, true));
-	KUNIT_EXPECT_PTR_EQ(test, (void *)area + 40, late.buf);
-	kfi_rx_complete(&late, 0);
-	expect(w, CTX(1), PART, 10, area + 40, 0);
-	kfi_world_close(w);
 }
 
 static void closing_while_stalled(struct kunit *test)
@@ -321,7 +297,6 @@ static void page_vectors(struct kunit *test)
 static struct kunit_case multi_cases[] = {
 	KUNIT_CASE(any_order_of_completion),
 	KUNIT_CASE(no_slot_no_match),
-	KUNIT_CASE(stalled_messages_follow),
 	KUNIT_CASE(closing_while_stalled),
 	KUNIT_CASE(cancel_while_stalled),
 	KUNIT_CASE(cancel_in_the_middle),

@@ -269,21 +269,6 @@ static void receive_fails(struct kunit *test)
 	}
 }
 
-/* No SEND of a peer makes the device invalidate a key. */
-static void spoilt(struct kunit *test)
-{
-	struct side *side = side_open(test);
-	struct kvw_head head = { .limit = cpu_to_le32(KVW_FIRST) };
-
-	come_as(side, &head, (struct ib_wc) {
-		.opcode = IB_WC_RECV, .byte_len = sizeof(head), .wc_flags = IB_WC_WITH_INVALIDATE,
-	});
-	KUNIT_EXPECT_EQ(test, -EPROTO, side->s->ended);
-	side_close(side);
-}
-
-/* ---- pings ---- */
-
 /* ---- credit ---- */
 
 /* The last receives of the peer are for SENDs without bytes; the protocol hears of more, once. */
@@ -398,8 +383,6 @@ static void closed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, side->w->nwr);
 	side_close(side);
 }
-
-/* ---- reading ---- */
 
 /* ---- memory that the peer writes to ---- */
 
@@ -546,7 +529,6 @@ static struct kunit_case stream_cases[] = {
 	KUNIT_CASE(heads),
 	KUNIT_CASE(limit_wraps),
 	KUNIT_CASE(receive_fails),
-	KUNIT_CASE(spoilt),
 	KUNIT_CASE(reserve),
 	KUNIT_CASE(queue_is_full),
 	KUNIT_CASE(memory_is_read),
