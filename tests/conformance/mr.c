@@ -44,7 +44,6 @@ static void short_keys(struct test *t)
 {
 	struct node *n = test_new(t, struct node);
 	struct kfi_info *hints, *info;
-	struct side *s = &t->w->side[0];
 	struct kfid_mr *mr;
 	u8 *buf = test_zalloc(t, 64);
 	int i;
@@ -53,10 +52,7 @@ static void short_keys(struct test *t)
 	hints = test_hints(t, t->c->caps);
 	REQUIRE(t, hints);
 	hints->domain_attr->mr_key_size = 4;
-	i = kfi_getinfo_net(s->net, kfi_version(), s->node, NULL, s->node ? KFI_SOURCE : 0,
-			    hints, &info);
-	kfi_freeinfo(hints);
-	REQUIRE_EQ(t, i, 0);
+	REQUIRE_EQ(t, test_answer(t, 0, hints, &info), 0);
 	EXPECT(t, info->domain_attr->mr_key_size <= 4);
 	kfi_freeinfo(t->info[0]);
 	t->info[0] = info;
@@ -431,7 +427,6 @@ static void long_key(struct test *t)
 {
 	struct node *n = test_new(t, struct node);
 	struct kfi_info *hints = test_hints(t, t->c->caps), *info;
-	struct side *s = &t->w->side[0];
 	struct kfid_mr *mr = NULL;
 	u8 *buf = test_zalloc(t, 64);
 	int ret;
@@ -439,9 +434,7 @@ static void long_key(struct test *t)
 	REQUIRE(t, n && hints && buf);
 	hints->domain_attr->mr_key_size = 2;
 	hints->domain_attr->mr_mode &= ~KFI_MR_PROV_KEY;
-	ret = kfi_getinfo_net(s->net, kfi_version(), s->node, NULL, s->node ? KFI_SOURCE : 0, hints,
-			      &info);
-	kfi_freeinfo(hints);
+	ret = test_answer(t, 0, hints, &info);
 	if (ret == -ENODATA)
 		return;		/* the provider chooses keys */
 	REQUIRE_EQ(t, ret, 0);

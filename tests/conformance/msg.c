@@ -484,15 +484,12 @@ static void truncated(struct test *t)
 static bool has_level(struct test *t, u64 level)
 {
 	struct kfi_info *hints = test_hints(t, C_MSG), *info;
-	struct side *s = &t->w->side[0];
 	int ret;
 
 	if (!hints)
 		return false;
 	hints->tx_attr->op_flags = level;
-	ret = kfi_getinfo_net(s->net, kfi_version(), s->node, NULL, s->node ? KFI_SOURCE : 0,
-			      hints, &info);
-	kfi_freeinfo(hints);
+	ret = test_answer(t, 0, hints, &info);
 	if (ret) {
 		EXPECT_EQ(t, ret, -ENODATA);
 		return false;

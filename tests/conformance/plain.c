@@ -294,7 +294,6 @@ static void not_offered(struct test *t)
 {
 	static u8 secret[16] = "sixteen of them";
 	const struct absent_feature *f = absent_features;
-	struct side *s = &t->w->side[0];
 	struct kfi_info *hints, *info;
 
 	REQUIRE_EQ(t, test_getinfo(t, 0, C_MSG | C_RMA, &info), 0);
@@ -311,11 +310,9 @@ static void not_offered(struct test *t)
 		hints->ep_attr->auth_key = f->key ? kmemdup(secret, sizeof(secret), GFP_KERNEL) : NULL;
 		hints->ep_attr->rx_ctx_cnt = f->shared_rx ? KFI_SHARED_CONTEXT : f->contexts ? 2 : 0;
 		hints->ep_attr->protocol = f->protocol;
-		if (!EXPECT_EQ(t, kfi_getinfo_net(s->net, kfi_version(), s->node, NULL,
-						  s->node ? KFI_SOURCE : 0, hints, &info), -ENODATA))
+		if (!EXPECT_EQ(t, test_answer(t, 0, hints, &info), -ENODATA))
 			FAIL(t, "asked for %s", f->name);
 		kfi_freeinfo(info);
-		kfi_freeinfo(hints);
 	}
 }
 

@@ -42,7 +42,6 @@ static void delivered(struct test *t)
 {
 	struct node_opts opts = { .tx_op_flags = KFI_DELIVERY_COMPLETE };
 	struct kfi_info *hints = test_hints(t, t->c->caps), *info;
-	struct side *s = &t->w->side[0];
 	struct pair *p;
 	u8 *near, *far;
 	struct region r;
@@ -51,9 +50,7 @@ static void delivered(struct test *t)
 
 	REQUIRE(t, hints);
 	hints->tx_attr->op_flags = KFI_DELIVERY_COMPLETE;
-	i = kfi_getinfo_net(s->net, kfi_version(), s->node, NULL, s->node ? KFI_SOURCE : 0,
-			    hints, &info);
-	kfi_freeinfo(hints);
+	i = test_answer(t, 0, hints, &info);
 	if (i == -ENODATA) {
 		test_skip(t, "getinfo refuses delivery complete");
 		return;
@@ -135,9 +132,7 @@ static struct many *many_open(struct test *t)
 		if (!hints)
 			return NULL;
 		hints->tx_attr->rma_iov_limit = MANY;
-		ret = kfi_getinfo_net(t->w->side[side].net, kfi_version(), t->w->side[side].node,
-				      NULL, t->w->side[side].node ? KFI_SOURCE : 0, hints, &info);
-		kfi_freeinfo(hints);
+		ret = test_answer(t, side, hints, &info);
 		if (ret == -ENODATA)
 			test_skip(t, "an operation names fewer segments");
 		if (ret || t->skipped)
