@@ -250,58 +250,12 @@ static void cancel_in_the_middle(struct kunit *test)
 	end(g.w);
 }
 
-/* A message that breaks off has no entry, unless its entry releases the buffer. */
-static void failed_landings(struct kunit *test)
-{
-	struct kfi_world *w = world(test, 11, 2);
-	struct kfi_rx rx[3];
-
-	KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area, 30, CTX(1)));
-	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx[0], 10, false));
-	kfi_rx_complete(&rx[0], -ECONNRESET);
-	expect_none(w);
-	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx[1], 15, false));
-	kfi_rx_complete(&rx[1], -ECONNRESET);
-	expect(w, CTX(1), LAST, 0, area + 10, ECANCELED);
-	end(w);
-}
-
-static void page_vectors(struct kunit *test)
-{
-	struct kfi_world *w = world(test, 1, 0);
-	struct page *page[2] = { alloc_page(GFP_KERNEL), alloc_page(GFP_KERNEL) };
-	struct kfi_oper *op = kfi_world_recv(w, KFI_MSG, NULL, 200, CTX(1), KFI_MULTI_RECV);
-	struct kfi_rx rx;
-
-	KUNIT_ASSERT_TRUE(test, page[0] && page[1] && op);
-	op->iov.bvec[0] = (struct bio_vec) {
-		.bv_page = page[0], .bv_offset = PAGE_SIZE - 100, .bv_len = 100,
-	};
-	op->iov.bvec[1] = (struct bio_vec) { .bv_page = page[1], .bv_offset = 0, .bv_len = 100 };
-	iov_iter_bvec(&op->iter, ITER_DEST, op->iov.bvec, 2, 200);
-	KUNIT_ASSERT_EQ(test, 0, kfi_world_post(w, op));
-	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx, 100, false));
-	KUNIT_EXPECT_PTR_EQ(test, page_address(page[0]) + PAGE_SIZE - 100, rx.buf);
-	kfi_rx_complete(&rx, 0);
-	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx, 40, false));
-	KUNIT_EXPECT_PTR_EQ(test, page_address(page[1]), rx.buf);
-	kfi_rx_complete(&rx, 0);
-	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx, 60, false));
-	KUNIT_EXPECT_PTR_EQ(test, page_address(page[1]) + 40, rx.buf);
-	kfi_rx_complete(&rx, 0);
-	kfi_world_close(w);
-	__free_page(page[0]);
-	__free_page(page[1]);
-}
-
 static struct kunit_case multi_cases[] = {
 	KUNIT_CASE(any_order_of_completion),
 	KUNIT_CASE(no_slot_no_match),
 	KUNIT_CASE(closing_while_stalled),
 	KUNIT_CASE(cancel_while_stalled),
 	KUNIT_CASE(cancel_in_the_middle),
-	KUNIT_CASE(failed_landings),
-	KUNIT_CASE(page_vectors),
 	{}
 };
 
