@@ -82,31 +82,6 @@ static void any_order_of_completion(struct kunit *test)
 	end(w);
 }
 
-/* Of two slots the buffer occupies one, so a third message waits until the queue was read. */
-static void no_slot_no_match(struct kunit *test)
-{
-	struct kfi_world *w = world(test, 10, 2);
-	struct kfi_rx rx[3];
-	int i;
-
-	KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area, 100, CTX(1)));
-	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx[0], 30, true));
-	for (i = 0; i < 3; i++)
-		KUNIT_ASSERT_EQ(test, (int)KFI_RX_FULL, (int)arrive(w, &rx[1], 30, true));
-	kfi_rx_complete(&rx[0], 0);
-	KUNIT_ASSERT_EQ(test, (int)KFI_RX_FULL, (int)arrive(w, &rx[1], 30, true));
-	expect(w, CTX(1), PART, 30, area, 0);
-	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx[1], 30, true));
-	KUNIT_EXPECT_PTR_EQ(test, (void *)area + 30, rx[1].buf);
-	/* the message that uses up the buffer needs no slot but that of the buffer */
-	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx[2], 40, true));
-	kfi_rx_complete(&rx[2], 0);
-	kfi_rx_complete(&rx[1], 0);
-	expect(w, CTX(1), PART, 40, area + 60, 0);
-	expect(w, CTX(1), LAST, 30, area + 30, 0);
-	end(w);
-}
-
 /* @n messages wait. A buffer takes the first one, and the last free slot of the queue. */
 static void stall(struct kfi_world *w, struct kfi_rx *rx, int n)
 {
@@ -252,7 +227,6 @@ static void cancel_in_the_middle(struct kunit *test)
 
 static struct kunit_case multi_cases[] = {
 	KUNIT_CASE(any_order_of_completion),
-	KUNIT_CASE(no_slot_no_match),
 	KUNIT_CASE(closing_while_stalled),
 	KUNIT_CASE(cancel_while_stalled),
 	KUNIT_CASE(cancel_in_the_middle),

@@ -95,28 +95,6 @@ static void two_threads(struct kunit *test)
 	}
 }
 
-/*
- * A ring that is behind with records tells the peer that it looks by itself, and gets no signals
- * until it has caught up; no record is left behind then.
- */
-static void no_signals(struct kunit *test)
-{
-	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
-	u32 i;
-
-	/* More than the BH work handles in a few runs, and all of it has room */
-	for (i = 0; i < 15 * NT_BUDGET; i++)
-		KUNIT_EXPECT_EQ(test, 0, put(a, NTW_MSG, i, 0, true));
-	b->answer = i;
-	b->answers = 32;
-	nt_ring_kick(&a->ring);
-	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == i + 32, PATIENCE),
-			0L);
-	KUNIT_EXPECT_GE(test, a->ring.stats.signals_saved, 32ULL);
-	KUNIT_EXPECT_TRUE(test, reported(a));
-	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
-}
-
 /* A sender that found no room is called when there is some, at once if there is some already. */
 static void room_in(struct kunit *test, enum ntw_which which)
 {
@@ -575,7 +553,6 @@ static void bulk_after_nothing(struct kunit *test)
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(two_threads),
-	KUNIT_CASE(no_signals),
 	KUNIT_CASE(no_room),
 	KUNIT_CASE(room_for_messages),
 	KUNIT_CASE(room_for_bulk),
