@@ -77,8 +77,6 @@ const struct bench_case bench_cases[] = {
 	{ "core", {
 		KB_PINGPONG("loop-done", "loop", KB_RDM, KB_SOFTIRQ), KB_MORE("loop-messages", "loop", KB_RDM),
 	} },
-	{ "matching", { &kb_match_10, &kb_match_10000 } },
-	{ "addresses", { &kb_av_16, &kb_av_1024, &kb_av_65536 } },
 	/* on the devices that the guest creates. MSG endpoints are plain queue pairs. */
 	{ "verbs-rxe-softirq", { BOTH(KB_PINGPONG, "done", "verbs", KB_SOFTIRQ) } },
 	{ "verbs-rxe-messages",

@@ -59,11 +59,4 @@ void kb_close(void *priv);
 #define KB_MORE(_name, ...)		KB_MESSAGES(_name, 32, __VA_ARGS__)
 #define KB_SINGLE(_name, ...)		KB_MESSAGES(_name, 1, __VA_ARGS__)
 
-/* core.c */
-extern const struct bench_variant kb_match_10;
-extern const struct bench_variant kb_match_10000;
-extern const struct bench_variant kb_av_16;
-extern const struct bench_variant kb_av_1024;
-extern const struct bench_variant kb_av_65536;
-
 #endif /* _KFI_BENCH_KFI_H */

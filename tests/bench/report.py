@@ -66,9 +66,6 @@ beside("64-byte messages", "messages", "", [("send, a receive each", "kfi-messag
 beside("tagged beside untagged", "roundtrip-block", "kfi-rdm-block", [("8 bytes, RDM", "kfi-tagged-block", "us", 1.05)])
 beside("the core alone", "core", "",
        [("round trip", "loop-done", "ns", None), ("send and receive of 64 bytes", "loop-messages", "ns", None)], "loop")
-beside("10,000 posted, or 10", "matching", "posted-10", [("tagged message, exact tag", "posted-10000", "ns", 1.2)], "loop")
-beside("many addresses, or 16", "addresses", "known-16",
-       [("1,024 addresses", "known-1024", "ns", None), ("65,536 addresses", "known-65536", "ns", None)])
 # on soft RoCE; of nvme-rdma beside it see below
 for case, rows in (
         ("softirq", both("round trip, softirq", "done", "us")),

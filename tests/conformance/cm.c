@@ -2,7 +2,6 @@
 /*
  * Names and connections.
  */
-#include <linux/delay.h>
 #include "harness.h"
 
 static void names(struct test *t)
@@ -383,48 +382,6 @@ static void peer_closes(struct test *t)
 		still_works(p);
 }
 
-/* The peer gives up before it is answered. */
-static void gives_up(struct test *t)
-{
-	struct talk *k = talk_open(t);
-	struct kfi_info *info;
-	int ret;
-
-	REQUIRE(t, k && request(k, 0, 0));
-	info = k->ev.info;
-	REQUIRE_EQ(t, test_close(t, &k->a.ep->fid), 0);
-	k->a.ep = NULL;
-	msleep(200);
-	/* The open may fail already; the accept has to fail. */
-	ret = kfi_endpoint(k->b.domain, info, &k->b.ep, NULL);
-	kfi_freeinfo(info);
-	if (ret) {
-		EXPECT(t, ret == -EINVAL || ret == -ECONNABORTED);
-		goto again;
-	}
-	test_keep(t, &k->b.ep->fid);
-	EXPECT_EQ(t, kfi_ep_bind(k->b.ep, &k->b.eq->fid, 0), 0);
-	EXPECT_EQ(t, kfi_ep_bind(k->b.ep, &k->b.txcq->fid, KFI_TRANSMIT), 0);
-	EXPECT_EQ(t, kfi_ep_bind(k->b.ep, &k->b.rxcq->fid, KFI_RECV), 0);
-	ret = kfi_accept(k->b.ep, NULL, 0);
-	EXPECT(t, ret == 0 || ret == -ECONNABORTED);
-	/* Accepted or not, it does not stay half open. */
-	if (!ret) {
-		REQUIRE(t, !event_wait(t, k->b.eq, &k->ev, t->w->loss_ms + t->w->wait_ms,
-				       __FILE__, __LINE__));
-		if (!k->ev.err && k->ev.type == KFI_CONNECTED)
-			EXPECT(t, expect_shutdown(&k->b, &k->ev));
-		else
-			EXPECT(t, k->ev.err > 0);
-	}
-	EXPECT_EQ(t, test_close(t, &k->b.ep->fid), 0);
-again:
-	k->b.ep = NULL;
-	REQUIRE(t, !node_endpoint(&k->a, k->a.info) && !node_enable(&k->a));
-	REQUIRE(t, request(k, 3, 7) && accept_it(k, 4, 8));
-	transfer(&k->a, &k->b, 10, 1);
-}
-
 /* Requests without an answer end when the listener is closed. */
 static void listener_closes(struct test *t)
 {
@@ -570,7 +527,6 @@ const struct test_case cm_cases[] = {
 	{ "cm.shutdown_is_orderly", T_MSG, 0, 0, shutdown_is_orderly },
 	{ "cm.shut_at_once", T_MSG, 0, 0, shut_at_once },
 	{ "cm.peer_closes", T_MSG, 0, 0, peer_closes },
-	{ "cm.gives_up", T_MSG, 0, 0, gives_up },
 	{ "cm.listener_closes", T_MSG, 0, 0, listener_closes },
 	{ "cm.calls_again", T_MSG, 0, 0, calls_again },
 	{ "cm.several", T_MSG, 0, 0, several },

@@ -63,31 +63,6 @@ static int wait_for(void *arg)
 	return kfi_cntr_wait(w->cntr, w->threshold, w->ms);
 }
 
-static void wakes(struct test *t)
-{
-	struct worker *one = test_new(t, struct worker), *two = test_new(t, struct worker);
-	struct node *n = test_new(t, struct node);
-	struct waiter *w = test_new(t, struct waiter);
-
-	REQUIRE(t, n && one && two && w && !node_open(t, n, 0, NULL));
-	w->cntr = open_cntr(t, n);
-	w->threshold = 2;
-	w->ms = t->w->wait_ms;
-	REQUIRE(t, w->cntr && !worker_start(t, one, -1, wait_for, w));
-	msleep(30);
-	kfi_cntr_add(w->cntr, 1);
-	msleep(30);
-	EXPECT(t, !completion_done(&one->ended));
-	kfi_cntr_add(w->cntr, 1);
-	EXPECT_EQ(t, worker_join(one, t->w->wait_ms + 1000), 0);
-	/* An error ends a wait, too. */
-	w->threshold = 100;
-	REQUIRE(t, !worker_start(t, two, -1, wait_for, w));
-	msleep(30);
-	kfi_cntr_adderr(w->cntr, 1);
-	EXPECT_EQ(t, worker_join(two, t->w->wait_ms + 1000), -KFI_EAVAIL);
-}
-
 #define WAITERS	4
 
 /*
@@ -301,7 +276,6 @@ static void of_region(struct test *t)
 
 const struct test_case cntr_cases[] = {
 	{ "cntr.by_hand", T_ALL, CASE_ONCE, 0, by_hand },
-	{ "cntr.wakes", T_ALL, CASE_ONCE, 0, wakes },
 	{ "cntr.several", T_ALL, CASE_ONCE, 0, several },
 	{ "cntr.selective", T_REL, 0, C_MSG | C_RMA | KFI_RMA_EVENT, selective },
 	{ "cntr.messages", T_ALL, CASE_MATCHING, 0, messages },

@@ -73,34 +73,6 @@ static void full(struct test *t)
 	REQUIRE(t, !WAIT_TX(&p->a, &c));
 }
 
-static void full_receives(struct test *t)
-{
-	struct node_opts small = { .cq_size = 8 };
-	struct pair *p = pair_open(t, NULL, &small);
-	unsigned long posted, i;
-	u8 *buf = test_zalloc(t, 64);
-	ssize_t ret = 0;
-	comp_t c;
-
-	REQUIRE(t, p && buf);
-	for (posted = 0; posted < 5000; posted++) {
-		ret = kfi_recv(p->b.ep, buf, 32, NULL, KFI_ADDR_UNSPEC, CTX(posted + 1));
-		if (ret)
-			break;
-	}
-	EXPECT_EQ(t, ret, -EAGAIN);
-	EXPECT(t, posted >= 8);
-	for (i = 1; i <= posted; i++) {
-		REQUIRE(t, !POST(t, kfi_send(p->a.ep, buf + 32, 8, NULL, p->a.peer, CTX(i))));
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-	}
-	for (i = 1; i <= posted; i++) {
-		REQUIRE(t, !WAIT_RX(&p->b, &c));
-		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_RECV);
-	}
-	NONE_RX(&p->b);
-}
-
 static void have_space(struct kfid_ep *ep, void *context)
 {
 	complete(context);
@@ -276,7 +248,6 @@ static void source_of_error(struct test *t)
 const struct test_case cq_cases[] = {
 	{ "cq.formats", T_ALL, 0, C_MSG, formats },
 	{ "cq.full", T_REL, 0, 0, full },
-	{ "cq.full_receives", T_REL, 0, 0, full_receives },
 	{ "cq.space", T_REL, 0, 0, space },
 	{ "cq.error_entry", T_ALL, CASE_MATCHING, 0, error_entry },
 	{ "cq.selective", T_ALL, CASE_MATCHING, 0, selective },

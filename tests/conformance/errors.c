@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Refusals: their errors, and that they have no effect. */
-#include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/scatterlist.h>
 #include "harness.h"
@@ -337,22 +336,6 @@ static void rma_closed_key(struct test *t)
 	}
 }
 
-static void rma_wrong_rights(struct test *t)
-{
-	struct fence *readable = fence_open(t, KFI_REMOTE_READ);
-	struct fence *writable = fence_open(t, KFI_REMOTE_WRITE);
-	struct fence *local = fence_open(t, KFI_SEND | KFI_RECV | KFI_READ | KFI_WRITE);
-
-	REQUIRE(t, readable && writable && local);
-	refused(readable, true, 16, readable->r.addr, readable->r.key);
-	refused(writable, false, 16, writable->r.addr, writable->r.key);
-	refused(local, true, 16, local->r.addr, local->r.key);
-	refused(local, false, 16, local->r.addr, local->r.key);
-	still_works(readable->p);
-	still_works(writable->p);
-	still_works(local->p);
-}
-
 /* A region that is bound to one endpoint can't be used through another. */
 static void rma_other_endpoint(struct test *t)
 {
@@ -451,7 +434,6 @@ const struct test_case errors_cases[] = {
 	{ "errors.rma_outside", T_REL, CASE_CHECKED, C_MSG | C_RMA, rma_outside },
 	{ "errors.rma_wrong_key", T_REL, CASE_CHECKED, C_MSG | C_RMA, rma_wrong_key },
 	{ "errors.rma_closed_key", T_REL, 0, C_MSG | C_RMA, rma_closed_key },
-	{ "errors.rma_wrong_rights", T_REL, CASE_CHECKED, C_MSG | C_RMA, rma_wrong_rights },
 	{ "errors.rma_other_endpoint", T_RDM, 0, C_MSG | C_RMA, rma_other_endpoint },
 	{ "errors.rma_half_wrong", T_REL, CASE_CHECKED, C_MSG | C_RMA, rma_half_wrong },
 	{ "errors.rma_mixed", T_REL, CASE_CHECKED, C_MSG | C_RMA, rma_mixed },

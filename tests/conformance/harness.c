@@ -377,9 +377,8 @@ struct kfi_info *test_hints(struct test *t, u64 caps)
 	return hints;
 }
 
-int test_getinfo(struct test *t, int side, u64 caps, struct kfi_info **info)
+int test_answer(struct test *t, int side, struct kfi_info *hints, struct kfi_info **info)
 {
-	struct kfi_info *hints = test_hints(t, caps);
 	struct side *s = &t->w->side[side];
 	int ret;
 
@@ -389,6 +388,11 @@ int test_getinfo(struct test *t, int side, u64 caps, struct kfi_info **info)
 			      s->node ? KFI_SOURCE : 0, hints, info);
 	kfi_freeinfo(hints);
 	return ret;
+}
+
+int test_getinfo(struct test *t, int side, u64 caps, struct kfi_info **info)
+{
+	return test_answer(t, side, test_hints(t, caps), info);
 }
 
 /* ---- random numbers and patterns ---- */

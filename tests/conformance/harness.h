@@ -333,6 +333,8 @@ int pair_connect(struct node *a, struct node *b);
 int pair_reconnect(struct pair *p, struct node *lost);
 
 struct kfi_info *test_hints(struct test *t, u64 caps);
+/* What getinfo answers on a side: to @hints, which are freed; to nothing but capabilities. */
+int test_answer(struct test *t, int side, struct kfi_info *hints, struct kfi_info **info);
 int test_getinfo(struct test *t, int side, u64 caps, struct kfi_info **info);
 
 /* ---- completions and events ---- */

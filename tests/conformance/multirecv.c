@@ -186,28 +186,6 @@ static void chained(struct test *t)
 	EXPECT(t, chain->posts > CHAIN_BUFS + 3);
 }
 
-/* A burst into one buffer: all messages in order, and only the last one releases it. */
-static void burst(struct test *t)
-{
-	struct pair *p = open_min(t, 64);
-	int i, n = 63;
-	u8 *tx = test_pages(t, 64 * 64), *rx = test_pages(t, 4096);
-	comp_t c;
-
-	REQUIRE(t, p && tx && rx);
-	fill(tx, 64 * 64, 1);
-	REQUIRE(t, !post_multi(&p->b, rx, 64 * n + 63, rx));
-	for (i = 0; i < n; i++)
-		REQUIRE(t, !POST(t, kfi_send(p->a.ep, tx + 64 * i, 64, NULL, p->a.peer, CTX(i))));
-	for (i = 0; i < n; i++) {
-		REQUIRE(t, !WAIT_RX(&p->b, &c));
-		EXPECT_COMP(t, &c, rx, KFI_MSG | KFI_RECV | (i == n - 1 ? KFI_MULTI_RECV : 0));
-		EXPECT(t, !memcmp(c.buf, tx + 64 * i, 64));
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-	}
-	NONE_RX(&p->b);
-}
-
 /* All messages that have waited go into the buffer when it is posted. */
 static void unexpected(struct test *t)
 {
@@ -442,7 +420,6 @@ static void option(struct test *t)
 const struct test_case multirecv_cases[] = {
 	{ "multirecv.exact_events", T_REL, 0, C_MULTI, exact_events },
 	{ "multirecv.chained", T_REL, 0, C_MULTI, chained },
-	{ "multirecv.burst", T_REL, 0, C_MULTI, burst },
 	{ "multirecv.unexpected", T_REL, 0, C_MULTI, unexpected },
 	{ "multirecv.next_buffer", T_REL, 0, C_MULTI, next_buffer },
 	{ "multirecv.truncated", T_REL, 0, C_MULTI, truncated },

@@ -30,7 +30,6 @@ static struct lane *lane_open(struct test *t, u64 order)
 {
 	struct lane *l = test_new(t, struct lane);
 	struct kfi_info *hints, *info;
-	struct side *s;
 	int i, ret;
 
 	for (i = 0; l && i < 2; i++) {
@@ -39,10 +38,7 @@ static struct lane *lane_open(struct test *t, u64 order)
 			return NULL;
 		hints->tx_attr->msg_order = order;
 		hints->rx_attr->msg_order = order;
-		s = &t->w->side[i];
-		ret = kfi_getinfo_net(s->net, kfi_version(), s->node, NULL,
-				      s->node ? KFI_SOURCE : 0, hints, &info);
-		kfi_freeinfo(hints);
+		ret = test_answer(t, i, hints, &info);
 		if (ret) {
 			EXPECT_EQ(t, ret, -ENODATA);
 			/* nor offered without a request */

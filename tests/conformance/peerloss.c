@@ -218,25 +218,6 @@ static void receives_stay(struct test *t)
 	}
 }
 
-/* A message to a missing peer ends with an error; it does not hang, nor return EAGAIN for ever. */
-static void never_there(struct test *t)
-{
-	struct pair *p = pair_open(t, NULL, NULL);
-	u8 *buf = test_zalloc(t, 64);
-	comp_t c;
-
-	REQUIRE(t, p && buf);
-	REQUIRE_EQ(t, test_close(t, &p->b.ep->fid), 0);
-	p->b.ep = NULL;
-	REQUIRE(t, !POST(t, kfi_send(p->a.ep, buf, 8, NULL, p->a.peer, buf)));
-	REQUIRE(t, !comp_wait_ms(t, &p->a, p->a.txcq, &c, t->w->loss_ms, __FILE__, __LINE__));
-	EXPECT(t, c.op_context == buf);
-	EXPECT(t, c.err == EHOSTUNREACH || c.err == ENOTCONN || c.err == ECONNREFUSED ||
-		  c.err == ETIMEDOUT || c.err == ECONNRESET);
-	EXPECT_EQ(t, c.flags, KFI_MSG | KFI_SEND);
-	NONE_TX(&p->a);
-}
-
 /* The same address is another endpoint now: it is recognised, and served. */
 static void restarted(struct test *t)
 {
@@ -319,7 +300,6 @@ const struct test_case peerloss_cases[] = {
 	{ "peerloss.endpoint_closed", T_REL, 0, C_MSG | C_RMA, endpoint_closed },
 	{ "peerloss.endpoint_closed_atomics", T_REL, 0, C_MSG | C_RMA | KFI_ATOMIC, endpoint_closed },
 	{ "peerloss.receives_stay", T_RDM, 0, C_MSG, receives_stay },
-	{ "peerloss.never_there", T_RDM, 0, C_MSG, never_there },
 	{ "peerloss.restarted", T_RDM, 0, C_MSG, restarted },
 	{ "peerloss.region_closed", T_REL, 0, C_MSG | C_RMA, region_closed },
 	{ }

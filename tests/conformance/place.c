@@ -174,51 +174,10 @@ static void some_ranges(struct desk *d)
 	NONE_RX(&d->p->b);
 }
 
-/* Regions of every kind of vector, and handles with room for exactly as many segments, or fewer. */
-static void cut_regions(struct desk *d)
-{
-	static const enum kfi_iov_type types[] = { KFI_KVEC, KFI_BVEC };
-	struct test *t = d->t;
-	u8 *buf = test_best(t, d->p->b.domain, LEN);
-	struct kfi_mr_attr attr = { .access = KFI_REMOTE_WRITE, .requested_key = KFI_KEY_NOTAVAIL };
-	struct kfid_place *small;
-	struct kfid_mr *mr;
-	struct cut c;
-	size_t count;
-	int i;
-
-	REQUIRE(t, buf);
-	for (i = 0; i < 12 && !t->failures; i++) {
-		memset(buf, REST, LEN);
-		REQUIRE_EQ(t, cut(&d->p->b, &c, types[i & 1], buf, LEN, 6, false), 0);
-		attr.type = c.type;
-		attr.mr_iov = c.any;
-		attr.iov_count = c.count;
-		REQUIRE_EQ(t, kfi_mr_regattr(d->p->b.domain, &attr, 0, &mr), 0);
-		test_keep(t, &mr->fid);
-		REQUIRE(t, !region_enable(&d->p->b, mr));
-		d->rma = (struct kfi_rma_iov){ kfi_mr_addr(mr), LEN, kfi_mr_key(mr) };
-		REQUIRE_EQ(t, get(d, 0), 0);
-		EXPECT_EQ(t, segs_len(d->place[0]), LEN);
-		count = d->place[0]->count;
-		device_writes(d, 0, LEN, i);
-		REQUIRE_EQ(t, put(d, 0, LEN), 0);
-		/* the segments of the region are pieces of @buf in their order */
-		EXPECT_DATA(t, buf, LEN, i);
-		if (count > 1) {
-			REQUIRE_EQ(t, kfi_place_open(d->p->a.domain, count - 1, &small, NULL), 0);
-			swap(d->place[0], small);
-			EXPECT_EQ(t, get(d, 0), EMSGSIZE);
-			EXPECT_EQ(t, kfi_place_drop(d->place[0]), -KFI_EOPBADSTATE);
-			swap(d->place[0], small);
-			EXPECT_EQ(t, kfi_close(&small->fid), 0);
-		}
-		EXPECT_EQ(t, test_close(t, &mr->fid), 0);
-		uncut(&d->p->b, &c);
-	}
-}
-
-/* Pages in descending order: no two are adjacent, so each is a segment. */
+/*
+ * Pages in descending order: no two are adjacent, so each is a segment. A handle with room for
+ * fewer gets none of them.
+ */
 static void descending(struct desk *d)
 {
 	struct test *t = d->t;
@@ -229,6 +188,7 @@ static void descending(struct desk *d)
 		.type = KFI_BVEC, .mr_biov = bv, .iov_count = n, .access = KFI_REMOTE_WRITE,
 		.requested_key = KFI_KEY_NOTAVAIL,
 	};
+	struct kfid_place *small;
 	struct kfid_mr *mr;
 
 	REQUIRE(t, buf && want && bv);
@@ -248,6 +208,12 @@ static void descending(struct desk *d)
 	for (i = 0; i < n; i++)
 		EXPECT_EQ(t, memcmp(buf + (n - 1 - i) * PAGE_SIZE, want + i * PAGE_SIZE, PAGE_SIZE),
 			  0);
+	REQUIRE_EQ(t, kfi_place_open(d->p->a.domain, n - 1, &small, NULL), 0);
+	swap(d->place[0], small);
+	EXPECT_EQ(t, get(d, 0), EMSGSIZE);
+	EXPECT_EQ(t, kfi_place_drop(d->place[0]), -KFI_EOPBADSTATE);
+	swap(d->place[0], small);
+	EXPECT_EQ(t, kfi_close(&small->fid), 0);
 	EXPECT_EQ(t, test_close(t, &mr->fid), 0);
 }
 
@@ -649,7 +615,6 @@ static void far_end(struct desk *d)
 const struct test_case place_cases[] = {
 	{ "place.offered", T_REL, 0, C_MSG | C_RMA, offered },
 	{ "place.ranges", T_REL, 0, C_PLACE, at_desk, some_ranges },
-	{ "place.segments", T_REL, 0, C_PLACE, at_desk, cut_regions },
 	{ "place.apart", T_REL, 0, C_PLACE, at_desk, descending },
 	{ "place.order", T_REL, 0, C_PLACE, at_desk, followed },
 	{ "place.counted", T_REL, 0, C_PLACE | KFI_RMA_EVENT, counted },

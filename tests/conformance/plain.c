@@ -4,7 +4,6 @@
  * device's, and what there is not without a protocol of the provider's.
  */
 #include <linux/delay.h>
-#include <linux/prandom.h>
 #include <linux/vmalloc.h>
 #include "harness.h"
 
@@ -295,7 +294,6 @@ static void not_offered(struct test *t)
 {
 	static u8 secret[16] = "sixteen of them";
 	const struct absent_feature *f = absent_features;
-	struct side *s = &t->w->side[0];
 	struct kfi_info *hints, *info;
 
 	REQUIRE_EQ(t, test_getinfo(t, 0, C_MSG | C_RMA, &info), 0);
@@ -312,11 +310,9 @@ static void not_offered(struct test *t)
 		hints->ep_attr->auth_key = f->key ? kmemdup(secret, sizeof(secret), GFP_KERNEL) : NULL;
 		hints->ep_attr->rx_ctx_cnt = f->shared_rx ? KFI_SHARED_CONTEXT : f->contexts ? 2 : 0;
 		hints->ep_attr->protocol = f->protocol;
-		if (!EXPECT_EQ(t, kfi_getinfo_net(s->net, kfi_version(), s->node, NULL,
-						  s->node ? KFI_SOURCE : 0, hints, &info), -ENODATA))
+		if (!EXPECT_EQ(t, test_answer(t, 0, hints, &info), -ENODATA))
 			FAIL(t, "asked for %s", f->name);
 		kfi_freeinfo(info);
-		kfi_freeinfo(hints);
 	}
 }
 
@@ -645,209 +641,6 @@ free:
 	vfree(near);
 }
 
-/* ---- stress ---- */
-
-#define LANE_RECVS	32
-#define LANE_LEN	20000
-
-/**
- * struct lane - messages in one direction, as many as go, until @until or until an end goes
- * @sent: @posted: @told: @got: sends; of them reported; receives; of them reported
- * @broken: something has ended in error: from now on all does
- */
-struct lane {
-	struct worker		worker;
-	struct node		*from, *to;
-	struct rnd_state	rnd;
-	unsigned long		until;
-	u8			*tx, *rx;
-	size_t			len[LANE_RECVS];
-	u64			sent, told, posted, got;
-	bool			broken;
-};
-
-static void lane_recv(struct lane *l)
-{
-	u8 *at = l->rx + l->posted % LANE_RECVS * LANE_LEN;
-
-	if (!kfi_recv(l->to->ep, at, LANE_LEN, NULL, KFI_ADDR_UNSPEC, CTX(l->posted)))
-		l->posted++;
-	else
-		l->broken = true;
-}
-
-/* Its memory is free when the message before in it has come. Sometimes there is no receive for a moment. */
-static void lane_send(struct lane *l)
-{
-	u32 dice = prandom_u32_state(&l->rnd), i = l->sent % LANE_RECVS;
-	size_t len = dice & 7 ? (dice >> 8) % 200 : (dice >> 8) % LANE_LEN;
-	struct kvec iov[2] = { { l->tx + i * LANE_LEN, len / 3 }, { l->tx + i * LANE_LEN + len / 3, len - len / 3 } };
-	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = iov, .iov_count = 2, .context = CTX(l->sent), .data = (u32)l->sent };
-	u64 flags = KFI_COMPLETION | KFI_REMOTE_CQ_DATA | (dice & 8 ? KFI_MORE : 0) | (dice & 16 ? KFI_TRANSMIT_COMPLETE : 0);
-	ssize_t ret;
-
-	fill(iov[0].iov_base, len, l->sent);
-	l->len[i] = len;
-	ret = kfi_sendmsg(l->from->ep, &msg, flags);
-	if (!ret)
-		l->sent++;
-	else if (ret != -EAGAIN)
-		l->broken = true;
-}
-
-static bool lane_comps(struct lane *l)
-{
-	struct test *t = l->from->t;
-	comp_t c;
-
-	while (comp_poll(l->from, l->from->txcq, &c) == 1) {
-		l->told++;	/* short ones sooner than what is under way before them */
-		l->broken |= c.err;
-	}
-	while (comp_poll(l->to, l->to->rxcq, &c) == 1) {
-		l->broken |= c.err;
-		if (!c.err && (!EXPECT(t, c.op_context == CTX(l->got)) || !EXPECT_EQ(t, c.data, (u32)l->got) ||
-			       !EXPECT_EQ(t, c.len, l->len[l->got % LANE_RECVS]) ||
-			       !EXPECT_DATA(t, l->rx + l->got % LANE_RECVS * LANE_LEN, c.len, l->got)))
-			return false;
-		l->got++;
-	}
-	return true;
-}
-
-/* Until all that was posted has been told of; of receives without a message, when the connection is gone. */
-static bool lane_over(const struct lane *l)
-{
-	return l->told == l->sent && l->got == (l->broken ? l->posted : l->sent);
-}
-
-static int lane_run(void *arg)
-{
-	struct lane *l = arg;
-	struct test *t = l->from->t;
-	unsigned long limit = l->until + msecs_to_jiffies(t->w->wait_ms);
-	bool more;
-
-	do {
-		more = time_before(jiffies, l->until) && !l->broken;
-		if (more && l->posted - l->got < LANE_RECVS)
-			lane_recv(l);
-		if (more && l->sent - l->got < LANE_RECVS && (s64)(l->sent - l->posted) < 4)
-			lane_send(l);
-		if (!more)
-			kfi_ep_tx_flush(l->from->ep);
-		if (!lane_comps(l))
-			return -EIO;
-		cond_resched();
-	} while (more || (!lane_over(l) && time_before(jiffies, limit)));
-	return lane_over(l) ? 0 : -ETIMEDOUT;
-}
-
-static bool lane_start(struct lane *l, struct node *from, struct node *to, unsigned int ms)
-{
-	struct test *t = from->t;
-
-	l->from = from;
-	l->to = to;
-	l->tx = test_pages(t, LANE_RECVS * LANE_LEN);
-	l->rx = test_pages(t, LANE_RECVS * LANE_LEN);
-	l->until = jiffies + msecs_to_jiffies(ms);
-	prandom_seed_state(&l->rnd, prandom_u32_state(&t->rnd));
-	return EXPECT(t, l->tx && l->rx) && !worker_start(t, &l->worker, -1, lane_run, l);
-}
-
-/** struct lanes - both directions of a pair at once; @n: of them that run */
-struct lanes {
-	struct pair	*p;
-	struct lane	lane[2];
-	int		n;
-};
-
-static struct lanes *lanes_start(struct test *t, unsigned int ms)
-{
-	struct lanes *ls = test_new(t, struct lanes);
-
-	if (!ls)
-		return NULL;
-	ls->p = pair_open(t, NULL, NULL);
-	if (!ls->p || !lane_start(&ls->lane[0], &ls->p->a, &ls->p->b, ms))
-		return ls;
-	ls->n = 1 + lane_start(&ls->lane[1], &ls->p->b, &ls->p->a, ms);
-	return ls;
-}
-
-/* Return: messages */
-static u64 lanes_join(struct test *t, struct lanes *ls, unsigned int ms)
-{
-	u64 got = 0;
-	int i;
-
-	for (i = 0; i < ls->n; i++) {
-		struct lane *l = &ls->lane[i];
-
-		EXPECT_EQ(t, worker_join(&l->worker, ms + 2 * t->w->wait_ms), 0);
-		got += l->got;
-		if (t->failures)
-			FAIL(t, "lane %d: sent %llu told %llu posted %llu got %llu, broken %d", i, l->sent, l->told, l->posted, l->got,
-			     l->broken);
-	}
-	if (ls->p) {
-		node_close(&ls->p->a);
-		node_close(&ls->p->b);
-	}
-	return got;
-}
-
-/* @ends: one side hangs up while they are at it. */
-static u64 lanes(struct test *t, unsigned int ms, bool ends)
-{
-	struct lanes *ls = lanes_start(t, ms);
-
-	if (!ls)
-		return 0;
-	if (ls->n == 2 && ends) {
-		msleep(ms / 2);
-		EXPECT_EQ(t, kfi_shutdown(ls->p->b.ep, 0), 0);
-	}
-	return lanes_join(t, ls, ms);
-}
-
-static void stress(struct test *t)
-{
-	u64 got = lanes(t, t->w->stress_ms, false);
-	int i;
-
-	EXPECT(t, got > 2 * LANE_RECVS);
-	for (i = 0; i < 8 && !t->failures; i++)
-		got += lanes(t, t->w->stress_ms / 8, true);
-	pr_info("    # both directions: %llu messages\n", got);
-}
-
-/* The device of one side goes, at some moment of all that, and comes back; what has been posted ends once, at both sides. */
-static void device_gone_once(struct test *t, u32 round)
-{
-	struct lanes *ls = lanes_start(t, t->w->script_ms);
-	struct pair *p;
-
-	REQUIRE(t, ls);
-	script_ask(t, "device_gone.%u", round);
-	lanes_join(t, ls, t->w->loss_ms);
-	script_ask(t, "device_back.%u", round);
-	p = pair_open(t, NULL, NULL);
-	REQUIRE(t, p);
-	still_works(p);
-}
-
-static void device_gone(struct test *t)
-{
-	u32 i;
-
-	for (i = 0; i < t->w->removals && !t->failures; i++) {
-		device_gone_once(t, i);
-		test_teardown(t);
-	}
-}
-
 const struct test_case plain_cases[] = {
 	{ "plain.before", T_MSG, CASE_HW_RECV, C_MSG, before },
 	{ "plain.never", T_MSG, CASE_HW_RECV, C_MSG, never },
@@ -867,7 +660,5 @@ const struct test_case plain_cases[] = {
 	{ "plain.invalidates_beside", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, invalidate_other,
 	  CASE_NUM(true) },
 	{ "plain.reads", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, reads },
-	{ "plain.stress", T_MSG, CASE_HW_RECV, C_MSG, stress },
-	{ "plain.device_gone", T_MSG, CASE_HW_RECV | CASE_SCRIPT, C_MSG, device_gone },
 	{ }
 };

@@ -39,6 +39,14 @@ static void gone_while_answered(struct test *t)
 			msleep(300);
 		ret = kfi_accept(b->ep, NULL, 0);
 		EXPECT(t, !ret || (ret == -ECONNABORTED && i >= REJECTS - 4));
+		/* Accepted or not, it does not stay half open. */
+		if (!ret && i >= REJECTS - 4) {
+			REQUIRE(t, !event_wait(t, b->eq, ev, t->w->loss_ms + t->w->wait_ms,
+					       __FILE__, __LINE__));
+			if (!ev->err && ev->type == KFI_CONNECTED)
+				REQUIRE(t, !WAIT_EVENT(b, ev));
+			EXPECT(t, ev->err > 0 || ev->type == KFI_SHUTDOWN);
+		}
 		EXPECT_EQ(t, test_close(t, &b->ep->fid), 0);
 		b->ep = NULL;
 	}

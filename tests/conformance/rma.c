@@ -42,7 +42,6 @@ static void delivered(struct test *t)
 {
 	struct node_opts opts = { .tx_op_flags = KFI_DELIVERY_COMPLETE };
 	struct kfi_info *hints = test_hints(t, t->c->caps), *info;
-	struct side *s = &t->w->side[0];
 	struct pair *p;
 	u8 *near, *far;
 	struct region r;
@@ -51,9 +50,7 @@ static void delivered(struct test *t)
 
 	REQUIRE(t, hints);
 	hints->tx_attr->op_flags = KFI_DELIVERY_COMPLETE;
-	i = kfi_getinfo_net(s->net, kfi_version(), s->node, NULL, s->node ? KFI_SOURCE : 0,
-			    hints, &info);
-	kfi_freeinfo(hints);
+	i = test_answer(t, 0, hints, &info);
 	if (i == -ENODATA) {
 		test_skip(t, "getinfo refuses delivery complete");
 		return;
@@ -75,18 +72,21 @@ static void delivered(struct test *t)
 	}
 }
 
+/* It needs no posted receive, and uses none. */
 static void remote_data(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
-	u8 *near = test_pages(t, 8192), *far = test_pages(t, 8192);
+	u8 *near = test_pages(t, 8192), *far = test_pages(t, 8192), *rx = test_zalloc(t, 64);
 	struct region r;
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && near && far && !region_open(&p->b, &r, far, 8192, ALL_RIGHTS));
+	REQUIRE(t, p && near && far && rx && !region_open(&p->b, &r, far, 8192, ALL_RIGHTS));
 	for (i = 0; i < 20 && !t->failures; i++) {
 		size_t len = i ? 1 + test_random(t, 8192) : 0;
 
+		if (i == 10)
+			POST(t, kfi_recv(p->b.ep, rx, 64, NULL, KFI_ADDR_UNSPEC, rx));
 		fill(near, len, i);
 		POST(t, kfi_writedata(p->a.ep, near, len, NULL, 0xfeed0000 + i, p->a.peer, r.addr,
 				      r.key, CTX(i)));
@@ -99,26 +99,9 @@ static void remote_data(struct test *t)
 		REQUIRE(t, !WAIT_TX(&p->a, &c));
 		EXPECT_COMP(t, &c, CTX(i), KFI_RMA | KFI_WRITE);
 	}
-}
-
-/* It uses no posted receive. */
-static void data_needs_no_receive(struct test *t)
-{
-	struct pair *p = pair_open(t, NULL, NULL);
-	u8 *near = test_pages(t, 64), *far = test_pages(t, 64), *rx = test_zalloc(t, 64);
-	struct region r;
-	comp_t c;
-
-	REQUIRE(t, p && near && far && rx);
-	REQUIRE(t, !region_open(&p->b, &r, far, 64, ALL_RIGHTS));
-	POST(t, kfi_recv(p->b.ep, rx, 64, NULL, KFI_ADDR_UNSPEC, CTX(1)));
-	POST(t, kfi_writedata(p->a.ep, near, 8, NULL, 5, p->a.peer, r.addr, r.key, CTX(2)));
+	POST(t, kfi_send(p->a.ep, near, 8, NULL, p->a.peer, near));
 	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_EQ(t, c.flags, KFI_RMA | KFI_REMOTE_WRITE | KFI_REMOTE_CQ_DATA);
-	REQUIRE(t, !WAIT_TX(&p->a, &c));
-	POST(t, kfi_send(p->a.ep, near, 8, NULL, p->a.peer, CTX(3)));
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_COMP(t, &c, CTX(1), KFI_MSG | KFI_RECV);
+	EXPECT_COMP(t, &c, rx, KFI_MSG | KFI_RECV);
 	REQUIRE(t, !WAIT_TX(&p->a, &c));
 }
 
@@ -149,9 +132,7 @@ static struct many *many_open(struct test *t)
 		if (!hints)
 			return NULL;
 		hints->tx_attr->rma_iov_limit = MANY;
-		ret = kfi_getinfo_net(t->w->side[side].net, kfi_version(), t->w->side[side].node,
-				      NULL, t->w->side[side].node ? KFI_SOURCE : 0, hints, &info);
-		kfi_freeinfo(hints);
+		ret = test_answer(t, side, hints, &info);
 		if (ret == -ENODATA)
 			test_skip(t, "an operation names fewer segments");
 		if (ret || t->skipped)
@@ -443,7 +424,6 @@ const struct test_case rma_cases[] = {
 	{ "rma.read_sizes", T_REL, 0, C_MSG | C_RMA, sizes, CASE_NUM(false) },
 	{ "rma.delivered", T_REL, CASE_CHECKED, C_MSG | C_RMA, delivered },
 	{ "rma.remote_data", T_REL, CASE_CHECKED, C_MSG | C_RMA, remote_data },
-	{ "rma.data_needs_no_receive", T_REL, CASE_CHECKED, C_MSG | C_RMA, data_needs_no_receive },
 	{ "rma.many_segments", T_REL, 0, C_MSG | C_RMA, many_segments },
 	{ "rma.many_refused", T_REL, CASE_CHECKED, C_MSG | C_RMA, many_refused },
 	{ "rma.many_ends", T_REL, CASE_CHECKED, C_MSG | C_RMA, many_ends },

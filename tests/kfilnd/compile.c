@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A consumer in the shape of Lustre's kfilnd: every call, type and flag that
- * the LND uses, used in the way and order it uses them, from the headers and
- * the include path it has (include/ and no more). It fails at build time if the
- * interface drifts away from what the LND compiles against.
- *
- * Loaded with node=<interface> it also brings a device up and down.
+ * The calls, types and flags that Lustre's kfilnd uses, in the way it uses
+ * them, from the headers and the include path it has (include/ and no more). It
+ * fails at build time if the interface drifts away from what the LND compiles
+ * against, and has no effect when it is loaded: the conformance list makes the
+ * same calls.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -18,27 +17,17 @@
 #define RX_CTX_BITS	8
 #define IOV_MAX		256
 #define MAX_PAYLOAD	(1U << 20)
-#define MIN_RECV	4096
 #define DEPTH		256
-#define BUF_ORDER	9	/* 2 MiB with pages of 4 KiB */
 
-static char *node;
-module_param(node, charp, 0444);
-MODULE_PARM_DESC(node, "interface to bring a device up on (default: none)");
-
-static uint net;
-module_param(net, uint, 0444);
-MODULE_PARM_DESC(net, "network number, the service (default: 0)");
-
-struct lnd_cq {
+struct lnd_dev {
+	struct kfid_fabric	*fabric;
+	struct kfid_domain	*domain;
+	struct kfid_av		*av;
+	struct kfid_ep		*sep, *rx, *tx;
 	struct kfid_cq		*cq;
-	struct work_struct	work;
-};
-
-struct lnd_ctx {
-	struct kfid_ep		*rx, *tx;
-	struct lnd_cq		rx_cq, tx_cq;
-	struct page		*page;
+	struct device		*device;
+	u32			auth_key;
+	u32			nid_addr;
 };
 
 /* One request, its data as pages or as a mapped list */
@@ -55,38 +44,7 @@ struct lnd_req {
 	};
 };
 
-/* What is open, in the order in which it was opened */
-static struct kfid *lnd_fids[16];
-static unsigned int lnd_nr_fids;
-
-/* The result of a call that opens @fid */
-#define lnd_opened(rc, fid)	({ int __rc = (rc); if (!__rc) lnd_fids[lnd_nr_fids++] = (fid); __rc; })
-
-struct lnd_dev {
-	struct kfid_fabric	*fabric;
-	struct kfid_domain	*domain;
-	struct kfid_av		*av;
-	struct kfid_ep		*sep;
-	struct device		*device;
-	u32			nid_addr;
-	struct lnd_ctx		ctx;
-	struct lnd_req		req;
-};
-
-static void lnd_close_all(struct lnd_dev *dev)
-{
-	struct lnd_cq *cqs[] = { &dev->ctx.rx_cq, &dev->ctx.tx_cq };
-	int i;
-
-	while (lnd_nr_fids) {
-		for (i = 0; i < ARRAY_SIZE(cqs); i++)
-			if (cqs[i]->cq)
-				flush_work(&cqs[i]->work);
-		WARN_ON(kfi_close(lnd_fids[--lnd_nr_fids]));
-	}
-}
-
-static struct kfi_info *lnd_hints(u32 *auth_key)
+static struct kfi_info *lnd_hints(struct lnd_dev *dev)
 {
 	struct kfi_info *hints = kfi_allocinfo();
 
@@ -102,8 +60,8 @@ static struct kfi_info *lnd_hints(u32 *auth_key)
 	hints->domain_attr->resource_mgmt = KFI_RM_DISABLED;
 	hints->domain_attr->tclass = KFI_TC_BEST_EFFORT;
 	hints->ep_attr->max_msg_size = MAX_PAYLOAD;
-	hints->ep_attr->auth_key = (void *)auth_key;
-	hints->ep_attr->auth_key_size = sizeof(*auth_key);
+	hints->ep_attr->auth_key = (void *)&dev->auth_key;
+	hints->ep_attr->auth_key_size = sizeof(dev->auth_key);
 	hints->rx_attr->op_flags = KFI_COMPLETION | KFI_MULTI_RECV;
 	hints->rx_attr->iov_limit = IOV_MAX;
 	hints->tx_attr->op_flags = KFI_COMPLETION;
@@ -121,39 +79,40 @@ static void lnd_hints_free(struct kfi_info *hints)
 	kfi_freeinfo(hints);
 }
 
-/* Ask whether an open object fits the node: a yes would make two devices share it. */
-static bool lnd_can_reuse(struct kfi_info *hints, const char *service,
-			  struct kfid_fabric *fabric, struct kfid_domain *domain)
+/* An open object is part of the hints, and what is found is opened. */
+static int lnd_open(struct lnd_dev *dev, const char *node, const char *service)
 {
-	struct kfi_info *info;
+	struct kfi_info *hints = lnd_hints(dev), *copy, *info;
 	int rc;
 
-	hints->fabric_attr->fabric = fabric;
-	hints->domain_attr->domain = domain;
-	rc = kfi_getinfo(0, node, service, KFI_SOURCE, hints, &info);
-	hints->fabric_attr->fabric = NULL;
-	hints->domain_attr->domain = NULL;
-	if (!rc)
+	if (!hints)
+		return -ENOMEM;
+	hints->fabric_attr->fabric = dev->fabric;
+	hints->domain_attr->domain = dev->domain;
+	copy = kfi_dupinfo(hints);	/* with a key of its own */
+	rc = copy ? kfi_getinfo(0, node, service, KFI_SOURCE, copy, &info) : -ENOMEM;
+	if (!rc) {
+		dev->nid_addr = ((struct kcxi_addr *)info->src_addr)->nic;
+		rc = kfi_fabric(info->fabric_attr, &dev->fabric, dev) ?:
+		     kfi_domain(dev->fabric, info, &dev->domain, dev) ?:
+		     kfi_scalable_ep(dev->domain, info, &dev->sep, dev) ?:
+		     kfi_scalable_ep_bind(dev->sep, &dev->av->fid, 0) ?: kfi_enable(dev->sep);
 		kfi_freeinfo(info);
-	return !rc;
+	}
+	kfi_freeinfo(copy);
+	lnd_hints_free(hints);
+	return rc;
 }
 
-/* Resource numbers are asked for if the fabric lets a consumer choose them. */
-static void lnd_try_dynamic(struct kfid_fabric *fabric, struct kfi_info *hints)
+static int lnd_extensions(struct lnd_dev *dev)
 {
-	struct kfi_cxi_fabric_ops *ops;
-	int rc;
+	struct kfi_cxi_fabric_ops *fabric_ops;
+	struct kfi_cxi_domain_ops *ops;
 
-	rc = kfi_open_ops(&fabric->fid, KFI_CXI_FAB_OPS_1, 0, (void **)&ops, NULL);
-	if (rc)
-		return;
-	rc = ops->enable_dynamic_rsrc_alloc(&fabric->fid, true);
-	if (rc)
-		return;
-	hints->domain_attr->cq_cnt = 2;
-	hints->domain_attr->tx_ctx_cnt = 1;
-	hints->domain_attr->rx_ctx_cnt = 1;
-	hints->rx_attr->size = DEPTH;
+	return kfi_open_ops(&dev->fabric->fid, KFI_CXI_FAB_OPS_1, 0, (void **)&fabric_ops, NULL) ?:
+	       fabric_ops->enable_dynamic_rsrc_alloc(&dev->fabric->fid, true) ?:
+	       kfi_open_ops(&dev->domain->fid, KFI_CXI_DOM_OPS_1, 0, (void **)&ops, NULL) ?:
+	       ops->get_device(&dev->domain->fid, &dev->device);
 }
 
 static void lnd_complete(u64 flags, void *context, int status)
@@ -185,153 +144,70 @@ static int lnd_event(const struct kfi_cq_data_entry *e)
 	}
 }
 
-static void lnd_drain(struct work_struct *work)
-{
-	struct lnd_cq *c = container_of(work, struct lnd_cq, work);
-	struct kfi_cq_data_entry entry;
-	struct kfi_cq_err_entry error;
-	ssize_t rc;
-
-	for (;;) {
-		rc = kfi_cq_read(c->cq, &entry, 1);
-		if (rc == -KFI_EAVAIL) {
-			while (kfi_cq_readerr(c->cq, &error, 0) == 1)
-				lnd_complete(error.flags, error.op_context, -error.err);
-		} else if (rc == 1) {
-			WARN_ON_ONCE(lnd_event(&entry));
-		} else {
-			WARN_ON_ONCE(rc != -EAGAIN);
-			break;
-		}
-	}
-}
-
 static void lnd_comp_handler(struct kfid_cq *cq, void *context)
 {
-	struct lnd_cq *c = context;
+	struct kfi_cq_data_entry entry;
+	struct kfi_cq_err_entry error;
 
-	queue_work(system_unbound_wq, &c->work);
+	while (kfi_cq_read(cq, &entry, 1) == 1)
+		WARN_ON_ONCE(lnd_event(&entry));
+	while (kfi_cq_readerr(cq, &error, 0) == 1)
+		lnd_complete(error.flags, error.op_context, -error.err);
 }
 
-static int lnd_cq_open(struct lnd_dev *dev, struct lnd_cq *c)
+static int lnd_contexts(struct lnd_dev *dev)
 {
-	struct kfi_cq_attr attr = {};
+	size_t min_multi_recv = 4096;
+	struct kfi_cq_attr cq = {
+		.flags = KFI_AFFINITY,
+		.format = KFI_CQ_FORMAT_DATA,
+		.wait_cond = KFI_CQ_COND_NONE,
+		.wait_obj = KFI_WAIT_NONE,
+		.signaling_vector = 0,
+		.size = DEPTH,
+	};
+	struct kfi_rx_attr rx = {
+		.op_flags = KFI_COMPLETION | KFI_MULTI_RECV,
+		.msg_order = KFI_ORDER_NONE,
+		.comp_order = KFI_ORDER_NONE,
+		.size = DEPTH,
+		.iov_limit = IOV_MAX,
+	};
+	struct kfi_tx_attr tx = {
+		.op_flags = KFI_COMPLETION | KFI_TRANSMIT_COMPLETE,
+		.msg_order = KFI_ORDER_NONE,
+		.comp_order = KFI_ORDER_NONE,
+		.size = DEPTH,
+		.iov_limit = IOV_MAX,
+		.rma_iov_limit = IOV_MAX,
+		.tclass = KFI_TC_BEST_EFFORT,
+	};
 
-	attr.flags = KFI_AFFINITY;
-	attr.format = KFI_CQ_FORMAT_DATA;
-	attr.wait_cond = KFI_CQ_COND_NONE;
-	attr.wait_obj = KFI_WAIT_NONE;
-	attr.signaling_vector = 0;
-	attr.size = DEPTH;
-	INIT_WORK(&c->work, lnd_drain);
-	return lnd_opened(kfi_cq_open(dev->domain, &attr, &c->cq, lnd_comp_handler, c), &c->cq->fid);
+	return kfi_cq_open(dev->domain, &cq, &dev->cq, lnd_comp_handler, dev) ?:
+	       kfi_rx_context(dev->sep, 0, &rx, &dev->rx, dev) ?:
+	       kfi_tx_context(dev->sep, 0, &tx, &dev->tx, dev) ?:
+	       kfi_setopt(&dev->rx->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV,
+			  &min_multi_recv, sizeof(min_multi_recv)) ?:
+	       kfi_ep_bind(dev->rx, &dev->cq->fid, 0) ?: kfi_enable(dev->rx);
 }
 
-static int lnd_rx_open(struct lnd_dev *dev, struct lnd_ctx *ctx)
+static int lnd_peer(struct lnd_dev *dev, const char *name, const char *service, kfi_addr_t *rx)
 {
-	struct kfi_rx_attr attr = {};
-	size_t min_multi_recv = MIN_RECV;
+	struct kfi_av_attr attr = { .type = KFI_AV_UNSPEC, .rx_ctx_bits = RX_CTX_BITS };
+	kfi_addr_t peer;
 	int rc;
 
-	attr.op_flags = KFI_COMPLETION | KFI_MULTI_RECV;
-	attr.msg_order = KFI_ORDER_NONE;
-	attr.comp_order = KFI_ORDER_NONE;
-	attr.size = DEPTH;
-	attr.iov_limit = IOV_MAX;
-	rc = lnd_opened(kfi_rx_context(dev->sep, 0, &attr, &ctx->rx, ctx), &ctx->rx->fid);
-	return rc ?: kfi_setopt(&ctx->rx->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV,
-				&min_multi_recv, sizeof(min_multi_recv));
-}
-
-static int lnd_tx_open(struct lnd_dev *dev, struct lnd_ctx *ctx)
-{
-	struct kfi_tx_attr attr = {};
-
-	attr.op_flags = KFI_COMPLETION | KFI_TRANSMIT_COMPLETE;
-	attr.msg_order = KFI_ORDER_NONE;
-	attr.comp_order = KFI_ORDER_NONE;
-	attr.size = DEPTH;
-	attr.iov_limit = IOV_MAX;
-	attr.rma_iov_limit = IOV_MAX;
-	attr.tclass = KFI_TC_BEST_EFFORT;
-	return lnd_opened(kfi_tx_context(dev->sep, 0, &attr, &ctx->tx, ctx), &ctx->tx->fid);
-}
-
-static int lnd_ctx_open(struct lnd_dev *dev, struct lnd_ctx *ctx)
-{
-	ctx->page = alloc_pages(GFP_KERNEL, BUF_ORDER);
-	if (!ctx->page)
-		return -ENOMEM;
-	return lnd_cq_open(dev, &ctx->rx_cq) ?: lnd_cq_open(dev, &ctx->tx_cq) ?:
-	       lnd_rx_open(dev, ctx) ?: lnd_tx_open(dev, ctx) ?:
-	       kfi_ep_bind(ctx->rx, &ctx->rx_cq.cq->fid, 0) ?:
-	       kfi_ep_bind(ctx->tx, &ctx->tx_cq.cq->fid, 0) ?:
-	       kfi_enable(ctx->rx) ?: kfi_enable(ctx->tx) ?:
-	       kfi_recv(ctx->rx, page_address(ctx->page), PAGE_SIZE << BUF_ORDER, NULL,
-			KFI_ADDR_UNSPEC, ctx);
-}
-
-static int lnd_sep_open(struct lnd_dev *dev, struct kfi_info *info)
-{
-	struct kfi_av_attr attr = {};
-
-	attr.type = KFI_AV_UNSPEC;
-	attr.rx_ctx_bits = RX_CTX_BITS;
-	return lnd_opened(kfi_av_open(dev->domain, &attr, &dev->av, dev), &dev->av->fid) ?:
-	       lnd_opened(kfi_scalable_ep(dev->domain, info, &dev->sep, dev), &dev->sep->fid) ?:
-	       kfi_scalable_ep_bind(dev->sep, &dev->av->fid, 0) ?: kfi_enable(dev->sep);
-}
-
-static void lnd_get_device(struct lnd_dev *dev)
-{
-	struct kfi_cxi_domain_ops *ops;
-	int rc;
-
-	rc = kfi_open_ops(&dev->domain->fid, KFI_CXI_DOM_OPS_1, 0, (void **)&ops, NULL);
-	if (!rc)
-		ops->get_device(&dev->domain->fid, &dev->device);
-}
-
-static int lnd_dev_open(struct lnd_dev *dev, struct kfi_info *info)
-{
-	int rc;
-
-	if (!info->src_addr || info->src_addrlen != sizeof(struct kcxi_addr))
-		return -EADDRNOTAVAIL;
-	dev->nid_addr = ((struct kcxi_addr *)info->src_addr)->nic;
-	rc = lnd_opened(kfi_domain(dev->fabric, info, &dev->domain, dev), &dev->domain->fid);
+	rc = kfi_av_open(dev->domain, &attr, &dev->av, dev);
 	if (rc)
 		return rc;
-	lnd_get_device(dev);
-	return lnd_sep_open(dev, info) ?: lnd_ctx_open(dev, &dev->ctx);
-}
-
-static int lnd_peer_add(struct lnd_dev *dev, u32 nid_addr, u32 nid_net, int rx_index,
-			kfi_addr_t *peer, kfi_addr_t *rx)
-{
-	char name[16], service[16];
-	int rc;
-
-	snprintf(name, sizeof(name), "%#x", nid_addr);
-	snprintf(service, sizeof(service), "%u", nid_net);
-	rc = kfi_av_insertsvc(dev->av, name, service, peer, 0, dev);
+	rc = kfi_av_insertsvc(dev->av, name, service, &peer, 0, dev);
 	if (rc != 1)
-		return rc < 0 ? rc : -ECONNABORTED;
-	*rx = kfi_rx_addr(*peer, rx_index, RX_CTX_BITS);
-	return 0;
+		return rc;
+	*rx = kfi_rx_addr(peer, 0, RX_CTX_BITS);
+	return kfi_av_remove(dev->av, &peer, 1, 0);
 }
 
-static int lnd_post_send(struct lnd_ctx *ctx, struct lnd_req *req, void *buf)
-{
-	return kfi_send(ctx->tx, buf, req->len, NULL, req->peer, req);
-}
-
-static int lnd_post_skip(struct lnd_ctx *ctx, struct lnd_req *req)
-{
-	return kfi_tsenddata(ctx->tx, NULL, 0, NULL, req->status, req->peer, req->tag, req);
-}
-
-static int lnd_post_sink(struct lnd_ctx *ctx, struct lnd_req *req)
+static int lnd_post_sink(struct lnd_dev *dev, struct lnd_req *req)
 {
 	struct kfi_msg_tagged msg = {
 		.tag = req->tag,
@@ -345,11 +221,10 @@ static int lnd_post_sink(struct lnd_ctx *ctx, struct lnd_req *req)
 		msg.msg_sgl = req->sgl;
 	else
 		msg.msg_biov = req->bvec;
-	pr_debug("%lu fragments, tag 0x%llx\n", msg.iov_count, msg.tag);
-	return kfi_trecvmsg(ctx->rx, &msg, KFI_COMPLETION);
+	return kfi_trecvmsg(dev->rx, &msg, KFI_COMPLETION);
 }
 
-static int lnd_post_rma(struct lnd_ctx *ctx, struct lnd_req *req, bool read)
+static int lnd_post_rma(struct lnd_dev *dev, struct lnd_req *req, bool read)
 {
 	struct kfi_rma_iov rma_iov = {
 		.len = req->len,
@@ -369,91 +244,25 @@ static int lnd_post_rma(struct lnd_ctx *ctx, struct lnd_req *req, bool read)
 	else
 		rma.msg_biov = req->bvec;
 	if (read)
-		return kfi_readmsg(ctx->tx, &rma, KFI_TAGGED | KFI_COMPLETION);
-	return kfi_writemsg(ctx->tx, &rma, KFI_TAGGED | KFI_COMPLETION);
+		return kfi_readmsg(dev->tx, &rma, KFI_TAGGED | KFI_COMPLETION);
+	return kfi_writemsg(dev->tx, &rma, KFI_TAGGED | KFI_COMPLETION);
 }
 
-/* Each kind of post once, to ourselves; the teardown ends what has not ended. */
-static int lnd_exchange(struct lnd_dev *dev)
+static int lnd_post(struct lnd_dev *dev, struct lnd_req *req, void *buf)
 {
-	struct lnd_ctx *ctx = &dev->ctx;
-	struct lnd_req *req = &dev->req;
-	kfi_addr_t peer;
-	int rc;
-
-	req->type = KFI_BVEC;
-	req->tag = 1;
-	rc = lnd_peer_add(dev, dev->nid_addr, net, 0, &peer, &req->peer);
-	if (rc)
-		return rc;
-	rc = lnd_post_sink(ctx, req) ?: lnd_post_skip(ctx, req) ?:
-	     lnd_post_send(ctx, req, page_address(ctx->page)) ?:
-	     lnd_post_rma(ctx, req, true) ?: lnd_post_rma(ctx, req, false);
-	while (kfi_cancel(&ctx->rx->fid, req) == -EAGAIN)
-		schedule();
-	kfi_av_remove(dev->av, &peer, 1, 0);
-	return rc;
+	return kfi_recv(dev->rx, buf, req->len, NULL, KFI_ADDR_UNSPEC, dev) ?:
+	       kfi_send(dev->tx, buf, req->len, NULL, req->peer, req) ?:
+	       kfi_tsenddata(dev->tx, NULL, 0, NULL, req->status, req->peer, req->tag, req) ?:
+	       lnd_post_sink(dev, req) ?: lnd_post_rma(dev, req, true) ?:
+	       lnd_post_rma(dev, req, false) ?: kfi_cancel(&dev->rx->fid, req);
 }
 
-static int lnd_run(struct lnd_dev *dev, struct kfi_info *hints, const char *service)
+static int __used lnd_all(struct lnd_dev *dev, struct lnd_req *req, void *buf)
 {
-	struct kfi_info *copy, *info;
-	int rc;
-
-	copy = kfi_dupinfo(hints);	/* with a key of its own */
-	if (!copy)
-		return -ENOMEM;
-	rc = kfi_getinfo(0, node, service, KFI_SOURCE, copy, &info);
-	kfi_freeinfo(copy);
-	if (rc)
-		return rc;
-	rc = lnd_opened(kfi_fabric(info->fabric_attr, &dev->fabric, dev), &dev->fabric->fid);
-	if (rc)
-		goto out;
-	lnd_try_dynamic(dev->fabric, hints);
-	rc = lnd_dev_open(dev, info);
-	if (!rc && !lnd_can_reuse(hints, service, dev->fabric, dev->domain))
-		rc = -EXDEV;
-	rc = rc ?: lnd_exchange(dev);
-	while (dev->ctx.rx && kfi_cancel(&dev->ctx.rx->fid, &dev->ctx) == -EAGAIN)
-		schedule();
-out:
-	lnd_close_all(dev);
-	if (dev->ctx.page)
-		__free_pages(dev->ctx.page, BUF_ORDER);
-	kfi_freeinfo(info);
-	return rc;
+	return lnd_open(dev, "va", "0") ?: lnd_extensions(dev) ?: lnd_contexts(dev) ?:
+	       lnd_peer(dev, "0x1", "0", &req->peer) ?: lnd_post(dev, req, buf) ?:
+	       kfi_close(&dev->rx->fid);
 }
-
-static int __init lnd_init(void)
-{
-	static u32 auth_key = 1;
-	struct kfi_info *hints;
-	struct lnd_dev *dev;
-	char service[16];
-	int rc = -ENOMEM;
-
-	if (!node)
-		return 0;
-	snprintf(service, sizeof(service), "%u", net);
-	dev = kzalloc(sizeof(*dev), GFP_KERNEL);
-	if (!dev)
-		return rc;
-	hints = lnd_hints(&auth_key);
-	if (!hints)
-		goto out;
-	rc = lnd_run(dev, hints, service);
-	lnd_hints_free(hints);
-out:
-	kfree(dev);
-	return rc;
-}
-module_init(lnd_init);
-
-static void __exit lnd_exit(void)
-{
-}
-module_exit(lnd_exit);
 
 MODULE_DESCRIPTION("Compile-time test of the interface that Lustre's kfilnd uses");
 MODULE_LICENSE("GPL");

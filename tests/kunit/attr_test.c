@@ -370,43 +370,9 @@ static void test_auth_key(struct kunit *test)
 	kfi_freeinfo(info);
 }
 
-/* Without hints everything matches, with all required mode bits: the consumer looks at them. */
-static void test_no_hints(struct kunit *test)
-{
-	struct kfi_info *info = make_offer(test);
-
-	info->mode = KFI_CONTEXT;
-	info->domain_attr->mr_mode = KFI_MR_PROV_KEY;
-	KUNIT_EXPECT_TRUE(test, kfi_attr_match(info, NULL));
-	KUNIT_ASSERT_EQ(test, kfi_attr_answer(info, NULL), 0);
-	KUNIT_EXPECT_EQ(test, info->mode, KFI_CONTEXT);
-	KUNIT_EXPECT_EQ(test, info->domain_attr->mr_mode, KFI_MR_PROV_KEY);
-	KUNIT_EXPECT_EQ(test, info->tx_attr->size, (size_t)KFI_DEF_QUEUE);
-	KUNIT_EXPECT_EQ(test, info->tx_attr->op_flags, 0ULL);
-	KUNIT_EXPECT_EQ(test, (int)info->domain_attr->av_type, (int)KFI_AV_TABLE);
-	kfi_freeinfo(info);
-}
-
-/* NULL instead of a structure requests nothing. */
-static void test_bare_hints(struct kunit *test)
-{
-	struct kfi_info *info = make_offer(test), hints = { .caps = KFI_MSG };
-
-	info->domain_attr->mr_mode = KFI_MR_PROV_KEY;
-	KUNIT_EXPECT_TRUE(test, kfi_attr_match(info, &hints));
-	KUNIT_ASSERT_EQ(test, kfi_attr_answer(info, &hints), 0);
-	KUNIT_EXPECT_EQ(test, info->caps, KFI_MSG | KFI_SEND | KFI_RECV | FREE);
-	KUNIT_EXPECT_EQ(test, info->rx_attr->size, (size_t)KFI_DEF_QUEUE);
-	hints.caps = KFI_ATOMIC;
-	KUNIT_EXPECT_FALSE(test, kfi_attr_match(info, &hints));
-	kfi_freeinfo(info);
-}
-
 static struct kunit_case attr_cases[] = {
 	KUNIT_CASE_PARAM(test_row, attr_gen_params),
 	KUNIT_CASE(test_auth_key),
-	KUNIT_CASE(test_no_hints),
-	KUNIT_CASE(test_bare_hints),
 	{ }
 };
 

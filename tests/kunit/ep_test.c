@@ -5,35 +5,6 @@
 #include "crew.h"
 #include "fake.h"
 
-static void ep_bad_infos(struct kunit *test)
-{
-	struct kfi_world *w = fake_open(test);
-	struct kfi_info *info = fake_info(w, KFI_EP_UNSPEC);
-	int users = atomic_read(&w->domain.obj.users);
-	struct kfid_ep *ep;
-	struct kfid bogus;
-
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_endpoint(&w->domain.fid, NULL, &ep, NULL));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_endpoint(&w->domain.fid, info, &ep, NULL));
-	info->ep_attr->type = KFI_EP_RDM;
-	info->tx_attr->inject_size = KFI_INJECT_MAX + 1;
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_endpoint(&w->domain.fid, info, &ep, NULL));
-	info->tx_attr->inject_size = 0;
-	info->rx_attr->size = SIZE_MAX;
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_endpoint(&w->domain.fid, info, &ep, NULL));
-	info->rx_attr->size = 0;
-	info->ep_attr->type = KFI_EP_MSG;
-	info->handle = &bogus;			/* never dereferenced */
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_endpoint(&w->domain.fid, info, &ep, NULL));
-	info->handle = NULL;
-	w->domain.dead = true;
-	KUNIT_EXPECT_EQ(test, -ENODEV, kfi_endpoint(&w->domain.fid, info, &ep, NULL));
-	KUNIT_EXPECT_EQ(test, users, atomic_read(&w->domain.obj.users));
-	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, kfi_scalable_ep(&w->domain.fid, info, &ep, NULL));
-	kfi_freeinfo(info);
-	fake_close(w);
-}
-
 /* ---- closing ---- */
 
 struct late {
@@ -327,7 +298,6 @@ static void cm_requests(struct kunit *test)
 }
 
 static struct kunit_case ep_cases[] = {
-	KUNIT_CASE(ep_bad_infos),
 	KUNIT_CASE(ep_close_waits_for_done),
 	KUNIT_CASE(ep_close_direct),
 	KUNIT_CASE_SLOW(ep_kill_races),

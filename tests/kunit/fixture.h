@@ -72,11 +72,6 @@ int kfi_world_post(struct kfi_world *w, struct kfi_oper *op);
 /* Wait until no receive searches for an unexpected message any more. */
 void kfi_world_search_end(struct kfi_world *w);
 
-static inline int kfi_post_msg(struct kfi_world *w, void *buf, size_t len, void *context)
-{
-	return kfi_world_post(w, kfi_world_recv(w, KFI_MSG, buf, len, context, 0));
-}
-
 static inline int kfi_post_multi(struct kfi_world *w, void *buf, size_t len, void *context)
 {
 	return kfi_world_post(w, kfi_world_recv(w, KFI_MSG, buf, len, context, KFI_MULTI_RECV));

@@ -74,8 +74,6 @@ static size_t ph_wire_name(const void *name, u8 *bytes)
 
 static int ph_open(struct kfi_link *link)
 {
-	if (ph.opening)
-		ph.opening();
 	return 0;
 }
 
@@ -679,7 +677,6 @@ void ph_exit(struct kunit *test)
 
 	ph.accepts = false;
 	ph.room = PH_ROOM;
-	ph.opening = NULL;
 	ph.naming = NULL;
 	ph_proto.params.max_peers = PH_PEERS;
 	kfi_proto_pep_close(&ph.ppep.pep);

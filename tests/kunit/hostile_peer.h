@@ -54,7 +54,6 @@ struct ph_peer {
  * @peers: all &struct ph_peer, under @lock
  * @dialed: the peer that the victim reaches if it calls
  * @accepts: a peer that accepts is made for each call of the victim
- * @opening: called when the victim opens a link, before it calls
  * @naming: called when the victim makes a name of an address
  * @dials: calls of the victim
  * @room: bytes that links hold which are made from now on, in each direction
@@ -75,7 +74,6 @@ struct ph_world {
 	struct list_head	peers;
 	struct ph_peer		*dialed;
 	bool			accepts;
-	void			(*opening)(void);
 	void			(*naming)(void);
 	atomic_t		dials;
 	u32			room;

@@ -87,30 +87,6 @@ static void keys_fit_32_bits_and_differ(struct kunit *test)
 	kfi_world_close(w);
 }
 
-static void bad_registrations(struct kunit *test)
-{
-	struct kfi_world *w = kfi_world_open(test, NULL);
-	struct kfid_domain *d = &w->domain.fid;
-	struct kvec huge[2] = { { mem, SIZE_MAX }, { mem, 2 } };
-	struct kfi_mr_attr attr = { .type = 9, .mr_iov = huge, .iov_count = 1, .access = RW };
-	struct kfid_mr *mr;
-
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_reg(d, mem, 0, RW, 0, 1, 0, &mr, NULL));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_reg(d, NULL, 1, RW, 0, 1, 0, &mr, NULL));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_reg(d, mem, 1, RW | KFI_ATOMIC, 0, 1, 0, &mr, NULL));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_regv(d, huge, 0, RW, 0, 1, 0, &mr, NULL));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_regv(d, huge, 2, RW, 0, 1, 0, &mr, NULL));
-	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_mr_reg(d, mem, 1, RW, 0, 1, KFI_MORE, &mr, NULL));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_reg(d, mem, 1, RW, 0, 1, KFI_RMA_PMEM, &mr, NULL));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_regattr(d, &attr, 0, &mr));
-	w->domain_attr.mr_iov_limit = 1;
-	huge[0].iov_len = 1;
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_regv(d, huge, 2, RW, 0, 1, 0, &mr, NULL));
-	w->domain.dead = true;
-	KUNIT_EXPECT_EQ(test, -ENODEV, kfi_mr_reg(d, mem, 1, RW, 0, 1, 0, &mr, NULL));
-	kfi_world_close(w);
-}
-
 /* Read @len bytes at @at through the region, and compare them with the flat copy. */
 static void compare_range(struct kfi_world *w, u64 key, const char *flat, size_t at, size_t len,
 			  char *out)
@@ -176,98 +152,6 @@ static void iterator_position(struct kunit *test)
 	kfi_world_close(w);
 }
 
-/* Pages and mapped scatterlists; one mapped entry covers two merged page segments. */
-static void pages_and_scatterlists(struct kunit *test)
-{
-	struct kfi_world *w = kfi_world_open(test, NULL);
-	char *flat = (char *)__get_free_pages(GFP_KERNEL, 2);
-	char *out = kunit_kzalloc(test, 4 * PAGE_SIZE, GFP_KERNEL);
-	struct scatterlist sgl[4];
-	struct bio_vec bv[4];
-	struct kfid_mr *mr;
-	int i;
-
-	KUNIT_ASSERT_NOT_NULL(test, flat);
-	get_random_bytes(flat, 4 * PAGE_SIZE);
-	sg_init_table(sgl, 4);
-	for (i = 0; i < 4; i++) {
-		bv[i] = (struct bio_vec) {
-			.bv_page = virt_to_page(flat + i * PAGE_SIZE), .bv_len = PAGE_SIZE,
-		};
-		sg_set_page(&sgl[i], bv[i].bv_page, PAGE_SIZE, 0);
-		sg_dma_len(&sgl[i]) = PAGE_SIZE;
-	}
-	KUNIT_ASSERT_EQ(test, 0, kfi_mr_regbv(&w->domain.fid, bv, 4, RW, 0, 1, 0, &mr, NULL));
-	check_ranges(w, mr, flat, 4 * PAGE_SIZE, out);
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
-	KUNIT_ASSERT_EQ(test, 0, kfi_mr_regsgl(&w->domain.fid, sgl, 4, RW, 0, 1, 0, &mr, NULL));
-	check_ranges(w, mr, flat, 4 * PAGE_SIZE, out);
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
-	if (IS_ENABLED(CONFIG_NEED_SG_DMA_LENGTH)) {
-		sg_dma_len(&sgl[0]) = 2 * PAGE_SIZE + 100;
-		KUNIT_ASSERT_EQ(test, 0,
-				kfi_mr_regsgl(&w->domain.fid, sgl, 1, RW, 0, 1, 0, &mr, NULL));
-		KUNIT_EXPECT_FALSE(test, may(w, 1, 2 * PAGE_SIZE + 100, 1, KFI_REMOTE_READ));
-		check_ranges(w, mr, flat, 2 * PAGE_SIZE + 100, out);
-		KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
-		sg_dma_len(&sgl[0]) = 5 * PAGE_SIZE;	/* longer than its pages */
-		KUNIT_EXPECT_EQ(test, -EINVAL,
-				kfi_mr_regsgl(&w->domain.fid, sgl, 1, RW, 0, 1, 0, &mr, NULL));
-	}
-	KUNIT_EXPECT_EQ(test, -EINVAL,
-			kfi_mr_regsgl(&w->domain.fid, sgl, 5, RW, 0, 1, 0, &mr, NULL));
-	free_pages((unsigned long)flat, 2);
-	kfi_world_close(w);
-}
-
-static int binds;
-
-static int bind_same_key(struct kfi_mr *mr)
-{
-	binds++;
-	mr->prov_key = 7;
-	return 0;
-}
-
-static void unbind(struct kfi_mr *mr)
-{
-	binds--;
-}
-
-/* A region whose key can't be used is not bound, neither here nor at the provider. */
-static void unbound_without_key(struct kunit *test)
-{
-	struct kfi_world_opts opts = { .mr_mode = KFI_MR_ENDPOINT | KFI_MR_PROV_KEY };
-	struct kfi_world *w = kfi_world_open(test, &opts);
-	struct kfid_mr *mr[2];
-
-	binds = 0;
-	w->domain.prov_keys = true;
-	w->ops.mr_bind = bind_same_key;
-	w->ops.mr_unbind = unbind;
-	mr[0] = reg_random(w, RW);
-	mr[1] = reg_random(w, RW);
-	KUNIT_EXPECT_EQ(test, 0, kfi_mr_bind(mr[0], &w->ep.fid.fid, 0));
-	KUNIT_EXPECT_EQ(test, -KFI_ENOKEY, kfi_mr_bind(mr[1], &w->ep.fid.fid, 0));
-	KUNIT_EXPECT_EQ(test, 1, binds);
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr[0]->fid));
-	KUNIT_EXPECT_EQ(test, 0, kfi_mr_bind(mr[1], &w->ep.fid.fid, 0));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr[1]->fid));
-	kfi_world_close(w);
-}
-
-static void virtual_addresses(struct kunit *test)
-{
-	struct kfi_world_opts opts = { .mr_mode = KFI_MR_VIRT_ADDR };
-	struct kfi_world *w = kfi_world_open(test, &opts);
-	struct kfid_mr *mr = reg(w, RW, 0, 5);
-
-	KUNIT_EXPECT_TRUE(test, may(w, 5, (unsigned long)mem + 10, 20, KFI_REMOTE_WRITE));
-	KUNIT_EXPECT_FALSE(test, may(w, 5, 10, 20, KFI_REMOTE_WRITE));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
-	kfi_world_close(w);
-}
-
 /* An operation of a peer that never ends does not delay kfi_close(), and loses its access. */
 static void close_does_not_wait_for_peers(struct kunit *test)
 {
@@ -289,11 +173,7 @@ static void close_does_not_wait_for_peers(struct kunit *test)
 static struct kunit_case mr_cases[] = {
 	KUNIT_CASE(range_is_checked),
 	KUNIT_CASE(keys_fit_32_bits_and_differ),
-	KUNIT_CASE(bad_registrations),
 	KUNIT_CASE(iterator_position),
-	KUNIT_CASE(pages_and_scatterlists),
-	KUNIT_CASE(unbound_without_key),
-	KUNIT_CASE(virtual_addresses),
 	KUNIT_CASE(close_does_not_wait_for_peers),
 	{}
 };
@@ -305,45 +185,6 @@ static struct kunit_suite mr_suite = {
 kunit_test_suite(mr_suite);
 
 /* ---- regions of kfi_mr_alloc() ---- */
-
-static void per_io_limits(struct kunit *test)
-{
-	struct kfi_world *w = kfi_world_open(test, NULL);
-	struct kvec iov[3] = { { mem, 1 }, { mem, 1 }, { mem, 1 } };
-	struct kfi_mr_attr attr = { .type = KFI_KVEC, .mr_iov = iov, .iov_count = 3, .access = RW };
-	struct kfid_mr *mr, *long_lived = kfi_world_region(w, mem, sizeof(mem), 3);
-	struct job j;
-
-	job_init(&j);
-	w->domain.limits.mr_page_limit = 2;
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_alloc(&w->domain.fid, 0, 0, &mr, NULL));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_alloc(&w->domain.fid, 3, 0, &mr, NULL));
-	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_mr_alloc(&w->domain.fid, 2, KFI_MORE, &mr, NULL));
-	KUNIT_ASSERT_EQ(test, 0, kfi_mr_alloc(&w->domain.fid, 2, 0, &mr, NULL));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_register(mr, &attr, &j.work));
-	attr.iov_count = 2;
-	attr.requested_key = 3;	/* of @long_lived */
-	KUNIT_EXPECT_EQ(test, -KFI_ENOKEY, kfi_mr_register(mr, &attr, &j.work));
-	w->domain.prov_keys = true;
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_register(mr, &attr, &j.work));
-	w->domain.prov_keys = false;
-	attr.requested_key = 0;
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_mr_register(long_lived, &attr, &j.work));
-	w->domain.dead = true;
-	KUNIT_EXPECT_EQ(test, -ENODEV, kfi_mr_register(mr, &attr, &j.work));
-	w->domain.dead = false;
-	KUNIT_EXPECT_EQ(test, 0, kfi_mr_register(mr, &attr, &j.work));
-	wait_for_completion(&j.done);
-	KUNIT_EXPECT_EQ(test, 0, detach(mr, &j));
-	/* without a work item there is no done(), and the next call can follow at once */
-	KUNIT_EXPECT_EQ(test, 0, kfi_mr_register(mr, &attr, NULL));
-	KUNIT_EXPECT_TRUE(test, may(w, mr->key, 0, 2, KFI_REMOTE_WRITE));
-	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_mr_register(mr, &attr, NULL));
-	KUNIT_EXPECT_EQ(test, 0, detach(mr, &j));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
-	KUNIT_EXPECT_EQ(test, 0, kfi_close(&long_lived->fid));
-	kfi_world_close(w);
-}
 
 /*
  * Data has landed, and is reported late because a queue was full. The region was registered again
@@ -453,7 +294,6 @@ static void killed_crosswise(struct kunit *test)
 }
 
 static struct kunit_case async_cases[] = {
-	KUNIT_CASE(per_io_limits),
 	KUNIT_CASE(a_former_use_is_reported),
 	KUNIT_CASE(killed_by_the_peer),
 	KUNIT_CASE(killed_crosswise),

@@ -4,7 +4,6 @@
  * happens when the queue is full.
  */
 #include <kunit/test.h>
-#include <linux/delay.h>
 #include <linux/slab.h>
 #include "../../kfi/cq.h"
 #include "crew.h"
@@ -83,31 +82,6 @@ static void any_order_of_completion(struct kunit *test)
 	end(w);
 }
 
-/* Of two slots the buffer occupies one, so a third message waits until the queue was read. */
-static void no_slot_no_match(struct kunit *test)
-{
-	struct kfi_world *w = world(test, 10, 2);
-	struct kfi_rx rx[3];
-	int i;
-
-	KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area, 100, CTX(1)));
-	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx[0], 30, true));
-	for (i = 0; i < 3; i++)
-		KUNIT_ASSERT_EQ(test, (int)KFI_RX_FULL, (int)arrive(w, &rx[1], 30, true));
-	kfi_rx_complete(&rx[0], 0);
-	KUNIT_ASSERT_EQ(test, (int)KFI_RX_FULL, (int)arrive(w, &rx[1], 30, true));
-	expect(w, CTX(1), PART, 30, area, 0);
-	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx[1], 30, true));
-	KUNIT_EXPECT_PTR_EQ(test, (void *)area + 30, rx[1].buf);
-	/* the message that uses up the buffer needs no slot but that of the buffer */
-	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx[2], 40, true));
-	kfi_rx_complete(&rx[2], 0);
-	kfi_rx_complete(&rx[1], 0);
-	expect(w, CTX(1), PART, 40, area + 60, 0);
-	expect(w, CTX(1), LAST, 30, area + 30, 0);
-	end(w);
-}
-
 /* @n messages wait. A buffer takes the first one, and the last free slot of the queue. */
 static void stall(struct kfi_world *w, struct kfi_rx *rx, int n)
 {
@@ -117,29 +91,6 @@ static void stall(struct kfi_world *w, struct kfi_rx *rx, int n)
 		KUNIT_ASSERT_EQ(w->test, (int)KFI_RX_QUEUED, (int)arrive(w, &rx[i], 10, true));
 	KUNIT_ASSERT_EQ(w->test, 0, kfi_post_multi(w, area, 100, CTX(1)));
 	KUNIT_ASSERT_EQ(w->test, matched + 1, atomic_read(&w->matched));
-}
-
-/* The same with messages that came before the buffer: they match as the queue is read. */
-static void stalled_messages_follow(struct kunit *test)
-{
-	struct kfi_world *w = world(test, 1, 2);
-	struct kfi_rx rx[4], late;
-	int i, tries;
-
-	stall(w, rx, 4);
-	/* a later message does not overtake those that wait */
-	KUNIT_EXPECT_EQ(test, (int)KFI_RX_FULL, (int)arrive(w, &late, 10, true));
-	for (i = 0; i < 4; i++) {
-		for (tries = 0; tries < 200 && atomic_read(&w->matched) < i + 1; tries++)
-			msleep(20);
-		KUNIT_ASSERT_EQ(test, i + 1, atomic_read(&w->matched));
-		expect(w, CTX(1), PART, 10, area + 10 * i, 0);
-	}
-	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &late, 10, true));
-	KUNIT_EXPECT_PTR_EQ(test, (void *)area + 40, late.buf);
-	kfi_rx_complete(&late, 0);
-	expect(w, CTX(1), PART, 10, area + 40, 0);
-	kfi_world_close(w);
 }
 
 static void closing_while_stalled(struct kunit *test)
@@ -274,59 +225,11 @@ static void cancel_in_the_middle(struct kunit *test)
 	end(g.w);
 }
 
-/* A message that breaks off has no entry, unless its entry releases the buffer. */
-static void failed_landings(struct kunit *test)
-{
-	struct kfi_world *w = world(test, 11, 2);
-	struct kfi_rx rx[3];
-
-	KUNIT_ASSERT_EQ(test, 0, kfi_post_multi(w, area, 30, CTX(1)));
-	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx[0], 10, false));
-	kfi_rx_complete(&rx[0], -ECONNRESET);
-	expect_none(w);
-	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx[1], 15, false));
-	kfi_rx_complete(&rx[1], -ECONNRESET);
-	expect(w, CTX(1), LAST, 0, area + 10, ECANCELED);
-	end(w);
-}
-
-static void page_vectors(struct kunit *test)
-{
-	struct kfi_world *w = world(test, 1, 0);
-	struct page *page[2] = { alloc_page(GFP_KERNEL), alloc_page(GFP_KERNEL) };
-	struct kfi_oper *op = kfi_world_recv(w, KFI_MSG, NULL, 200, CTX(1), KFI_MULTI_RECV);
-	struct kfi_rx rx;
-
-	KUNIT_ASSERT_TRUE(test, page[0] && page[1] && op);
-	op->iov.bvec[0] = (struct bio_vec) {
-		.bv_page = page[0], .bv_offset = PAGE_SIZE - 100, .bv_len = 100,
-	};
-	op->iov.bvec[1] = (struct bio_vec) { .bv_page = page[1], .bv_offset = 0, .bv_len = 100 };
-	iov_iter_bvec(&op->iter, ITER_DEST, op->iov.bvec, 2, 200);
-	KUNIT_ASSERT_EQ(test, 0, kfi_world_post(w, op));
-	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx, 100, false));
-	KUNIT_EXPECT_PTR_EQ(test, page_address(page[0]) + PAGE_SIZE - 100, rx.buf);
-	kfi_rx_complete(&rx, 0);
-	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx, 40, false));
-	KUNIT_EXPECT_PTR_EQ(test, page_address(page[1]), rx.buf);
-	kfi_rx_complete(&rx, 0);
-	KUNIT_ASSERT_EQ(test, (int)KFI_RX_MATCHED, (int)arrive(w, &rx, 60, false));
-	KUNIT_EXPECT_PTR_EQ(test, page_address(page[1]) + 40, rx.buf);
-	kfi_rx_complete(&rx, 0);
-	kfi_world_close(w);
-	__free_page(page[0]);
-	__free_page(page[1]);
-}
-
 static struct kunit_case multi_cases[] = {
 	KUNIT_CASE(any_order_of_completion),
-	KUNIT_CASE(no_slot_no_match),
-	KUNIT_CASE(stalled_messages_follow),
 	KUNIT_CASE(closing_while_stalled),
 	KUNIT_CASE(cancel_while_stalled),
 	KUNIT_CASE(cancel_in_the_middle),
-	KUNIT_CASE(failed_landings),
-	KUNIT_CASE(page_vectors),
 	{}
 };
 

@@ -22,8 +22,6 @@ struct end {
 	struct end	*other;
 	u8		*mem;
 	u32		got, wrong, faults, rooms;
-	u32		answers;	/* records that @other puts meanwhile */
-	u32		answer;		/* number of the next one */
 	/* records */
 	struct nt_rec	rec[LINES];
 	u8		buf[LINES][2048];
@@ -49,18 +47,12 @@ static void op_signal(struct nt_ring *ring)
 	nt_ring_schedule(&container_of(ring, struct end, ring)->other->ring);
 }
 
-static int put(struct end *end, enum ntw_which which, u32 seq, u32 len, bool more);
-
 static void op_record(struct nt_ring *ring, const struct ntw_rec *rec, const void *body, size_t len)
 {
 	struct end *end = container_of(ring, struct end, ring);
 
 	end->wrong += le32_to_cpu(rec->conn) != end->got || memchr_inv(body, fill(end->got), len);
 	WRITE_ONCE(end->got, end->got + 1);
-	if (end->answers && end->got > 2 * NT_BUDGET) {
-		end->answers--;
-		end->wrong += !!put(end->other, NTW_MSG, end->answer++, 0, false);
-	}
 	wake_up(&end->wait);
 }
 

@@ -2,29 +2,6 @@
 /* Operations: pool entries, generations, and how each kind ends. */
 #include "fake.h"
 
-/* Without a completion on success the slot is returned. A failure has an entry anyway. */
-static void op_silent(struct kunit *test)
-{
-	struct kfi_cq_err_entry wc = {};
-	struct kfi_oper *op;
-	struct fake_rig o;
-	int i;
-
-	fake_rig_open(test, &o, 1, 0);
-	for (i = 0; i < 4; i++) {
-		op = kfi_op_get(&o.fake->ep, &o.fake->ep.tx, o.fake->ep.tx_cq, KFI_NO_COMPLETION);
-		KUNIT_ASSERT_FALSE(test, IS_ERR(op));
-		kfi_tx_complete(op, 0);
-		KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_cq_read(o.cq, &wc, 1));
-	}
-	op = kfi_op_get(&o.fake->ep, &o.fake->ep.tx, o.fake->ep.tx_cq, KFI_NO_COMPLETION);
-	op->context = &o;
-	kfi_tx_complete(op, -EIO);
-	KUNIT_EXPECT_EQ(test, 1, kfi_cq_readerr(o.cq, &wc, 0));
-	KUNIT_EXPECT_PTR_EQ(test, (void *)&o, wc.op_context);
-	fake_rig_close(&o);
-}
-
 /*
  * The operation is free before the consumer can see its completion. Whoever sleeps for an entry is
  * woken by it, so a function in the place of a sleeper sees what a reader on another CPU may see.
@@ -71,7 +48,6 @@ static void op_freed_first(struct kunit *test)
 }
 
 static struct kunit_case op_cases[] = {
-	KUNIT_CASE(op_silent),
 	KUNIT_CASE(op_freed_first),
 	{}
 };

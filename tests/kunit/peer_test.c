@@ -66,122 +66,7 @@ static int asks(struct ph_peer **peer, u64 node, u64 self, u64 life, u64 known)
 
 /* ---- waiting ---- */
 
-/* A post after the end of a connection makes another one, and does not end with the first. */
-static void loss_calls_again(struct kunit *test)
-{
-	struct kfw_hello first, second;
-	struct ph_peer *peer;
-	int x, y;
-
-	peer = dial(NODE, &x, &first);
-	answer(peer, KFW_ACCEPT, 0);
-	ph_ack_due(peer);
-	ph_reset(peer);
-	PH_DONE(-ECONNRESET, &x);
-	msleep(100);
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&ph.dials));		/* nothing waits, so nothing is dialed */
-	peer = dial(NODE, &y, &second);
-	KUNIT_EXPECT_EQ(test, first.call_id, second.known);
-	KUNIT_EXPECT_NE(test, first.call_id, second.call_id);
-	answer(peer, KFW_ACCEPT, 0);
-	arrives(peer, &y);
-	KUNIT_EXPECT_EQ(test, 2, atomic_read(&ph.dials));
-}
-
 /* ---- which call stands ---- */
-
-/* Both sides dial: our call stands if our name is the smaller one, however often the peer calls. */
-static void ours_stands(struct kunit *test)
-{
-	struct kfw_hello hello;
-	struct ph_peer *peer, *theirs;
-	int i, x;
-
-	peer = dial(NODE, &x, &hello);
-	for (i = 0; i < 2; i++)
-		KUNIT_EXPECT_EQ(test, EALREADY, asks(&theirs, NODE, PH_SELF, LIFE, 0));
-	answer(peer, KFW_ACCEPT, 0);
-	arrives(peer, &x);
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&ph.dials));
-}
-
-static void theirs_stands(struct kunit *test)
-{
-	struct kfw_hello hello;
-	struct ph_peer *peer, *theirs;
-	int x;
-
-	peer = dial(NODE, &x, &hello);
-	KUNIT_EXPECT_EQ(test, 0, asks(&theirs, NODE, LARGER, LIFE, 0));
-	KUNIT_EXPECT_TRUE(test, ph_closes(peer, PH_WAIT_MS));
-	arrives(theirs, &x);
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&ph.dials));
-}
-
-static struct ph_peer *crossing;
-
-static void call_meanwhile(void)
-{
-	ph.opening = NULL;
-	WARN_ON(asks(&crossing, NODE, PH_SELF, LIFE, 0));
-}
-
-/* The peer calls while our call is being made: ours is not started. */
-static void called_while_dialing(struct kunit *test)
-{
-	int x;
-
-	ph.opening = call_meanwhile;
-	ph_message(NODE, PORT, &x);
-	KUNIT_ASSERT_TRUE(test, fake_soon(!READ_ONCE(ph.opening)));
-	KUNIT_ASSERT_TRUE(test, fake_soon(READ_ONCE(crossing)));
-	arrives(crossing, &x);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&ph.dials));
-}
-
-/* Our call lost against a call of the peer that never arrives: it is repeated for a while. */
-static void lost_call_is_tried_again(struct kunit *test)
-{
-	const int tries = 40;
-	struct kfw_hello hello;
-	struct ph_peer *peer;
-	int i, x;
-
-	ph_proto.params.connect_timeout_ms = 50 * tries;
-	peer = dial(NODE, &x, &hello);
-	for (i = 1; i <= tries; i++) {
-		ph.dialed = ph_new();
-		crossing = ph.dialed;
-		answer(peer, KFW_REJECT, EALREADY);
-		peer = crossing;
-		KUNIT_ASSERT_EQ(test, 0, ph_get(peer, &hello, sizeof(hello), PH_WAIT_MS));
-	}
-	answer(peer, KFW_REJECT, EALREADY);
-	PH_DONE(-EALREADY, &x);
-	KUNIT_EXPECT_EQ(test, 1 + tries, atomic_read(&ph.dials));
-	ph_proto.params.connect_timeout_ms = 60000;
-}
-
-/* The peer's call has won and fails in the handshake: the post that waits is dialed again. */
-static void winner_that_dies(struct kunit *test)
-{
-	struct ph_peer *peer, *theirs;
-	struct kfw_hello hello;
-	int x;
-
-	peer = dial(NODE, &x, &hello);
-	theirs = call(NODE, LARGER, LIFE, 0, &hello);
-	theirs->room = 0;				/* so the ACCEPT can't be sent */
-	ph_put(theirs, &hello, sizeof(hello));
-	KUNIT_EXPECT_TRUE(test, ph_closes(peer, PH_WAIT_MS));
-	peer = ph_new();
-	ph.dialed = peer;
-	ph_cut(theirs);
-	KUNIT_ASSERT_EQ(test, 0, ph_get(peer, &hello, sizeof(hello), PH_WAIT_MS));
-	answer(peer, KFW_ACCEPT, 0);
-	arrives(peer, &x);
-	KUNIT_EXPECT_EQ(test, 2, atomic_read(&ph.dials));
-}
 
 /*
  * Another call in the name of the peer takes no place from one that is being accepted, whose caller
@@ -380,12 +265,6 @@ static void freed_when_found(struct kunit *test)
 }
 
 static struct kunit_case peer_cases[] = {
-	KUNIT_CASE(loss_calls_again),
-	KUNIT_CASE(ours_stands),
-	KUNIT_CASE(theirs_stands),
-	KUNIT_CASE(called_while_dialing),
-	KUNIT_CASE(lost_call_is_tried_again),
-	KUNIT_CASE(winner_that_dies),
 	KUNIT_CASE(called_twice),
 	KUNIT_CASE(calls_of_the_connected),
 	KUNIT_CASE(name_in_use),

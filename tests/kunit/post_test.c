@@ -61,31 +61,6 @@ static void post_refusals(struct kunit *test)
 	fake_rig_close(&p);
 }
 
-static void post_recv_refusals(struct kunit *test)
-{
-	static u8 buf[128];
-	struct kvec iov[2] = { { buf, 10 }, { buf, 10 } };
-	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = iov, .iov_count = 2 };
-	struct kfi_msg_tagged tmsg = { .type = KFI_KVEC, .msg_iov = iov, .iov_count = 1 };
-	struct kfi_cqe cqe = {};
-	struct fake_rig p;
-
-	fake_rig_open(test, &p, 64, 0);
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_recvmsg(p.ep, &msg, KFI_MULTI_RECV));
-	msg.iov_count = 1;
-	msg.context = &cqe;
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_recvmsg(p.ep, &msg, KFI_MULTI_RECV | KFI_CQE));
-	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_recvmsg(p.ep, &msg, KFI_INJECT));
-	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_recvmsg(p.ep, &msg, KFI_PEEK));
-	KUNIT_EXPECT_EQ(test, -ENOENT, kfi_cancel(&p.ep->fid, &cqe));
-	KUNIT_EXPECT_EQ(test, -KFI_EBADFLAGS, kfi_trecvmsg(p.ep, &tmsg, KFI_MULTI_RECV));
-	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_trecvmsg(p.ep, &tmsg, KFI_DISCARD));
-	KUNIT_EXPECT_EQ(test, -EINVAL,
-			kfi_trecvmsg(p.ep, &tmsg, KFI_PEEK | KFI_CLAIM | KFI_DISCARD));
-	expect_untouched(test, &p);
-	fake_rig_close(&p);
-}
-
 static void expect_bytes(struct kunit *test, struct kfi_oper *op, const u8 *want, size_t len)
 {
 	struct iov_iter iter = op->iter;
@@ -177,7 +152,6 @@ static void post_space_pool(struct kunit *test)
 
 static struct kunit_case post_cases[] = {
 	KUNIT_CASE(post_refusals),
-	KUNIT_CASE(post_recv_refusals),
 	KUNIT_CASE(post_sgl),
 	KUNIT_CASE(post_space_pool),
 	{}

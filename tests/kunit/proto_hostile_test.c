@@ -58,20 +58,6 @@ static void silent_callers_cost_little(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, conn->tx.held);
 }
 
-/* A refusal is final, also if its reason is one for which work items try again. */
-static void refusal_is_final(struct kunit *test)
-{
-	struct kfw_hello hello, no = ph_hello(5, KFW_REJECT);
-	struct ph_peer *peer = ph.dialed = ph_new();
-	int x;
-
-	no.status = cpu_to_le32(EAGAIN);
-	KUNIT_ASSERT_EQ(test, (ssize_t)0, kfi_send(ph.ep, ph.buf, 64, NULL, ph_addr(2, 5), &x));
-	KUNIT_ASSERT_EQ(test, 0, ph_get(peer, &hello, sizeof(hello), PH_WAIT_MS));
-	KUNIT_EXPECT_TRUE(test, ph_put(peer, &no, sizeof(no)));
-	PH_DONE(-ECONNREFUSED, &x);
-}
-
 /* ---- messages that end with their connection ---- */
 
 #define LOSSES	24
@@ -717,7 +703,6 @@ static void broken_frames_end(struct kunit *test)
 static struct kunit_case ph_cases[] = {
 	KUNIT_CASE(wrong_hello_ends),
 	KUNIT_CASE(silent_callers_cost_little),
-	KUNIT_CASE(refusal_is_final),
 	KUNIT_CASE(lost_after_rts),
 	KUNIT_CASE(ack_of_another),
 	KUNIT_CASE(unused_grants_end),

@@ -105,21 +105,6 @@ static void nothing_after_a_failure(struct kunit *test)
 	closes(test, peer);
 }
 
-/* A link that reports up once more changes nothing, in any state. */
-static void up_comes_twice(struct kunit *test)
-{
-	struct ph_peer *peer = caller();
-	struct kfp_conn *conn = link_conn(peer->link);
-
-	kfi_link_up(peer->link);
-	msleep(20);
-	KUNIT_EXPECT_EQ(test, (u8)KFP_HELLO, READ_ONCE(conn->state));
-	WRITE_ONCE(conn->state, KFP_WAITING);	/* as if the request waited for the consumer */
-	kfi_link_up(peer->link);
-	msleep(20);
-	KUNIT_EXPECT_EQ(test, (u8)KFP_WAITING, READ_ONCE(conn->state));
-}
-
 /* A caller without a hello is gone when the passive endpoint closes. */
 static void silence_ends_with_the_listener(struct kunit *test)
 {
@@ -308,7 +293,6 @@ static struct kunit_case link_cases[] = {
 	KUNIT_CASE(version_is_looked_at_first),
 	KUNIT_CASE(front_is_frozen),
 	KUNIT_CASE(nothing_after_a_failure),
-	KUNIT_CASE(up_comes_twice),
 	KUNIT_CASE(silence_ends_with_the_listener),
 	KUNIT_CASE(oldest_makes_room),
 	KUNIT_CASE(securing_makes_room),

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * provider_test.c - which providers may register, how kfi_getinfo() combines several providers, and
- * the life of fabrics and domains
+ * provider_test.c - domains of a provider that connections of one module share
  */
 #include <kunit/test.h>
 #include <linux/err.h>
@@ -14,13 +13,11 @@
 
 #define NODE	"kunit-node"	/* no other provider knows it */
 
-/* ---- fake providers ---- */
+/* ---- a fake provider ---- */
 
 struct fake {
 	struct kfi_provider	prov;
-	int			ret;		/* what getinfo returns after its offers */
 	int			offers;		/* number of offers */
-	int			asked;
 	int			domains;	/* open domains */
 	int			refuse;		/* what domain_open returns */
 	void			*device;	/* of domains that are opened next */
@@ -57,13 +54,12 @@ static int fake_getinfo(struct kfi_query *q)
 
 	if (!q->node || strcmp(q->node, NODE))
 		return -ENODATA;
-	fake->asked++;
 	for (i = 0; i < fake->offers; i++) {
 		ret = fake_offer(q, i);
 		if (ret)
 			return ret;
 	}
-	return fake->ret;
+	return 0;
 }
 
 static int fake_resolve(struct kfi_domain *domain, const char *node, const char *service,
@@ -136,169 +132,21 @@ static const struct kfi_prov_ops fake_ops = {
 	.getname	= fake_getname,
 };
 
-static struct fake fake_a, fake_b;
+static struct fake fake_a;
 
-static void reset(struct fake *fake, const char *name)
+static int init_fake(struct kunit *test)
 {
-	memset(fake, 0, sizeof(*fake));
-	fake->prov.name = name;
-	fake->prov.version = KFI_VERSION(3, 1);
-	fake->prov.ops = &fake_ops;
-	fake->offers = 1;
+	memset(&fake_a, 0, sizeof(fake_a));
+	fake_a.prov.name = "kunit-a";
+	fake_a.prov.version = KFI_VERSION(3, 1);
+	fake_a.prov.ops = &fake_ops;
+	return kfi_provider_register(&fake_a.prov);
 }
 
-static int init_fakes(struct kunit *test)
+static void exit_fake(struct kunit *test)
 {
-	int ret;
-
-	reset(&fake_a, "kunit-a");
-	reset(&fake_b, "kunit-b");
-	ret = kfi_provider_register(&fake_a.prov);
-	if (ret)
-		return ret;
-	ret = kfi_provider_register(&fake_b.prov);
-	if (ret)
-		kfi_provider_deregister(&fake_a.prov);
-	return ret;
-}
-
-static void exit_fakes(struct kunit *test)
-{
-	kfi_provider_deregister(&fake_b.prov);
 	kfi_provider_deregister(&fake_a.prov);
 }
-
-/* ---- registration ---- */
-
-#define REGISTER(prov, contract, size) __kfi_provider_register(prov, contract, size, THIS_MODULE)
-
-static void test_refused(struct kunit *test)
-{
-	struct kfi_provider prov = { .name = "kunit-c", .ops = &fake_ops };
-	static const char *const bad_names[] = {
-		"", "UPPER", "a b", "../x", "a%s", "name;rm", "kunit\n",
-		"this-name-is-much-too-long-for-a-provider-of-this-kind-0123456789",
-	};
-	int i;
-
-	KUNIT_EXPECT_EQ(test, REGISTER(&prov, KFI_PROV_CONTRACT + 1, sizeof(fake_ops)), -EINVAL);
-	KUNIT_EXPECT_EQ(test, REGISTER(&prov, KFI_PROV_CONTRACT, sizeof(fake_ops) - 8), -EINVAL);
-	KUNIT_EXPECT_EQ(test, REGISTER(NULL, KFI_PROV_CONTRACT, sizeof(fake_ops)), -EINVAL);
-	prov.ops = NULL;
-	KUNIT_EXPECT_EQ(test, kfi_provider_register(&prov), -EINVAL);
-	prov.ops = &fake_ops;
-	for (i = 0; i < ARRAY_SIZE(bad_names); i++) {
-		prov.name = bad_names[i];
-		KUNIT_EXPECT_FALSE(test, kfi_provider_name_ok(prov.name));
-		KUNIT_EXPECT_EQ(test, kfi_provider_register(&prov), -EINVAL);
-	}
-	prov.name = NULL;
-	KUNIT_EXPECT_EQ(test, kfi_provider_register(&prov), -EINVAL);
-	prov.name = fake_a.prov.name;
-	KUNIT_EXPECT_EQ(test, kfi_provider_register(&prov), -EEXIST);
-	KUNIT_EXPECT_NULL(test, kfi_provider_find("kunit-c"));
-}
-
-/* Each operation of a minimal provider is mandatory. */
-static void test_mandatory(struct kunit *test)
-{
-	struct kfi_prov_ops ops = fake_ops;
-	void **slot;
-	int missing = 0;
-
-	KUNIT_EXPECT_NULL(test, kfi_missing_op(&ops));
-	for (slot = (void **)&ops.getinfo; slot < (void **)(&ops + 1); slot++) {
-		void *op = *slot;
-
-		if (!op || op == fake_domain_close)	/* optional */
-			continue;
-		*slot = NULL;
-		KUNIT_EXPECT_NOT_NULL_MSG(test, kfi_missing_op(&ops), "slot %zd",
-					  slot - (void **)&ops.getinfo);
-		*slot = op;
-		missing++;
-	}
-	KUNIT_EXPECT_EQ(test, missing, 12);
-	ops.tx = NULL;
-	KUNIT_EXPECT_STREQ(test, kfi_missing_op(&ops), "tx");
-}
-
-static int some_listen(struct kfi_pep *pep)
-{
-	return 0;
-}
-
-static int some_posted(struct kfi_ep *ep, struct kfi_oper *op)
-{
-	return 0;
-}
-
-static struct kfi_oper *some_cancel(struct kfi_ep *ep, void *context)
-{
-	return NULL;
-}
-
-/* Operations that need each other */
-static void test_groups(struct kunit *test)
-{
-	struct kfi_prov_ops ops = fake_ops;
-
-	ops.listen = some_listen;
-	KUNIT_EXPECT_NOT_NULL(test, kfi_missing_op(&ops));
-	ops = fake_ops;
-	ops.rx_posted = some_posted;
-	KUNIT_EXPECT_STREQ(test, kfi_missing_op(&ops), "rx_cancel");
-	ops.rx_cancel = some_cancel;
-	KUNIT_EXPECT_NULL(test, kfi_missing_op(&ops));
-	ops.rx_matched = NULL;		/* receives that the device matches need no matching here */
-	ops.rx_drop = NULL;
-	KUNIT_EXPECT_NULL(test, kfi_missing_op(&ops));
-}
-
-/* ---- kfi_getinfo() ---- */
-
-static struct kfi_info *const poison = (struct kfi_info *)0x1;
-
-static int getinfo(const struct kfi_info *hints, u64 flags, struct kfi_info **info)
-{
-	*info = poison;
-	return kfi_getinfo_net(&init_net, 0, NODE, NULL, flags, hints, info);
-}
-
-static void expect_none(struct kunit *test, const struct kfi_info *hints, int err)
-{
-	struct kfi_info *info;
-
-	KUNIT_EXPECT_EQ(test, getinfo(hints, 0, &info), err);
-	KUNIT_EXPECT_NULL(test, info);
-}
-
-static int length(const struct kfi_info *info)
-{
-	int n = 0;
-
-	for (; info; info = info->next)
-		n++;
-	return n;
-}
-
-static void test_failing_provider(struct kunit *test)
-{
-	struct kfi_info *info;
-
-	fake_a.offers = 2;
-	fake_a.ret = -EIO;
-	KUNIT_ASSERT_EQ(test, getinfo(NULL, 0, &info), 0);
-	KUNIT_EXPECT_EQ(test, length(info), 1);
-	KUNIT_EXPECT_STREQ(test, info->fabric_attr->prov_name, "kunit-b");
-	kfi_freeinfo(info);
-	fake_b.ret = -ENODATA;
-	expect_none(test, NULL, -ENODATA);
-	fake_b.ret = -ENOMEM;
-	expect_none(test, NULL, -ENOMEM);
-}
-
-/* ---- fabrics and domains ---- */
 
 /*
  * Domains that connections of one module share (kfi_conn.h): one that can't be opened takes
@@ -312,7 +160,7 @@ static void test_shared_domains(struct kunit *test)
 	int device;
 
 	fake_a.offers = 2;
-	KUNIT_ASSERT_EQ(test, getinfo(NULL, 0, &info), 0);
+	KUNIT_ASSERT_EQ(test, kfi_getinfo_net(&init_net, 0, NODE, NULL, 0, NULL, &info), 0);
 	fake_a.device = &device;
 	gone = kfi_dom_get(&init_net, info, owner);
 	fake_a.device = NULL;
@@ -340,18 +188,14 @@ static void test_shared_domains(struct kunit *test)
 }
 
 static struct kunit_case provider_cases[] = {
-	KUNIT_CASE(test_refused),
-	KUNIT_CASE(test_mandatory),
-	KUNIT_CASE(test_groups),
-	KUNIT_CASE(test_failing_provider),
 	KUNIT_CASE(test_shared_domains),
 	{ }
 };
 
 static struct kunit_suite provider_suite = {
 	.name = "kfi-provider",
-	.init = init_fakes,
-	.exit = exit_fakes,
+	.init = init_fake,
+	.exit = exit_fake,
 	.test_cases = provider_cases,
 };
 kunit_test_suite(provider_suite);

@@ -276,30 +276,6 @@ static void says_no_more(struct kunit *test)
 
 /* ---- RMA ---- */
 
-/* Some of an operation is in the send queue, and is not to be reported, when no more can follow. */
-static void refused_midway(struct kunit *test)
-{
-	struct kfi_rma_iov rma[] = {
-		{ .len = PAGE_SIZE, .key = 1 }, { .len = PAGE_SIZE, .key = 2 },
-	};
-	struct msg *m = msg_open(test);
-	struct world *w = m->w;
-
-	w->unmappable = 2;
-	post(m, 0, KFI_OPC_WRITE, MEM, rma, 2);
-	KUNIT_ASSERT_EQ(test, 2, w->nwr);
-	KUNIT_EXPECT_FALSE(test, w->signalled[0]);
-	KUNIT_EXPECT_TRUE(test, w->signalled[1]);
-	KUNIT_EXPECT_EQ(test, 0, m->told[0]);
-	device_report(w, 1, IB_WC_SUCCESS);
-	KUNIT_EXPECT_EQ(test, 1, m->told[0]);
-	KUNIT_EXPECT_EQ(test, -EIO, m->err[0]);
-	KUNIT_EXPECT_EQ(test, 0, m->conn->inflight);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&m->lost));
-	msg_close(m);
-	KUNIT_EXPECT_EQ(test, 1, m->told[0]);
-}
-
 /* One that ends well stands for all before it, so nothing may follow what the device refused. */
 static void post_refused(struct kunit *test)
 {
@@ -388,29 +364,6 @@ static void read_overtaken(struct kunit *test)
 
 /* ---- regions ---- */
 
-/* The region ends, while its registration, which has failed, is taken back already. */
-static void ends_meanwhile(struct world *w)
-{
-	w->dereg = NULL;
-	owner_ends(w);
-}
-
-static void end_while_renewed(struct kunit *test)
-{
-	struct msg *m = msg_open(test);
-	struct world *w = m->w;
-	struct kv_region *region = open_region(w);
-
-	set_state(region, KV_REGION_DEREG);
-	w->dereg = ends_meanwhile;
-	queue_work(kv_cm_wq, &region->dereg_work);
-	flush_workqueue(kv_cm_wq);
-	expect_ended(w, 1);
-	KUNIT_EXPECT_EQ(test, KV_REGION_NEW, region->state);
-	kv_mr_close(&w->mr);
-	msg_close(m);
-}
-
 /* The region ends, while the device may still execute its registration. */
 static void end_while_registered(struct kunit *test)
 {
@@ -428,44 +381,6 @@ static void end_while_registered(struct kunit *test)
 	device_report(w, 0, IB_WC_SUCCESS);
 	flush_workqueue(kv_cm_wq);
 	expect_ended(w, 1);
-	kv_mr_close(&w->mr);
-	msg_close(m);
-}
-
-/*
- * The owner is told though there is no memory for another registration in place of the one that the
- * device has given back. The region is not lost: it can be attached when there is memory.
- */
-static void ends_without_memory(struct kunit *test)
-{
-	struct msg *m = msg_open(test);
-	struct world *w = m->w;
-	struct kv_region *region = open_region(w);
-	unsigned long end = jiffies + 10 * HZ;
-
-	WRITE_ONCE(w->poor, true);
-	set_state(region, KV_REGION_VALID);
-	owner_ends(w);
-	flush_workqueue(kv_cm_wq);
-	flush_workqueue(kv_region_wq);
-	expect_ended(w, 1);
-	KUNIT_EXPECT_EQ(test, KV_REGION_NOMR, region->state);
-	KUNIT_EXPECT_FALSE(test, kv_mr_known(&w->mr));
-	rcu_read_lock();
-	KUNIT_EXPECT_FALSE(test, kv_mr_end(&w->mr));
-	rcu_read_unlock();
-	KUNIT_EXPECT_EQ(test, -EAGAIN, kv_mr_attach(&w->mr));
-	WRITE_ONCE(w->poor, false);
-	while (READ_ONCE(region->state) != KV_REGION_NEW && time_before(jiffies, end))
-		msleep(20);
-	KUNIT_ASSERT_EQ(test, 0, kv_mr_attach(&w->mr));
-	KUNIT_EXPECT_EQ(test, region->ib->rkey, w->mr.prov_key);
-	KUNIT_EXPECT_EQ(test, 0, kv_mr_enable(&w->mr));
-	kv_tx_kick(m->conn);
-	KUNIT_EXPECT_EQ(test, 1, w->nwr);
-	KUNIT_EXPECT_EQ(test, IB_WR_REG_MR, w->opcode[0]);
-	device_report(w, 0, IB_WC_SUCCESS);
-	KUNIT_EXPECT_EQ(test, KV_REGION_VALID, region->state);
 	kv_mr_close(&w->mr);
 	msg_close(m);
 }
@@ -571,58 +486,16 @@ static void event_in_irq(struct kunit *test)
 	msg_close(m);
 }
 
-static struct rdma_cm_event refusal(const void *data, u8 len)
-{
-	return (struct rdma_cm_event) {
-		.event = RDMA_CM_EVENT_REJECTED,
-		.param.conn = { .private_data = data, .private_data_len = len },
-	};
-}
-
-/* Only the answer to our call means more than an end. */
-static void refused_by_caller(struct kunit *test)
-{
-	static const struct {
-		u8 state;
-		bool up;
-		int err;
-	} rows[] = {
-		{ KV_CM_CALLED, false, -ECONNREFUSED },
-		{ KV_CM_CONNECTED, false, -ECONNREFUSED },
-		{ KV_CM_CONNECTED, true, -ESHUTDOWN },
-	};
-	struct rdma_cm_event event = refusal("no", 2);
-	struct msg *m = msg_open(test);
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		m->conn->flags = 0;
-		m->conn->qp.state = rows[i].state;
-		m->conn->qp.up = rows[i].up;
-		KUNIT_EXPECT_EQ(test, 0, m->w->id.event_handler(&m->w->id, &event));
-		flush_workqueue(kv_cm_wq);
-		KUNIT_EXPECT_EQ(test, i + 1, atomic_read(&m->lost));
-		KUNIT_EXPECT_EQ(test, rows[i].err, m->conn->error);
-		KUNIT_EXPECT_FALSE(test, m->conn->rejected);
-		KUNIT_EXPECT_EQ(test, 0, m->conn->data_in_len);
-	}
-	msg_close(m);
-}
-
 static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(held_until_connected),
 	KUNIT_CASE(says_no_more),
-	KUNIT_CASE(refused_midway),
 	KUNIT_CASE(post_refused),
 	KUNIT_CASE(read_fails),
 	KUNIT_CASE(read_overtaken),
-	KUNIT_CASE(end_while_renewed),
 	KUNIT_CASE(end_while_registered),
-	KUNIT_CASE(ends_without_memory),
 	KUNIT_CASE(registered_before_message),
 	KUNIT_CASE(lost_with_connection),
 	KUNIT_CASE(event_in_irq),
-	KUNIT_CASE(refused_by_caller),
 	{}
 };
 

@@ -142,16 +142,16 @@ static void expect_run(struct layout *l, struct scatterlist *sg, unsigned int n,
 	KUNIT_ASSERT_LE(l->test, used, pages);
 }
 
-/* All of it in runs. Return: how many. */
-static unsigned int take_runs(struct layout *l, unsigned int pages)
+/* All of it in runs */
+static void take_runs(struct layout *l, unsigned int pages)
 {
 	struct scatterlist sg[PAGES];
 	struct iov_iter iter;
-	unsigned int runs, n;
+	unsigned int n;
 	size_t bytes;
 
 	layout_iter(l, &iter);
-	for (runs = 0; iov_iter_count(&iter); runs++) {
+	while (iov_iter_count(&iter)) {
 		sg_init_table(sg, PAGES);
 		n = kv_take_run(&iter, sg, pages, &bytes);
 		expect_run(l, sg, n, pages, bytes);
@@ -160,7 +160,6 @@ static unsigned int take_runs(struct layout *l, unsigned int pages)
 	n = kv_take_run(&iter, sg, pages, &bytes);
 	KUNIT_EXPECT_EQ(l->test, n, 0);
 	KUNIT_EXPECT_EQ(l->test, bytes, 0);
-	return runs;
 }
 
 /* The same in pieces of at most @max bytes. */
@@ -178,89 +177,6 @@ static void take_pieces(struct layout *l, size_t max)
 	}
 	expect_end(l);
 }
-
-/* ---- cases with known answers ---- */
-
-#define P PAGE_SIZE
-
-static const struct {
-	unsigned int	n, pages;
-	struct seg	segs[6];
-	unsigned int	runs;
-} shapes[] = {
-	{ 1, 16, { { 0, P } }, 1 },
-	{ 1, 16, { { 100, 1 } }, 1 },
-	{ 1, 16, { { 0, POOL } }, 1 },
-	{ 1, 4, { { 0, POOL } }, 4 },
-	{ 1, 4, { { 1, POOL - 1 } }, 4 },			/* the first run is shorter, not the last */
-	{ 1, 4, { { P - 1, 4 * P } }, 2 },
-	{ 1, 1, { { 10, 3 * P } }, 4 },
-	{ 3, 16, { { 0, P }, { 4 * P, P }, { 2 * P, P } }, 1 },	/* apart in memory, together in a registration */
-	{ 3, 16, { { 100, P - 100 }, { 4 * P, P }, { 2 * P, 7 } }, 1 },
-	{ 2, 16, { { 0, P - 1 }, { 2 * P, P } }, 2 },		/* a gap behind the first */
-	{ 2, 16, { { 0, P }, { 2 * P + 1, P } }, 2 },		/* a gap before the second */
-	{ 2, 16, { { 0, 100 }, { 100, 100 } }, 2 },		/* neighbours that share a page */
-	{ 2, 16, { { 0, P }, { 0, P } }, 1 },			/* the same page twice */
-	{ 4, 16, { { 5, 0 }, { 0, P }, { 7, 0 }, { P, P } }, 1 },
-	{ 3, 16, { { 0, P }, { P, P }, { 9, 0 } }, 1 },
-	{ 2, 2, { { P, 2 * P }, { 3 * P, 2 * P } }, 2 },
-	{ 2, 3, { { P, 2 * P }, { 3 * P, 2 * P } }, 2 },	/* a run ends within a segment */
-	{ 2, 16, { { 3 * P + 50, 2 * P }, { 9 * P + 50, 2 * P } }, 2 },
-};
-
-static void shapes_make_runs(struct kunit *test)
-{
-	struct layout l = { .test = test };
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(shapes); i++) {
-		for (l.kind = 0; l.kind < KINDS; l.kind++) {
-			l.n = shapes[i].n;
-			memcpy(l.segs, shapes[i].segs, sizeof(shapes[i].segs));
-			KUNIT_EXPECT_EQ_MSG(test, shapes[i].runs, take_runs(&l, shapes[i].pages), "row %u, kind %u", i, l.kind);
-			take_pieces(&l, SZ_1G);
-			take_pieces(&l, 1000);
-		}
-	}
-}
-
-/* What is contiguous is one piece, however many pages it has. */
-static void pieces_are_long(struct kunit *test)
-{
-	struct layout l = { .test = test, .n = 1, .segs = { { 100, 3 * P } } };
-	struct iov_iter iter;
-	struct page *page;
-	size_t off;
-
-	layout_iter(&l, &iter);
-	KUNIT_EXPECT_EQ(test, kv_take_piece(&iter, SZ_1G, &page, &off), 3 * P);
-	l.kind = BVEC;
-	layout_iter(&l, &iter);
-	KUNIT_EXPECT_EQ(test, kv_take_piece(&iter, SZ_1G, &page, &off), 3 * P);
-	l.kind = VIRT;
-	layout_iter(&l, &iter);
-	KUNIT_EXPECT_EQ(test, kv_take_piece(&iter, SZ_1G, &page, &off), P - 100);
-}
-
-/* A consumer's count may end before his vector does. */
-static void counts_that_end_early(struct kunit *test)
-{
-	struct layout l = { .test = test, .n = 3, .segs = { { 0, 2 * P }, { 4 * P, 2 * P }, { 8 * P, P } } };
-	struct scatterlist sg[PAGES];
-	struct iov_iter iter;
-	size_t bytes;
-
-	for (l.kind = 0; l.kind < KINDS; l.kind++) {
-		layout_iter(&l, &iter);
-		iov_iter_truncate(&iter, 3 * P + 5);
-		sg_init_table(sg, PAGES);
-		kv_take_run(&iter, sg, PAGES, &bytes);
-		KUNIT_EXPECT_EQ(test, bytes, 3 * P + 5);
-		KUNIT_EXPECT_EQ(test, iov_iter_count(&iter), 0);
-	}
-}
-
-/* ---- random ones ---- */
 
 /* Borders of pages as often as not: else nothing would ever join. */
 static void random_layout(struct layout *l, struct rnd_state *rnd)
@@ -300,9 +216,6 @@ static void random_memory(struct kunit *test)
 }
 
 static struct kunit_case mem_cases[] = {
-	KUNIT_CASE(shapes_make_runs),
-	KUNIT_CASE(pieces_are_long),
-	KUNIT_CASE(counts_that_end_early),
 	KUNIT_CASE(random_memory),
 	{}
 };

@@ -245,45 +245,6 @@ static void limit_wraps(struct kunit *test)
 	side_close(side);
 }
 
-/* The end of the queue pair is no fault of the peer. */
-static void receive_fails(struct kunit *test)
-{
-	static const struct {
-		enum ib_wc_status status;
-		int ret;
-	} rows[] = {
-		{ IB_WC_WR_FLUSH_ERR, -ESHUTDOWN },
-		{ IB_WC_LOC_LEN_ERR, -EIO },
-	};
-	struct kvw_head head = {};
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct side *side = side_open(test);
-
-		come_as(side, &head, (struct ib_wc){ .status = rows[i].status });
-		KUNIT_EXPECT_EQ(test, rows[i].ret, side->s->ended);
-		KUNIT_EXPECT_EQ(test, 1, side->downs);
-		KUNIT_EXPECT_EQ(test, 0, side->fails);
-		side_close(side);
-	}
-}
-
-/* No SEND of a peer makes the device invalidate a key. */
-static void spoilt(struct kunit *test)
-{
-	struct side *side = side_open(test);
-	struct kvw_head head = { .limit = cpu_to_le32(KVW_FIRST) };
-
-	come_as(side, &head, (struct ib_wc) {
-		.opcode = IB_WC_RECV, .byte_len = sizeof(head), .wc_flags = IB_WC_WITH_INVALIDATE,
-	});
-	KUNIT_EXPECT_EQ(test, -EPROTO, side->s->ended);
-	side_close(side);
-}
-
-/* ---- pings ---- */
-
 /* ---- credit ---- */
 
 /* The last receives of the peer are for SENDs without bytes; the protocol hears of more, once. */
@@ -313,27 +274,6 @@ static void reserve(struct kunit *test)
 	come(side, KVW_FIRST + 3 + KVW_RESERVE, 0, 0);
 	KUNIT_EXPECT_EQ(test, 2, side->rooms);
 	KUNIT_EXPECT_EQ(test, 2, send_all(side));
-	side_close(side);
-}
-
-/* The send queue is full, and the device reports. */
-static void queue_is_full(struct kunit *test)
-{
-	struct side *side = side_open(test);
-	unsigned int i, n;
-
-	come(side, KVW_RECVS_MAX, 0, 0);
-	n = send_all(side);
-	KUNIT_EXPECT_EQ(test, KV_LINK_SQ - KV_SQ_ROOM + 1, n);
-	KUNIT_EXPECT_TRUE(test, side->s->starved);
-	for (i = 0; i < n && !side->w->signalled[i]; i++)
-		;
-	KUNIT_ASSERT_LT(test, i, n);
-	device_report(side->w, i, IB_WC_SUCCESS);
-	KUNIT_EXPECT_EQ(test, 1, side->rooms);
-	KUNIT_EXPECT_EQ(test, 1, side->sents);
-	KUNIT_EXPECT_FALSE(test, side->s->starved);
-	KUNIT_EXPECT_EQ(test, i + 1, send_all(side));
 	side_close(side);
 }
 
@@ -398,8 +338,6 @@ static void closed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, side->w->nwr);
 	side_close(side);
 }
-
-/* ---- reading ---- */
 
 /* ---- memory that the peer writes to ---- */
 
@@ -484,41 +422,6 @@ static void exposed(struct kunit *test)
 	side_close(side);
 }
 
-/* Lasting grants leave registrations to transfers. A region that a message may end has none. */
-static void exposed_regions(struct kunit *test)
-{
-	struct side *side = open_writable(test);
-	struct kfi_exposed last = { .mr = &side->w->mr, .lasting = true };
-	struct kfi_exposed x = { .mr = &side->w->mr };
-	struct kfi_link_place place[4];
-	unsigned int i;
-
-	for (i = 0; i < KV_FRMRS / 2; i++)
-		KUNIT_ASSERT_EQ(test, 1, expose(side, &last, PAGE_SIZE, place, 4));
-	KUNIT_EXPECT_EQ(test, -ENOSPC, expose(side, &last, PAGE_SIZE, place, 4));
-	KUNIT_EXPECT_EQ(test, 1, expose(side, &x, PAGE_SIZE, place, 4));
-	KUNIT_EXPECT_EQ(test, -EINPROGRESS, conceal(side, &x));
-	side->w->mr.per_io = true;
-	KUNIT_EXPECT_EQ(test, -EOPNOTSUPP, expose(side, &x, PAGE_SIZE, place, 4));
-	side_close(side);
-}
-
-/* Without memory for registrations payload comes as frames. */
-static void expose_without_memory(struct kunit *test)
-{
-	struct side *side = side_open(test);
-	struct kfi_link_place place[4];
-	struct kfi_exposed x = {};
-
-	side->w->poor = true;
-	kv_frmrs_alloc(side->s);
-	side->w->poor = false;
-	KUNIT_EXPECT_EQ(test, 0, nfree(side));
-	KUNIT_EXPECT_EQ(test, -ENOSPC, expose(side, &x, MEM, place, 4));
-	KUNIT_EXPECT_EQ(test, 0, side->w->nwr);
-	side_close(side);
-}
-
 /* After an error the peer may still write there, until the registrations are taken back. */
 static void conceal_fails(struct kunit *test)
 {
@@ -545,15 +448,10 @@ static void conceal_fails(struct kunit *test)
 static struct kunit_case stream_cases[] = {
 	KUNIT_CASE(heads),
 	KUNIT_CASE(limit_wraps),
-	KUNIT_CASE(receive_fails),
-	KUNIT_CASE(spoilt),
 	KUNIT_CASE(reserve),
-	KUNIT_CASE(queue_is_full),
 	KUNIT_CASE(memory_is_read),
 	KUNIT_CASE(closed),
 	KUNIT_CASE(exposed),
-	KUNIT_CASE(exposed_regions),
-	KUNIT_CASE(expose_without_memory),
 	KUNIT_CASE(conceal_fails),
 	{}
 };

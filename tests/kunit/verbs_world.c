@@ -18,13 +18,6 @@ struct kv_conn *world_set_conn(const struct kfi_mr *mr);
 #include "../../providers/verbs/rkey.c"
 #undef kv_region_conn
 
-/* No memory is ever refused to a device that uses addresses of the CPU. */
-static bool world_unmappable(struct ib_device *ib, u64 dma)
-{
-	return the_world->unmappable && !--the_world->unmappable;
-}
-
-#define ib_dma_mapping_error(ib, dma)	world_unmappable(ib, dma)
 #include "../../providers/verbs/sq.c"
 
 unsigned int kv_keepalive_s = 5;
@@ -117,7 +110,7 @@ static void device_drain(struct ib_qp *qp)
 static struct ib_mr *device_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 pages)
 {
 	static u32 key;
-	struct ib_mr *mr = READ_ONCE(the_world->poor) ? NULL : kzalloc(sizeof(*mr), GFP_KERNEL);
+	struct ib_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
@@ -133,8 +126,6 @@ static int device_dereg_mr(struct ib_mr *mr, struct ib_udata *udata)
 	if (w->nderegs < OPS)
 		w->refs[w->nderegs] = refcount_read(&w->mr.uses);
 	w->nderegs++;
-	if (w->dereg)
-		w->dereg(w);
 	kfree(mr);
 	return 0;
 }
@@ -231,7 +222,6 @@ struct world *world_open(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, w);
 	the_world = w;
 	w->test = test;
-	init_completion(&w->reached);
 	w->mem = (void *)__get_free_pages(GFP_KERNEL, 1);
 	KUNIT_ASSERT_NOT_NULL(test, w->mem);
 	kv_cm_wq = alloc_workqueue("kfi_verbs_test", WQ_UNBOUND, 0);
@@ -277,13 +267,6 @@ struct kv_region *open_region(struct world *w)
 	region = w->mr.priv;
 	KUNIT_ASSERT_NOT_NULL(w->test, region);
 	return region;
-}
-
-void set_state(struct kv_region *region, u8 state)
-{
-	spin_lock_bh(&region->lock);
-	region->state = state;
-	spin_unlock_bh(&region->lock);
 }
 
 void owner_ends(struct world *w)

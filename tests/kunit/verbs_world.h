@@ -21,15 +21,10 @@
  * @signalled: the device is to report it
  * @opcode: of the request
  * @refuse: what the device returns for the next post, once
- * @unmappable: the mapping of so many more pieces of memory succeeds, and the next one fails;
- *	0: all
  * @recv: receives, @nrecvs of them; @came: receives that have been used
- * @poor: there is no memory for registrations
  * @nderegs: registrations that were taken back
  * @refs: references that kept the region then
- * @dereg: called before a registration is taken back
  * @mr: a region
- * @reached: @dereg has run
  */
 struct world {
 	struct kunit		*test;
@@ -49,15 +44,11 @@ struct world {
 	enum ib_wr_opcode	opcode[WRS];
 	unsigned int		nwr;
 	int			refuse;
-	unsigned int		unmappable;
 	struct ib_cqe		*recv[WRS];
 	unsigned int		nrecvs, came;
-	bool			poor;
 	unsigned int		nderegs;
 	unsigned int		refs[OPS];
-	void			(*dereg)(struct world *w);
 	struct kfi_mr		mr;
-	struct completion	reached;
 };
 
 /* One case at a time. */
@@ -75,7 +66,6 @@ void device_report(struct world *w, unsigned int i, enum ib_wc_status status);
 
 /* A region of MEM bytes. */
 struct kv_region *open_region(struct world *w);
-void set_state(struct kv_region *region, u8 state);
 /* What kfi.ko does when it finds the region used. */
 void owner_ends(struct world *w);
 /* Each registration was taken back before the owner was told. */

@@ -8,7 +8,6 @@
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/wait.h>
@@ -201,76 +200,6 @@ static void full_of_receives(void)
 }
 
 /*
- * Copies are charged: they end when the room for queues is used up, which is there again after
- * them.
- */
-static void copies_are_charged(void)
-{
-	char *all = memory(MIB), *other = memory(MIB);
-	unsigned int round, n, most = 0;
-	struct side s;
-
-	raw_limit("max_queue_mb", 6);
-	open_side(&s);
-	CHECK(!post(&s, KFI_USER_TSEND, "", 1, 9, 0) && !completion(&s).err);
-	for (n = 0; n < 500 && !post(&s, KFI_USER_TSEND, other, 16 * KIB, 2, 0); n++)
-		;
-	CHECK(n && n < 384);
-	raw_limit("max_queue_mb", 16);
-	raw_unprivileged(MIB);
-	open_side(&s);
-	CHECK(!post(&s, KFI_USER_TRECV, all, MIB, 1, 0));
-	for (round = 0; round < 3; round++) {
-		CHECK(!post(&s, KFI_USER_TSEND, "", 1, 9, 0) && !completion(&s).err);
-		for (n = 0; n < 32 && !post(&s, KFI_USER_TSEND, other, MIB, 2, 0); n++)
-			;
-		CHECK(n && n < 16);
-		CHECK(!round || n == most);
-		most = n;
-		CHECK(!raw_handle(s.fd, KFI_IOC_CLOSE, s.ep));
-		close(s.fd);
-		munmap(s.ring, s.cq.ring_bytes);
-		open_side(&s);
-		CHECK(!post(&s, KFI_USER_TRECV, all, MIB, 1, 0));
-	}
-}
-
-/*
- * The account is full, and a receive holds a vector of its segments. A send that needs a copy does not
- * wait for the receive, which may wait for that send, but for other sends.
- */
-static void receives_hold_vectors(void)
-{
-	char *all = memory(4 * MIB), *other = memory(MIB);
-	struct kfi_user_iovec iov[2] = {
-		{ .base = (uintptr_t)all, .len = 2 * MIB },
-		{ .base = (uintptr_t)all + 2 * MIB, .len = 2 * MIB },
-	};
-	struct kfi_user_desc desc = {
-		.opcode = KFI_USER_TRECV,
-		.flags = KFI_USER_COMPLETION,
-		.addr = FI_ADDR_UNSPEC,
-		.tag = 1,
-		.buf = (uintptr_t)iov,
-		.len = 4 * MIB,
-		.iov_count = 2,
-	};
-	struct side s;
-
-	raw_limit("max_queue_mb", 6);
-	raw_unprivileged(4 * MIB);
-	open_side(&s);
-	CHECK(!post(&s, KFI_USER_TSEND, "", 1, 9, 0) && !completion(&s).err);
-	desc.ep = s.ep;
-	CHECK(raw_post(s.fd, &desc, 1) == 1);
-	while (raw_fabric(s.fd, &s.info) > 0)
-		;
-	CHECK(post(&s, KFI_USER_TSEND, other, 64 * KIB, 2, 0) == -ENOMEM);
-	CHECK(!post(&s, KFI_USER_TSEND, other, 32 * KIB, 2, 0));
-	CHECK(post(&s, KFI_USER_TSEND, other, 64 * KIB, 2, 0) == -EAGAIN);
-}
-
-/*
  * Connections of a process, in both roles, and their windows are charged to its user: if the limit
  * is used up, the send that would need one more fails, and those that exist work. When the process
  * closes its objects, all of it is there again.
@@ -302,169 +231,6 @@ static void connections_are_charged(void)
 		close(s.fd);
 		munmap(s.ring, s.cq.ring_bytes);
 	}
-}
-
-/* ---- address vectors ---- */
-
-/* Addresses that were removed, and those that could not be inserted, are not charged. */
-static void removed_addresses(void)
-{
-	static uint64_t fi_addrs[4096];
-	struct kfi_user_av_svc svc = {
-		.node = (uintptr_t)"loop",
-		.service = (uintptr_t)"1000",
-		.nodecnt = 1,
-		.svccnt = 4096,
-		.fi_addrs = (uintptr_t)fi_addrs,
-	};
-	struct kfi_user_av_remove remove = { .count = 4096, .fi_addrs = (uintptr_t)fi_addrs };
-	unsigned int round;
-	struct side s;
-
-	raw_limit("max_queue_mb", 16);
-	raw_unprivileged(MIB);
-	open_side(&s);
-	svc.av = s.av;
-	remove.av = s.av;
-	for (round = 0; round < 40; round++) {
-		CHECK(!raw_ioctl(s.fd, KFI_IOC_AV_INSERTSVC, &svc) && svc.count == 4096);
-		CHECK(!raw_ioctl(s.fd, KFI_IOC_AV_REMOVE, &remove));
-		CHECK(raw_ioctl(s.fd, KFI_IOC_AV_REMOVE, &remove) == -EINVAL);
-	}
-	/* Addresses that are present are charged; closing the vector returns all of it. */
-	for (round = 0; round < 40; round++)
-		if (raw_ioctl(s.fd, KFI_IOC_AV_INSERTSVC, &svc))
-			break;
-	CHECK(round && round < 40);
-}
-
-/* ---- closing ---- */
-
-static void *wait_for_eq(void *arg)
-{
-	struct side *s = arg;
-	struct kfi_user_wait wait = { .handle = s->eq, .timeout_ms = 500 };
-
-	return (void *)(intptr_t)raw_ioctl(s->fd, KFI_IOC_WAIT, &wait);
-}
-
-/* A thread that uses an object does not notice a close that is refused. */
-static void refused_close(void)
-{
-	pthread_t thread;
-	struct side s;
-	void *ret;
-	int n;
-
-	raw_unprivileged(MIB);
-	open_domain_of(&s, "loop", NULL);
-	CHECK(!raw_bind(s.fd, s.domain, s.eq, 0));
-	CHECK(!pthread_create(&thread, NULL, wait_for_eq, &s));
-	usleep(100000);
-	for (n = 0; n < 10; n++)
-		CHECK(raw_handle(s.fd, KFI_IOC_CLOSE, s.eq) == -EBUSY);
-	CHECK(!pthread_join(thread, &ret) && (intptr_t)ret == -ETIMEDOUT);
-	CHECK(raw_handle(s.fd, KFI_IOC_CLOSE, s.fabric) == -EBUSY);
-	CHECK(!raw_handle(s.fd, KFI_IOC_CLOSE, s.domain));
-	CHECK(!raw_handle(s.fd, KFI_IOC_CLOSE, s.eq));
-	CHECK(!raw_handle(s.fd, KFI_IOC_CLOSE, s.fabric));
-}
-
-/* ---- claims ---- */
-
-/* A claim is used up by one receive. */
-static void used_claim(void)
-{
-	char data[64] = "claimed", buf[64];
-	struct side s;
-
-	raw_unprivileged(MIB);
-	open_side(&s);
-	/* After the first one a message arrives before its post returns. */
-	CHECK(!post(&s, KFI_USER_TSEND, "", 1, 9, 0) && !completion(&s).err);
-	/* No message has arrived, so there is nothing to claim. */
-	CHECK(!post(&s, KFI_USER_TRECV, NULL, 0, 5, FI_PEEK | FI_CLAIM));
-	CHECK(received(&s).err == FI_ENOMSG);
-	CHECK(post(&s, KFI_USER_TRECV, buf, sizeof(buf), 5, FI_CLAIM) == -EINVAL);
-
-	CHECK(!post(&s, KFI_USER_TSEND, data, sizeof(data), 5, 0));
-	CHECK(!post(&s, KFI_USER_TRECV, NULL, 0, 5, FI_PEEK | FI_CLAIM));
-	CHECK(!received(&s).err);
-	/* The context of a waiting receive is not a claim. */
-	CHECK(!post(&s, KFI_USER_TRECV, buf, sizeof(buf), 6, 0));
-	CHECK(post(&s, KFI_USER_TRECV, buf, sizeof(buf), 6, FI_CLAIM) == -EINVAL);
-	/* A receive that can't be posted does not use up the claim. */
-	CHECK(post(&s, KFI_USER_TRECV, (void *)64, sizeof(buf), 5, FI_CLAIM) == -EFAULT);
-	CHECK(!post(&s, KFI_USER_TRECV, buf, sizeof(buf), 5, FI_CLAIM));
-	CHECK(received(&s).len == sizeof(data) && !strcmp(buf, data));
-	/* The operation has ended, and its claim with it. */
-	CHECK(post(&s, KFI_USER_TRECV, buf, sizeof(buf), 5, FI_CLAIM) == -EINVAL);
-	CHECK(post(&s, KFI_USER_TRECV, NULL, 0, 5, FI_CLAIM | FI_DISCARD) == -EINVAL);
-	/* A claim that is not used ends with its endpoint. */
-	CHECK(!post(&s, KFI_USER_TSEND, data, sizeof(data), 5, 0));
-	CHECK(!post(&s, KFI_USER_TRECV, NULL, 0, 5, FI_PEEK | FI_CLAIM));
-	CHECK(!received(&s).err);
-	CHECK(!raw_handle(s.fd, KFI_IOC_CLOSE, s.ep));
-}
-
-/* ---- infos that the process has changed ---- */
-
-static int forged(struct side *s, const struct kfi_user_info *info)
-{
-	int ep = raw_object(s->fd, KFI_IOC_ENDPOINT, s->domain, info, 0);
-
-	if (ep > 0)
-		raw_handle(s->fd, KFI_IOC_CLOSE, ep);
-	return ep;
-}
-
-/* The kernel checks everything that a process writes into an info. */
-static void forged_infos(void)
-{
-	struct kfi_user_info good, info;
-	struct side s;
-	char buf[64];
-	int ep;
-
-	raw_unprivileged(MIB);
-	open_side(&s);
-	good = s.info;
-	CHECK(forged(&s, &good) > 0);
-#define FORGED(member, value) ({ info = good; info.member = (value); forged(&s, &info); })
-	CHECK(FORGED(tx.size, 1 << 30) < 0);
-	CHECK(FORGED(rx.size, UINT64_MAX) < 0);
-	CHECK(FORGED(tx.inject_size, 1 << 30) < 0);
-	CHECK(FORGED(ep.max_msg_size, UINT64_MAX) < 0);
-	CHECK(FORGED(ep.protocol, 77) < 0);
-	CHECK(FORGED(caps, good.caps | 1ULL << 55) < 0);
-	CHECK(FORGED(src_addrlen, KFI_USER_ADDR_MAX + 1) == -EINVAL);
-	info = good;
-	memset(info.domain.name, 'x', sizeof(info.domain.name));
-	CHECK(forged(&s, &info) == -EINVAL);
-
-	/* The provider's values replace those that an info leaves out: the endpoint can be used. */
-	info = good;
-	memset(&info.tx, 0, sizeof(info.tx));
-	memset(&info.rx, 0, sizeof(info.rx));
-	info.ep.max_msg_size = 0;
-	s.ep = raw_object(s.fd, KFI_IOC_ENDPOINT, s.domain, &info, 0);
-	CHECK(s.ep > 0);
-	CHECK(!raw_bind(s.fd, s.ep, s.cq.handle, FI_TRANSMIT | FI_RECV));
-	CHECK(!raw_bind(s.fd, s.ep, s.av, 0));
-	CHECK(!raw_handle(s.fd, KFI_IOC_ENABLE, s.ep));
-	CHECK(!post(&s, KFI_USER_TRECV, buf, sizeof(buf), 1, 0));
-	CHECK(!post(&s, KFI_USER_TRECV, buf, sizeof(buf), 2, 0));
-
-	/*
-	 * The info of an endpoint must name the provider of its domain, and that of a domain the
-	 * one of its fabric.
-	 */
-	info = good;
-	memcpy(info.fabric.prov_name, "sockets", sizeof("sockets"));
-	memcpy(info.domain.name, "nowhere", sizeof("nowhere"));
-	ep = forged(&s, &info);
-	CHECK(ep > 0);
-	CHECK(raw_object(s.fd, KFI_IOC_DOMAIN, s.fabric, &info, 0) < 0);
 }
 
 /* ---- ports ---- */
@@ -875,12 +641,6 @@ static const struct {
 	void (*run)(void);
 } cases[] = {
 	{ "full_of_receives", full_of_receives },
-	{ "copies_are_charged", copies_are_charged },
-	{ "receives_hold_vectors", receives_hold_vectors },
-	{ "removed_addresses", removed_addresses },
-	{ "refused_close", refused_close },
-	{ "used_claim", used_claim },
-	{ "forged_infos", forged_infos },
 	{ "low_ports", low_ports },
 	{ "unmapped_region", unmapped_region },
 	{ "unmapped_buffer", unmapped_buffer },

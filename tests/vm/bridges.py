@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Cases of scenario.py over bridges (ntbsim): links, engines, interrupts, removal, two bridges
+"""Cases of scenario.py over bridges (ntbsim): links, engines, interrupts, removal
 
 The simulator counts the faults that its switches cause: a fault that did not happen fails the case.
 """
@@ -36,16 +36,16 @@ def other_end(bridge):
     return f"{DEVICE[bridge]}/peer"
 
 
-def link_stats(s, name, bridge=0):
-    """Return the counters of kfi_ntb for a bridge on a machine."""
-    text = s.pair.run(name, f"cat /sys/kernel/debug/kfi_ntb/{DEVICE[bridge]}/stats").text
+def link_stats(s, name):
+    """Return the counters of kfi_ntb for the first bridge on a machine."""
+    text = s.pair.run(name, f"cat /sys/kernel/debug/kfi_ntb/{DEVICE[0]}/stats").text
     return {key: int(value) for key, value in (line.split() for line in text.splitlines())}
 
 
-def wait_up(s, bridge=0, seconds=20):
-    """Wait until kfi_ntb's link of that bridge is up on both machines."""
+def wait_up(s, seconds=20):
+    """Wait until kfi_ntb's link of the first bridge is up on both machines."""
     for name in s.pair.vms:
-        s.pair.run(name, f"for i in $(seq {10 * seconds}); do grep -q 'up 1' /sys/kernel/debug/kfi_ntb/{DEVICE[bridge]}/stats && "
+        s.pair.run(name, f"for i in $(seq {10 * seconds}); do grep -q 'up 1' /sys/kernel/debug/kfi_ntb/{DEVICE[0]}/stats && "
                    "exit 0; sleep 0.1; done; exit 1", 2 * seconds)
 
 
@@ -55,9 +55,9 @@ def wait_bytes(s, more=1 << 19, device="ntb0.b", seconds=60):
     s.pair.devices.wait_until(lambda stats: stats["devices"][device]["window_bytes_in"] >= target, seconds)
 
 
-def load_all(s, bridge=0):
-    """Start writes of many sessions and small messages of a connected endpoint over that bridge."""
-    to = other_end(bridge)
+def load_all(s):
+    """Start writes of many sessions and small messages of a connected endpoint over the first bridge."""
+    to = other_end(0)
     jobs = [s.long_run(200, address=to, no_check=True, depth=64, op="write"),
             s.long_run(200, address=to, no_check=True, op="send", size=300, type="msg", service=7472)]
     deadline = time.monotonic() + 60
@@ -219,27 +219,6 @@ def lost_interrupts(s):
         s.finish(job)
         check(s.pair.devices.counters(device)["interrupts_lost"] > lost, f"{device} has lost no interrupt")
         s.pair.devices.command(f"{device} lose-interrupts 0")
-
-
-@case(300)
-def two_bridges(s):
-    """two bridges at once: the loss of one does not affect the other"""
-    for bridge in (0, 1):
-        wait_up(s, bridge)
-    before = {n: s.pair.devices.counters(f"ntb{n}.b")["window_bytes_in"] for n in (0, 1)}
-    jobs = [s.long_run(3, address=other_end(n), op="send,write", depth=32) for n in (0, 1)]
-    for job in jobs:
-        s.finish(job)
-    for n in (0, 1):
-        check(s.pair.devices.counters(f"ntb{n}.b")["window_bytes_in"] - before[n] > 1 << 18, f"bridge {n} was not used")
-    stays = s.long_run(12, address=other_end(1), op="write", depth=32)
-    goes = load_all(s, 0)
-    s.pair.devices.command("link 0 down")
-    all_fail(s, goes)
-    s.finish(stays)
-    s.pair.devices.command("link 0 up")
-    wait_up(s)
-    quick(s)
 
 
 @case(300)

@@ -126,48 +126,6 @@ free:
 	return ok;
 }
 
-#define SILENT		60
-
-/*
- * Connections without a hello neither lock out others nor last. That they have no buffers is proved
- * by the unit test silent_callers_cost_little.
- */
-static bool silence(struct victim *v)
-{
-	const struct hs_call silent = { .node = 6 }, other = { .node = 7, .port = 708 },
-			     same = { .node = 6, .port = 709 };
-	struct hs **all = kcalloc(SILENT, sizeof(*all), GFP_KERNEL), *hs;
-	bool ok = check(all, "no memory");
-	unsigned long begin;
-	int i;
-
-	for (i = 0; ok && i < SILENT; i++) {
-		all[i] = hs_connect(v, &silent);
-		ok = check(!IS_ERR(all[i]), "TCP does not connect");
-		if (!ok)
-			all[i] = NULL;
-	}
-	msleep(100);	/* until the last one is accepted */
-	hs = ok ? hs_open(v, &other) : ERR_PTR(-EIO);
-	ok &= check(!IS_ERR(hs), "silent connections lock out another address");
-	if (!IS_ERR(hs))
-		hs_close(hs);
-	hs = ok ? hs_open(v, &same) : ERR_PTR(-EIO);
-	ok &= check(!IS_ERR(hs), "silent connections lock out others of the same address");
-	if (!IS_ERR(hs))
-		hs_close(hs);
-	begin = jiffies;
-	for (i = 0; ok && i < SILENT; i++)
-		ok = check(hs_ended(all[i], 6000), "a silent connection lasts");
-	ok &= check(time_before(jiffies, begin + msecs_to_jiffies(6000)),
-		    "silent connections last for more than 3 seconds");
-	for (i = 0; all && i < SILENT; i++)
-		if (all[i])
-			hs_close(all[i]);
-	kfree(all);
-	return ok;
-}
-
 /* Another process on a peer's host claims the name of the peer. */
 static bool impostor(struct victim *v)
 {
@@ -508,7 +466,6 @@ struct hostile_case {
 
 static const struct hostile_case hostile_cases[] = {
 	{ "early_ack", early_ack },
-	{ "silence", silence },
 	{ "impostor", impostor },
 	{ "false_acceptor", false_acceptor },
 	{ "known_key", known_key },
