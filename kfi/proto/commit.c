@@ -14,7 +14,7 @@
  * persist() is called by the work item of the commit, without a lock of the protocol, and delays
  * neither the frames that follow nor the end of the connection or its endpoint. An owner may sleep
  * in it, so KFP_COMMITS work items of a connection call it at a time, and the other commits wait:
- * otherwise one peer could occupy the threads of all. A call that answers later occupies none, so
+ * otherwise one connection could occupy the threads of all. A call that answers later occupies none, so
  * there are as many of them as the peer may have requests outstanding. A commit that has not begun
  * when the connection ends is dropped. One that has begun finds, in an RCU section, that the
  * connection is dead. Only the owner of a region waits for it, when the owner ends the region.
@@ -223,6 +223,22 @@ static void kfp_commits_init(struct kfp_conn *conn)
 	INIT_LIST_HEAD(&conn->commits.waiting);
 }
 
+/* No frame arrives any more: drop the commits that have not begun. */
+static void kfp_commits_closed(struct kfp_conn *conn)
+{
+	struct kfp_commit *c, *next;
+	LIST_HEAD(waiting);
+
+	spin_lock_bh(&conn->lock);
+	list_splice_init(&conn->commits.waiting, &waiting);
+	spin_unlock_bh(&conn->lock);
+	list_for_each_entry_safe(c, next, &waiting, entry) {
+		kfp_commit_free(c);
+		kfp_conn_put(conn);
+	}
+}
+
 const struct kfp_protocol kfp_commit_protocol = {
 	.init = kfp_commits_init,
+	.closed = kfp_commits_closed,
 };

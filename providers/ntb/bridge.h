@@ -9,8 +9,8 @@
  * item.
  *
  * Contexts. A function under "any" may be called in process context and in softirq, but not in hard
- * interrupts. It holds no lock longer than a copy of NT_COPY bytes takes, or with a CRC a copy of
- * one record. The link's work item calls nt_conns_link_up() and nt_conns_link_down(), which may
+ * interrupts. It holds no lock longer than a copy of NT_COPY bytes takes, or with a CRC of all
+ * payload a copy of one record. The link's work item calls nt_conns_link_up() and nt_conns_link_down(), which may
  * sleep, in turn and never at the same time.
  *
  * Life of a link: nt_link_add() -> nt_link_start() -> { nt_conns_link_up() -> nt_conns_link_down()
@@ -266,7 +266,8 @@ struct nt_watch {
  * @beat: serial number of the peer, as last read
  * @beat_at: time at which @beat has changed, in jiffies
  * @watch: what operations may wait for in each queue, see nt_ring_progress()
- * @checks: placed payload has a CRC, in the record that announces it. Constant from
+ * @checks: placed payload has a CRC, in the record that announces it, and with records that have
+ *	a CRC so has all payload in the rings. Constant from
  *	nt_conns_link_up() to nt_conns_link_down(); read in any context
  * @torn: number of records whose CRC of placed payload was wrong
  * @damaged: bytes from the peer were not those that it has sent, in this life

@@ -291,8 +291,8 @@ static void nt_stream_link_down(struct nt_stream *s)
 }
 
 /*
- * End all connections of the life. After the grace period no post of the old life is under way; see
- * nt_stream_over().
+ * End all connections of the life; calls that were not answered wait for the next one. After the
+ * grace period no post of the old life is under way; see nt_stream_over().
  */
 void nt_conns_link_down(struct nt_link *link)
 {

@@ -38,7 +38,12 @@ int nt_handshake_read(struct nt_link *link, struct ntw_handshake *handshake)
 	for (i = 0; i < NTW_PADS; i++)
 		pads[i] = ntb_spad_read(link->ntb, i);
 	ret = ntw_decode_handshake(pads, handshake);
-	if (ret && ret != -EAGAIN)
+	if (ret == -EPROTONOSUPPORT)
+		dev_warn_ratelimited(&link->ntb->dev,
+				     "the peer's kfi_ntb has another version of the format (%u to %u; here %u to %u): load the same at both ends\n",
+				     pads[NTW_PAD_MAGIC] >> 8 & 0xff, pads[NTW_PAD_MAGIC] & 0xff,
+				     NTW_VERSION_MIN, NTW_VERSION);
+	else if (ret && ret != -EAGAIN)
 		dev_warn_ratelimited(&link->ntb->dev,
 				     "what the peer has in the scratchpads is no handshake of kfabric (%d)\n",
 				     ret);

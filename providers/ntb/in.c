@@ -150,6 +150,8 @@ static int nt_in_header(const struct nt_in *in, u32 at, u32 avail, const void *f
 	memcpy(rec, from, sizeof(*rec));
 	/* Prevent the compiler from reading the ring instead of the copy from here on. */
 	barrier_data(rec);
+	/* Pairs with nt_line_records(), if no line has announced the record. */
+	dma_rmb();
 	crc = rec->check;
 	if (in->crc)
 		rec->check = cpu_to_le32(at ^ in->own_id);
@@ -190,7 +192,11 @@ static int nt_in_one(struct nt_ring *ring, struct nt_rx *rx)
 		return 0;
 	span = nt_in_header(in, (u32)rx->got, announced ? rx->avail - rx->got : in->size, from,
 			    &rec);
-	if (span < 0 && !announced)
+	/*
+	 * A CRC of a part does not show that the rest has come. @lost is read as in
+	 * nt_run_receive(), because the record may have come after that.
+	 */
+	if (!announced && (span < 0 || rec.head || READ_ONCE(ring->lost)))
 		return 0;
 	if (span < 0) {
 		ring->stats.crc_errors += in->crc;

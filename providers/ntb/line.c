@@ -7,7 +7,11 @@
  */
 #include "ring.h"
 
-/* Copy the records that the peer was not told of from the shadow to the message ring. */
+/*
+ * Copy the records that the peer was not told of from the shadow to the message ring. Their first
+ * line comes last, because the peer may find them without being told: when it sees the first
+ * header, all else is there. A CRC alone would let one of 2^32 parts of a record pass for all of it.
+ */
 static void nt_line_records(struct nt_ring *ring)
 {
 	struct nt_out *out = &ring->out;
@@ -15,9 +19,14 @@ static void nt_line_records(struct nt_ring *ring)
 	u32 at = tx->produced & (out->size - 1), len = tx->placed - tx->produced;
 	u32 to = nt_out_at(out, NTW_MSG), n = min(len, out->size - at);
 
-	nt_engine_write(&ring->engine, to + at, tx->shadow + at, n);
 	if (n < len)
 		nt_engine_write(&ring->engine, to, tx->shadow, len - n);
+	if (n > NTW_ALIGN)
+		nt_engine_write(&ring->engine, to + at + NTW_ALIGN, tx->shadow + at + NTW_ALIGN,
+				n - NTW_ALIGN);
+	if (len > NTW_ALIGN)
+		wmb();		/* pairs with nt_in_header() */
+	nt_engine_write(&ring->engine, to + at, tx->shadow + at, NTW_ALIGN);
 	tx->produced = tx->placed;
 }
 

@@ -61,8 +61,10 @@
  *
  *	B sees the bytes of each record below `produced`.
  *
- *   A: write record with a CRC            B: clear the header's place, write line (consumed)
- *   A: write signal                       B: read the CRC and what it covers
+ *   A: write records but the first line   B: clear the header's place, write line (consumed)
+ *   wmb()                                 B: read the header
+ *   A: write that line of 64 bytes        dma_rmb()
+ *   A: write signal                       B: read the rest of what its CRC covers
  *
  *	B finds a record of the message ring without a line, if it is complete. Nothing else passes
  *	for one: before A could write there, B has cleared the length of each header that may be

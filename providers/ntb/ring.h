@@ -237,7 +237,7 @@ enum nt_ring_state {
  * @shadow: its contents
  * @dma: address of @shadow for the engine; not used for the message ring
  * @placed: position up to which there are records; acked <= produced <= placed <= acked + size
- * @produced: position up to which lines were made that announce records
+ * @produced: position up to which records were written to the peer, or announced by a line
  * @acked: position up to which the peer has handled records
  * @go: records that are not announced have to be sent: one of them was sent without "more"
  * @wanted: ops->room() has to be called, see nt_ring_want()

@@ -210,7 +210,7 @@ struct ntw_bulk_line {
 #define NTW_FEAT_CRC_PLACED	0x02	/* records that announce placed payload have a CRC of it */
 /*
  * the writer's engine may not report an error: if both sides can, that CRC has to be there, and
- * &ntw_rec.check has to cover all of a record
+ * &ntw_rec.check, with NTW_FEAT_CRC, has to cover all of a record
  */
 #define NTW_FEAT_WANT_PLACED	0x04
 #define NTW_FEATS	(NTW_FEAT_CRC | NTW_FEAT_CRC_PLACED | NTW_FEAT_WANT_PLACED)

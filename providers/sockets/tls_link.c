@@ -112,7 +112,7 @@ static int ks_tls_post(struct kfi_link *link, struct kfi_unit *unit)
 		return -EAGAIN;		/* the end was reported */
 	while (room && (unit->done < unit->len || unit->left)) {
 		at = tl->put % KS_TLS_OUT;
-		n = min(room, KS_TLS_OUT - at);
+		n = min_t(size_t, room, KS_TLS_OUT - at);
 		if (unit->done < unit->len) {
 			n = min_t(size_t, n, unit->len - unit->done);
 			memcpy(tl->out + at, unit->head + unit->done, n);

@@ -72,6 +72,9 @@ static void leave_no_log(struct kunit *test)
 
 	w->m.logdev = NULL;
 	w->newer = true;
+	/* the session of a program that knew nodes without a log, before that was taken back */
+	w->m.log.open = true;
+	w->m.log.peer = &w->peers[0];
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		refused->arg = 0;
 		w->peers[0].refused = NULL;
@@ -84,6 +87,7 @@ static void leave_no_log(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, refused->arg, rows[i].refusal, "row %u", i);
 		KUNIT_EXPECT_EQ_MSG(test, !!kfm_refused_word(&w->peers[0]), !!rows[i].refusal,
 				    "row %u", i);
+		KUNIT_EXPECT_FALSE(test, w->m.log.open);
 	}
 	KUNIT_EXPECT_EQ(test, w->count[0][KFM_STATE], 2);
 	KUNIT_EXPECT_STREQ(test, w->events, "refused refused ");

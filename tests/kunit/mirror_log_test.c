@@ -17,6 +17,7 @@
 #define kfm_log_alloc	ml_log_alloc
 #define kfm_log_free	ml_log_free
 #define kfm_direct_run	ml_direct_run
+#define kfm_direct_takes ml_direct_takes
 #define kfi_close	ml_region_close
 
 #include "mirror_world.h"

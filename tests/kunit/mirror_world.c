@@ -265,6 +265,11 @@ void kfm_log_apply(struct kfm *m, bool all)
 
 /* ---- direct.c ---- */
 
+bool kfm_direct_takes(const struct kfm *m)
+{
+	return true;
+}
+
 void kfm_direct_run(struct kfm *m)
 {
 }

@@ -121,7 +121,7 @@ static ssize_t move(struct part *part, int writes, uint64_t from, unsigned int n
 	for (;;) {
 		got = writes ? pwrite(device, part->buffer, bytes, at) :
 			       pread(device, part->buffer, bytes, at);
-		if (got >= 0 || errno != EIO || !wait_for_disk)
+		if (got >= 0 || errno != EIO || !wait_for_disk || failed)
 			return got;
 		usleep(100000);
 	}

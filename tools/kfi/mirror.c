@@ -100,7 +100,7 @@ static const struct refusal replace_refusals[] = {
 };
 
 static const struct refusal verify_refusals[] = {
-	{ EINVAL, "it is not primary" },
+	{ EINVAL, "it is not primary, or its module is too old" },
 	{ EALREADY, "it is being compared already" },
 	{ EIO, "the leg or the metadata device has failed" },
 	{}

@@ -540,6 +540,7 @@ static void stop_begin(struct kfm *m, struct kfm_cmd *cmd)
 	if (m->promote)
 		promote_end(m, -EINTR);
 	kfm_leave_end(m, -EINTR);
+	kfm_verify_stop(m);
 	m->stop = cmd;
 	kfm_peers_end(m);
 	kfm_for_each_peer(p, m) {

@@ -281,6 +281,12 @@ static u32 device_room(const struct kfm *m)
 	return round_down(min_t(u64, bytes, KFM_RING_MAX), KFM_BLOCK);
 }
 
+/* Bytes of a log that has begun: of persistent memory, what the constructor has mapped */
+static u32 head_room(const struct kfm *m)
+{
+	return m->log.dax ? m->log.room : device_room(m);
+}
+
 /*
  * A log that an older program has begun may have more than RING_USED. The memory for it is kept
  * until the next load of the table. There is no session.
@@ -330,9 +336,9 @@ int kfm_log_load(struct kfm *m)
 		      found ? -EMEDIUMTYPE : ret);
 		return -EMEDIUMTYPE;
 	}
-	if (head->ring > device_room(m)) {
+	if (head->ring > head_room(m)) {
 		DMERR("%s: the log device has shrunk: the log has %u bytes, %u are left",
-		      kfm_name(m), head->ring, device_room(m));
+		      kfm_name(m), head->ring, head_room(m));
 		return -ENOSPC;
 	}
 	m->log.ring_len = head->ring;

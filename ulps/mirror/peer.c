@@ -157,6 +157,10 @@ void kfm_peer_other_version(struct kfm_peer *p, u64 session)
  */
 void kfm_peer_needs_log(struct kfm_peer *p, const struct kfm_msg *hello)
 {
+	struct kfm *m = p->m;
+
+	if (m->log.open && m->log.peer == p)
+		kfm_log_close(m);	/* the session of an earlier program of this node */
 	kfm_peer_send(p, KFM_REFUSED, hello->versions ? KFM_R_VERSION : KFM_R_LEG, hello->session);
 	refuse_peer(p, needs_log);
 }

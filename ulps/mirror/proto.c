@@ -407,8 +407,8 @@ static bool msg_fits(const struct kfm_msg *m)
 	case KFM_SYNCED:
 		return m->gens.cur;
 	case KFM_GRANT:
-		return (m->ring_len ? ring_fits(m->ring_len) : m->arg) && m->bitmap_len <= KFM_REGIONS_MAX / 8 &&
-		       m->arg <= KFM_DIRECT_SLOTS;
+		return (m->ring_len ? ring_fits(m->ring_len) : m->arg) &&
+		       m->bitmap_len <= KFM_REGIONS_MAX / 8 && m->arg <= KFM_DIRECT_SLOTS;
 	case KFM_COPY:
 		return m->arg && m->arg <= KFM_WRITE_MAX && !(m->arg % KFM_SECTOR) && m->id;
 	default:

@@ -4,6 +4,7 @@
  * what it stores before it does. All of it runs in the worker.
  */
 #include "command.h"
+#include "direct.h"
 #include "log.h"
 #include "meta.h"
 #include "mirror.h"
@@ -47,7 +48,8 @@ static u32 hello_refusal(const struct kfm_peer *p, const struct kfm_msg *msg)
 		return KFM_R_POLICY;
 	if (msg->peers != kfm_peer_count(m))
 		return KFM_R_PEERS;
-	if (m->leg_failed && !(msg->flags & KFM_M_CANDIDATE))
+	if ((m->leg_failed || (!m->logdev && !kfm_direct_takes(m))) &&
+	    !(msg->flags & KFM_M_CANDIDATE))
 		return KFM_R_LEG;
 	return m->log.failed || m->meta_failed ? KFM_R_LEG : 0;
 }
@@ -72,7 +74,8 @@ void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg)
 		kfm_peer_send(p, KFM_REFUSED, refusal, msg->session);
 		return;
 	}
-	if (!m->logdev && !(msg->features & KFM_F_NO_LOG) && !(msg->flags & KFM_M_CANDIDATE)) {
+	if (!m->logdev && ~msg->features & (KFM_F_NO_LOG | KFM_F_DIRECT) &&
+	    !(msg->flags & KFM_M_CANDIDATE)) {
 		kfm_peer_needs_log(p, msg);
 		return;
 	}

@@ -15,10 +15,11 @@
  *
  * A region that differs is out of sync from then on, durably, and the resynchronisation of this
  * session overwrites it with the data of the primary. If the session ends before, the next one
- * begins with ATTACH that announces that, as after each outage. The peer's copy stays one that may be
- * promoted meanwhile: sectors that are overwritten are not worse than those that were there.
+ * begins with ATTACH that announces that, as after each outage. The peer's copy stays one that may
+ * be promoted meanwhile: sectors that are overwritten are not worse than those that were there.
  *
- * A part that the peer, or this node, can't read is left out, and counted. So is what is out of sync.
+ * A part that the peer, or this node, can't read is left out, and counted. So is what is out of
+ * sync, and a part to which writes are in flight all the time.
  * All functions run in the worker.
  */
 #include <linux/crc32c.h>
@@ -99,9 +100,16 @@ static bool part_begin(struct kfm *m)
 		return false;
 	v->w = kfm_write_get(m, p, v->next, part_bytes(m));
 	if (!v->w) {	/* the range is in use */
+		v->waits = v->waits ?: jiffies | 1;
 		m->again = true;
-		return false;
+		if (time_before(jiffies, v->waits + m->timeout))
+			return false;
+		v->waits = 0;	/* it always is: leave the part out */
+		v->skipped++;
+		v->next += part_bytes(m) / KFM_SECTOR;
+		return true;
 	}
+	v->waits = 0;
 	list_add_tail(&v->w->entry, &m->repairs);
 	p->budget -= v->w->len;
 	v->session = p->session;
@@ -139,11 +147,11 @@ static void part_run(struct kfm *m)
 		return;
 	usable = v->running && comparable(w->peer, w->sector) &&
 		 w->peer->session == v->session && !w->leg_status;
-	if (m->repair.w) {	/* its request is in the place of this one, and its patch is read */
-		v->repeat = jiffies;
-		v->deadline = jiffies + m->timeout;
-		if (usable && !v->answered)
-			return;
+	/* A repair goes first: it may need the range, the write, or the patch. Begin again later. */
+	if (usable && !v->answered && (m->repair.w || m->repair.waiting)) {
+		kfm_write_put(w);
+		v->w = NULL;
+		return;
 	}
 	if (usable && !v->answered && time_before(jiffies, v->deadline)) {
 		if (!time_before(jiffies, v->repeat))
@@ -192,7 +200,8 @@ void kfm_verify_copied(struct kfm_peer *p, const struct kfm_msg *msg)
  * kfm_verify_start() - begin to compare the copies
  * @m: mirror
  *
- * Return: 0; or -EINVAL at a secondary, -EALREADY while another comparison runs, -EIO after a failure
+ * Return: 0; or -EINVAL at a secondary, -EALREADY while another comparison runs, -EIO after a
+ * failure
  */
 int kfm_verify_start(struct kfm *m)
 {

@@ -18,6 +18,7 @@ struct kfm_write;
  * @index: the peer that is compared now
  * @next: next sector of it
  * @w: range and buffer of the part that is compared, or NULL
+ * @waits: time from which on the next part waits for its range, jiffies; 0: it does not
  * @session: session in which the part was requested
  * @id: number of the request
  * @seq: the peer must have applied the records up to this one before it reads its leg
@@ -35,6 +36,7 @@ struct kfm_verify {
 	unsigned int		index;
 	u64			next;
 	struct kfm_write	*w;
+	unsigned long		waits;
 	u64			session;
 	u64			id;
 	u64			seq;
