@@ -7,8 +7,9 @@
  * when that is submitted; completions of the engine, which mean that it has read, not that data has
  * arrived; two paths from A to B (engine and CPU), each ordered in itself; a path from B to A;
  * doorbells that are bits; lines whose words arrive one after another. A record of the message ring
- * may go without a line, with a signal; B finds it if it is there (its CRC is right), and forgets
- * what it has handled.
+ * may go without a line, with a signal; B finds it if its first line is there, which A writes last,
+ * so here a record is one write; and B forgets what it has handled. Its CRC is no condition: a part
+ * of a record may have the right one, if seldom.
  *
  * Conditions: B handles every record once, in the order in which A has sent them, and with its own
  * bytes, which stay until B has read them; no side sleeps while there is work (no invalid end
@@ -20,7 +21,7 @@
 #define RECORDS	4
 #define SIZE	2	/* records in a ring */
 
-mtype = { BYTES, AFTER, PRODUCED, CONSUMED_MSG, CONSUMED_BULK, SERIAL, ECHO, SIGNAL };
+mtype = { BYTES, AFTER, PRODUCED, CONSUMED_MSG, CONSUMED_BULK, SERIAL, ECHO, SIGNAL, REST };
 
 /* Requests to the engine, and writes in flight to the other side: kind, index, value */
 chan engine = [5] of { mtype, byte };
@@ -36,7 +37,7 @@ bool a_bell;
 bool busy;
 
 /* B's memory that A writes */
-byte msg_ring[SIZE], msg_produced, bulk_ring[SIZE], bulk_produced, bulk_after, b_serial;
+byte msg_ring[SIZE], msg_rest[SIZE], msg_produced, bulk_ring[SIZE], bulk_produced, bulk_after, b_serial;
 bool b_bell;
 
 /* for the assertions */
@@ -94,6 +95,7 @@ end:	do
 		by_cpu?what, i, v ->
 		if
 		:: what == BYTES -> msg_ring[i] = v
+		:: what == REST -> msg_rest[i] = v
 		:: what == PRODUCED -> msg_produced = v
 		:: what == SERIAL -> b_serial = v
 		:: what == SIGNAL -> b_bell = true
@@ -158,6 +160,9 @@ inline put()
 	by_cpu!BYTES, (msg - 1) % SIZE, seq
 #else
 	by_cpu!BYTES, msg % SIZE, seq;
+#ifdef NO_FIRST_LINE_LAST
+	by_cpu!REST, msg % SIZE, seq;
+#endif
 	msg++;
 	if
 	:: write_line()
@@ -283,6 +288,9 @@ end:	do
 		do
 		:: msg_got < msg_avail || msg_ring[msg_got % SIZE] ->
 			v = msg_ring[msg_got % SIZE];
+#ifdef NO_FIRST_LINE_LAST
+			assert(msg_rest[msg_got % SIZE] == v);
+#endif
 #ifndef NO_FORGET
 			msg_ring[msg_got % SIZE] = 0;
 #endif
