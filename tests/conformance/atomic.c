@@ -1,21 +1,53 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Atomic operations that succeed. atomic_errors.c has those that must not. */
+/* Atomic operations */
 #include <linux/bitmap.h>
 #include <linux/delay.h>
-#include "atomic.h"
+#include "harness.h"
 
-const u64 kind_flag[KINDS] = { 0, KFI_FETCH_ATOMIC, KFI_COMPARE_ATOMIC };
-const u64 kind_comp[KINDS] = { KFI_ATOMIC | KFI_WRITE, KFI_ATOMIC | KFI_READ,
-			       KFI_ATOMIC | KFI_READ };
+/* The three kinds of calls */
+enum kind { BASE, FETCH, COMPARE, KINDS };
 
-const struct int_type int_types[8] = {
+/* Flags of queries */
+static const u64 kind_flag[KINDS] = { 0, KFI_FETCH_ATOMIC, KFI_COMPARE_ATOMIC };
+/* Flags of completions */
+static const u64 kind_comp[KINDS] = { KFI_ATOMIC | KFI_WRITE, KFI_ATOMIC | KFI_READ,
+				      KFI_ATOMIC | KFI_READ };
+
+/* All integer types of up to 64 bits */
+static const struct int_type {
+	enum kfi_datatype	type;
+	size_t			size;
+	bool			sign;
+} int_types[8] = {
 	{ KFI_INT8, 1, true }, { KFI_UINT8, 1, false }, { KFI_INT16, 2, true }, { KFI_UINT16, 2, false },
 	{ KFI_INT32, 4, true }, { KFI_UINT32, 4, false }, { KFI_INT64, 8, true }, { KFI_UINT64, 8, false },
 };
 
 /* ---- the lab ---- */
 
-struct lab *lab_open(struct test *t, u64 access, const struct node_opts *b)
+#define LAB_LEN		8192	/* bytes of each piece of memory */
+
+/**
+ * struct lab - B's region, and A's memory for operands and results
+ * @far: B's memory, of which @r is the middle half
+ * @v: operands
+ * @cmp: values to compare with
+ * @old: results
+ */
+struct lab {
+	struct test	*t;
+	struct pair	*p;
+	struct region	r;
+	u8		*far, *v, *cmp, *old;
+};
+
+/* The region's memory, as it is now. */
+static u64 *lab_words(struct lab *l)
+{
+	return (u64 *)l->r.buf;
+}
+
+static struct lab *lab_open(struct test *t, u64 access, const struct node_opts *b)
 {
 	struct lab *l = test_new(t, struct lab);
 
@@ -33,8 +65,9 @@ struct lab *lab_open(struct test *t, u64 access, const struct node_opts *b)
 	return l;
 }
 
-ssize_t lab_post(struct lab *l, enum kind how, unsigned int op, unsigned int type, size_t n,
-		 u64 addr, u64 key, void *ctx)
+/* Post @n elements from the lab's memory. */
+static ssize_t lab_post(struct lab *l, enum kind how, unsigned int op, unsigned int type, size_t n,
+			u64 addr, u64 key, void *ctx)
 {
 	struct node *a = &l->p->a;
 
@@ -47,8 +80,9 @@ ssize_t lab_post(struct lab *l, enum kind how, unsigned int op, unsigned int typ
 				  key, type, op, ctx);
 }
 
-int lab_do(struct lab *l, enum kind how, unsigned int op, unsigned int type, size_t n, u64 addr,
-	   u64 key)
+/* Post, and wait for the end. Return: its error, positive. */
+static int lab_do(struct lab *l, enum kind how, unsigned int op, unsigned int type, size_t n,
+		  u64 addr, u64 key)
 {
 	struct test *t = l->t;
 	comp_t c = {};
@@ -309,6 +343,15 @@ static void vectors(struct test *t)
 		EXPECT_EQ(t, w[i < 3 ? i + 10 : i + 20], i % 2 ? 100 + i : i);
 	}
 	EXPECT_EQ(t, w[13] | w[22] | w[28] | w[9] | old[5] | old[8] | old[12], 0);
+	/* What is refused: fewer operands than targets, and more pieces than the limits. */
+	for (i = 0; i < 3; i++) {
+		in[1].count = i > 0;
+		msg.iov_count = i == 1 ? l->p->a.info->tx_attr->iov_limit + 1 : 2;
+		msg.rma_iov_count = i == 2 ? l->p->a.info->tx_attr->rma_iov_limit + 1 : 2;
+		EXPECT_EQ(t, kfi_compare_atomicmsg(l->p->a.ep, &msg, with, NULL, 2, out, NULL, 2,
+						   0), -EINVAL);
+	}
+	NONE_TX(&l->p->a);
 }
 
 /* The caller may change the operands at once. */
@@ -578,6 +621,86 @@ static void mixed_with_rma(struct test *t)
 	}
 }
 
+/* ---- those that must not succeed: not a byte changes, and the endpoint goes on ---- */
+
+/* One operation of each kind ends with @err. */
+static void denied(struct lab *l, enum kind how, unsigned int type, size_t n, u64 addr, u64 key,
+		   int err)
+{
+	unsigned int op = how == COMPARE ? KFI_CSWAP_NE : KFI_ATOMIC_WRITE;
+	struct test *t = l->t;
+
+	memset(l->far, 0x5a, LAB_LEN);
+	memset(l->old, 0x77, LAB_LEN);
+	memset(l->v, 0xa5, LAB_LEN);
+	EXPECT_EQ(t, lab_do(l, how, op, type, n, addr, key), err);
+	EXPECT_EQ(t, not_all(l->far, LAB_LEN, 0x5a), -1);
+	EXPECT_EQ(t, not_all(l->old, LAB_LEN, 0x77), -1);
+	if (t->failures)
+		FAIL(t, "kind %u, type %u, %zu elements at %#llx, key %#llx", how, type, n, addr,
+		     key);
+}
+
+static void still_adds(struct lab *l)
+{
+	struct test *t = l->t;
+
+	memset(l->far, 0, LAB_LEN);
+	*(u64 *)l->v = 5;
+	EXPECT_EQ(t, lab_do(l, FETCH, KFI_SUM, KFI_UINT64, 1, l->r.addr, l->r.key), 0);
+	EXPECT_EQ(t, *(u64 *)l->old, 0);
+	EXPECT_EQ(t, *lab_words(l), 5);
+}
+
+/* A change needs the right to write, a fetch the right to read. */
+static void rights(struct test *t)
+{
+	struct lab *r = lab_open(t, KFI_REMOTE_READ, NULL),
+		   *w = lab_open(t, KFI_REMOTE_WRITE, NULL);
+	enum kind how;
+
+	REQUIRE(t, r && w);
+	for (how = BASE; how < KINDS; how++)
+		denied(r, how, KFI_UINT64, 1, r->r.addr, r->r.key, EACCES);
+	denied(w, FETCH, KFI_UINT64, 1, w->r.addr, w->r.key, EACCES);
+	denied(w, COMPARE, KFI_UINT64, 1, w->r.addr, w->r.key, EACCES);
+	EXPECT_EQ(t, lab_do(w, FETCH, KFI_ATOMIC_READ, KFI_UINT64, 1, w->r.addr, w->r.key), EACCES);
+	memset(r->far, 0x42, LAB_LEN);
+	EXPECT_EQ(t, lab_do(r, FETCH, KFI_ATOMIC_READ, KFI_UINT64, 4, r->r.addr, r->r.key), 0);
+	EXPECT_EQ(t, not_all(r->old, 32, 0x42), -1);
+	memset(w->v, 0x42, 8);
+	EXPECT_EQ(t, lab_do(w, BASE, KFI_ATOMIC_WRITE, KFI_UINT64, 1, w->r.addr, w->r.key), 0);
+	EXPECT_EQ(t, not_all(w->r.buf, 8, 0x42), -1);
+}
+
+/*
+ * The post fails for errors that it can detect; errors that depend on the peer's memory are the
+ * peer's answer.
+ */
+static void misaligned(struct test *t)
+{
+	struct lab *l = lab_open(t, ALL_RIGHTS, NULL);
+	struct region odd;
+	enum kind how;
+	int i;
+
+	REQUIRE(t, l && !region_open(&l->p->b, &odd, l->r.buf + 1, 1024, ALL_RIGHTS));
+	for (how = BASE; how < KINDS; how++) {
+		unsigned int op = how == COMPARE ? KFI_CSWAP : KFI_SUM;
+
+		for (i = 2; i < 8; i++)
+			EXPECT_EQ(t,
+				  lab_post(l, how, op, int_types[i].type, 1,
+					   l->r.addr + int_types[i].size / 2, l->r.key, l),
+				  -EINVAL);
+		for (i = 2; i < 8 && !(odd.addr & 1); i++)
+			denied(l, how, int_types[i].type, 2, odd.addr, odd.key, EINVAL);
+	}
+	NONE_TX(&l->p->a);
+	EXPECT_EQ(t, lab_do(l, BASE, KFI_SUM, KFI_UINT8, 3, odd.addr, odd.key), 0);
+	still_adds(l);
+}
+
 const struct test_case atomic_cases[] = {
 	{ "atomic.types", T_REL, 0, C_ATOMIC, types },
 	{ "atomic.wide", T_REL, 0, C_ATOMIC, wide },
@@ -588,5 +711,7 @@ const struct test_case atomic_cases[] = {
 	{ "atomic.remote_data", T_REL, 0, C_ATOMIC, remote_data },
 	{ "atomic.two_initiators", T_REL, 0, C_ATOMIC, two_initiators },
 	{ "atomic.mixed_with_rma", T_REL, 0, C_ATOMIC | C_RMA, mixed_with_rma },
+	{ "atomic.rights", T_REL, 0, C_ATOMIC, rights },
+	{ "atomic.misaligned", T_REL, 0, C_ATOMIC, misaligned },
 	{}
 };

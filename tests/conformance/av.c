@@ -356,24 +356,6 @@ static void rx_ctx_bits(struct test *t)
 	EXPECT_EQ(t, kfi_av_open(n->domain, &attr, &av, NULL), -EINVAL);
 }
 
-static void printed(struct test *t)
-{
-	struct node *n = open_named(t);
-	char whole[128], part[6];
-	size_t len = sizeof(whole), need;
-
-	REQUIRE(t, n);
-	EXPECT(t, kfi_av_straddr(n->av, n->addr, whole, &len) == whole);
-	need = len;
-	EXPECT_EQ(t, need, strlen(whole) + 1);
-	REQUIRE(t, need > sizeof(part));
-	len = sizeof(part);
-	EXPECT(t, kfi_av_straddr(n->av, n->addr, part, &len) == part);
-	EXPECT_EQ(t, len, need);
-	EXPECT_EQ(t, strnlen(part, sizeof(part)), sizeof(part) - 1);
-	EXPECT(t, !strncmp(part, whole, sizeof(part) - 1));
-}
-
 /* ---- KFI_OPT_AV_ONLY ---- */
 
 static int set_members(struct node *n)
@@ -421,7 +403,6 @@ const struct test_case av_cases[] = {
 	{ "av.inserted_late", T_RDM, 0, C_WAITING, inserted_late },
 	{ "av.removed_waiting", T_RDM, 0, C_WAITING, removed_waiting },
 	{ "av.rx_ctx_bits", T_RDM | T_DGRAM, CASE_ONCE, 0, rx_ctx_bits },
-	{ "av.printed", T_RDM | T_DGRAM, CASE_ONCE, 0, printed },
 	{ "av.members_only", T_RDM, 0, 0, members_only },
 	{ }
 };

@@ -5,7 +5,7 @@
 #include <linux/atomic.h>
 #include <linux/completion.h>
 #include <linux/delay.h>
-#include "atomic.h"
+#include "harness.h"
 
 #define DISK_LEN	16384
 #define LATE		12	/* writes whose owner says later that they are durable */
@@ -135,25 +135,19 @@ struct bench {
 	u8		*near;
 };
 
-static struct bench *bench_between(struct test *t, const struct node_opts *a,
-				   const struct node_opts *far)
+static struct bench *bench_open(struct test *t)
 {
 	struct bench *b = test_new(t, struct bench);
 
 	if (!b)
 		return NULL;
-	b->p = pair_open(t, a, far);
+	b->p = pair_open(t, NULL, NULL);
 	b->near = test_pages(t, DISK_LEN);
 	if (!b->p || !b->near)
 		return NULL;
 	b->a = &b->p->a;
 	b->d = disk_open(&b->p->b, ALL_RIGHTS, 0);
 	return b->d ? b : NULL;
-}
-
-static struct bench *bench_open(struct test *t, const struct node_opts *a)
-{
-	return bench_between(t, a, NULL);
 }
 
 /* Write the first @len bytes of A's memory. */
@@ -192,7 +186,7 @@ static void ends(struct bench *b, void *ctx, int err)
 /* The owner gets the range that the peer has named. */
 static void commit_write(struct test *t)
 {
-	struct bench *b = bench_open(t, NULL);
+	struct bench *b = bench_open(t);
 	static const size_t lens[] = { 1, 64, 1024, 1025, 4096, DISK_LEN };
 	struct node *far;
 	comp_t c;
@@ -220,36 +214,9 @@ static void commit_write(struct test *t)
 	NONE_RX(far);
 }
 
-#define TOLD	24
-
-/*
- * There is no room for the target's entry: the owner is called once nevertheless, and after that.
- */
-static void commit_no_room(struct test *t)
-{
-	struct node_opts small = { .cq_size = 4 };
-	struct bench *b = bench_between(t, NULL, &small);
-	int i, ended = 0, told = 0;
-	comp_t c;
-
-	REQUIRE(t, b);
-	for (i = 0; i < TOLD; i++)
-		POST(t, write_at(b, &b->d->r, 0, 100, COMMIT | KFI_REMOTE_CQ_DATA, CTX(1)));
-	REQUIRE(t, !WAIT_TX(b->a, &c));	/* they complete until it is full */
-	EXPECT_COMP(t, &c, CTX(1), WROTE);
-	for (ended = 1; told < TOLD && !t->failures; told++)
-		REQUIRE(t, !WAIT_RX(&b->p->b, &c));
-	for (; ended < TOLD && !t->failures; ended++) {
-		REQUIRE(t, !WAIT_TX(b->a, &c));
-		EXPECT_COMP(t, &c, CTX(1), WROTE);
-	}
-	EXPECT_EQ(t, atomic_read(&b->d->calls), TOLD);
-	NONE_RX(&b->p->b);
-}
-
 static void commit_vector(struct test *t)
 {
-	struct bench *b = bench_open(t, NULL);
+	struct bench *b = bench_open(t);
 	struct disk *other;
 	struct kvec vec;
 	struct kfi_rma_iov rma[3];
@@ -282,7 +249,7 @@ static void commit_vector(struct test *t)
 
 static void commit_atomic(struct test *t)
 {
-	struct bench *b = bench_open(t, NULL);
+	struct bench *b = bench_open(t);
 	u64 one[] = { 1, 1 };
 	struct kfi_ioc ioc = { .addr = one, .count = 2 };
 	struct kfi_rma_ioc target = { .count = 2 };
@@ -317,7 +284,7 @@ static void commit_atomic(struct test *t)
 /* The region can't be durable: the error comes before a byte moves. */
 static void not_durable(struct test *t)
 {
-	struct bench *b = bench_open(t, NULL);
+	struct bench *b = bench_open(t);
 	u8 *far = test_pages(t, DISK_LEN);
 	struct region r;
 
@@ -343,7 +310,7 @@ static void owner_fails(struct test *t)
 		{ -EIO, EIO }, { -ENOSPC, ENOSPC }, { -KFI_ETRUNC, KFI_ETRUNC }, { -EACCES, EIO }, { 1, EIO },
 		{ -100000, EIO }, { 0, 0 },
 	};
-	struct bench *b = bench_open(t, NULL);
+	struct bench *b = bench_open(t);
 	int i;
 
 	REQUIRE(t, b);
@@ -360,7 +327,7 @@ static void owner_fails(struct test *t)
 /* An owner takes its time: only operations that need it wait. */
 static void others_pass(struct test *t)
 {
-	struct bench *b = bench_open(t, NULL);
+	struct bench *b = bench_open(t);
 	struct disk *quick;
 	comp_t c;
 	int i;
@@ -415,7 +382,7 @@ static bool held(struct bench *b)
 /* The initiator is closed: nothing waits for the owner, which ends what it has begun. */
 static void asker_goes(struct test *t)
 {
-	struct bench *b = bench_open(t, NULL);
+	struct bench *b = bench_open(t);
 	int i, canceled = 0;
 	comp_t c;
 
@@ -440,7 +407,7 @@ static void asker_goes(struct test *t)
  */
 static void target_goes(struct test *t)
 {
-	struct bench *b = bench_open(t, NULL);
+	struct bench *b = bench_open(t);
 	comp_t c;
 	int i;
 
@@ -518,7 +485,7 @@ static bool gone_dead(struct gone *g)
  */
 static void region_goes(struct test *t)
 {
-	struct bench *b = bench_open(t, NULL);
+	struct bench *b = bench_open(t);
 	struct gone *g = test_new(t, struct gone);
 
 	REQUIRE(t, b && g && held(b));
@@ -555,7 +522,7 @@ static bool late_started(struct bench *b)
 /* All of them begin before one ends, and they end in any order, each with its own result. */
 static void late(struct test *t)
 {
-	struct bench *b = bench_open(t, NULL);
+	struct bench *b = bench_open(t);
 	int i;
 
 	REQUIRE(t, b && late_started(b));
@@ -573,7 +540,7 @@ static void late(struct test *t)
 /* The region is closed: that ends with the last of them. */
 static void late_region_goes(struct test *t)
 {
-	struct bench *b = bench_open(t, NULL);
+	struct bench *b = bench_open(t);
 	struct worker *w = test_new(t, struct worker);
 	comp_t c;
 	int i;
@@ -595,7 +562,7 @@ static void late_region_goes(struct test *t)
 /* The initiator is closed: its commits end where nobody waits for them. */
 static void late_asker_goes(struct test *t)
 {
-	struct bench *b = bench_open(t, NULL);
+	struct bench *b = bench_open(t);
 	int i;
 
 	REQUIRE(t, b && late_started(b));
@@ -634,7 +601,7 @@ static bool mr_job_wait(struct test *t, struct mr_job *j)
  */
 static void invalidated(struct test *t)
 {
-	struct bench *b = bench_open(t, NULL);
+	struct bench *b = bench_open(t);
 	struct mr_job *j = test_new(t, struct mr_job);
 	struct kfi_mr_attr attr;
 	struct kvec vec;
@@ -673,7 +640,6 @@ static void invalidated(struct test *t)
 
 const struct test_case commit_cases[] = {
 	{ "commit.write", T_REL, CASE_CHECKED, C_MSG | C_RMA, commit_write },
-	{ "commit.no_room", T_REL, CASE_CHECKED, C_MSG | C_RMA, commit_no_room },
 	{ "commit.vector", T_REL, CASE_CHECKED, C_MSG | C_RMA, commit_vector },
 	{ "commit.atomic", T_REL, CASE_CHECKED, C_MSG | C_RMA | C_ATOMIC, commit_atomic },
 	{ "commit.not_durable", T_REL, CASE_CHECKED, C_MSG | C_RMA, not_durable },

@@ -5,15 +5,15 @@
 #include <linux/ktime.h>
 #include "harness.h"
 
-static struct kfid_eq *open_eq(struct test *t, struct node *n, size_t size, u64 flags,
-			       kfi_event_handler handler, void *context)
+/* Open a queue that may be written. */
+static struct kfid_eq *open_eq(struct test *t, struct node *n, size_t size)
 {
 	struct kfi_eq_attr attr = {
-		.size = size, .flags = flags, .wait_obj = KFI_WAIT_QUEUE,
+		.size = size, .flags = KFI_WRITE, .wait_obj = KFI_WAIT_QUEUE,
 	};
 	struct kfid_eq *eq;
 
-	if (!EXPECT_EQ(t, kfi_eq_open(n->fabric, &attr, &eq, handler, context), 0))
+	if (!EXPECT_EQ(t, kfi_eq_open(n->fabric, &attr, &eq, NULL, NULL), 0))
 		return NULL;
 	test_keep(t, &eq->fid);
 	return eq;
@@ -43,7 +43,7 @@ static void size_and_order(struct test *t)
 	int i;
 
 	REQUIRE(t, n);
-	eq = open_eq(t, n, 17, KFI_WRITE, NULL, NULL);
+	eq = open_eq(t, n, 17);
 	REQUIRE(t, eq);
 	EXPECT_EQ(t, kfi_eq_read(eq, &event, &e, sizeof(e), 0), -EAGAIN);
 	for (i = 0; i < 17; i++)
@@ -75,7 +75,7 @@ static void peek(struct test *t)
 	int i;
 
 	REQUIRE(t, n);
-	eq = open_eq(t, n, 4, KFI_WRITE, NULL, NULL);
+	eq = open_eq(t, n, 4);
 	REQUIRE(t, eq);
 	REQUIRE_EQ(t, write_one(eq, n, 5), sizeof(e));
 	REQUIRE_EQ(t, write_one(eq, n, 6), sizeof(e));
@@ -104,7 +104,7 @@ static void refusals(struct test *t)
 	/* It can't be written, nor waited for. */
 	EXPECT_EQ(t, write_one(eq, n, 1), -EINVAL);
 	EXPECT_EQ(t, kfi_eq_sread(eq, &event, &e, sizeof(e), 0, 0), -EINVAL);
-	eq = open_eq(t, n, 4, KFI_WRITE, NULL, NULL);
+	eq = open_eq(t, n, 4);
 	REQUIRE(t, eq);
 	REQUIRE_EQ(t, write_one(eq, n, 1), sizeof(e));
 	EXPECT_EQ(t, kfi_eq_read(eq, &event, &e, sizeof(e) - 1, 0), -KFI_ETOOSMALL);
@@ -136,48 +136,10 @@ static void timeout(struct test *t)
 	EXPECT(t, ms < 5000);
 }
 
-struct listener {
-	u64		data;
-	atomic_t	calls;
-};
-
-static void on_event(struct kfid_eq *eq, void *context)
-{
-	struct listener *l = context;
-	struct kfi_eq_entry e;
-	u32 event;
-
-	might_sleep();
-	atomic_inc(&l->calls);
-	while (kfi_eq_read(eq, &event, &e, sizeof(e), 0) == sizeof(e))
-		WRITE_ONCE(l->data, l->data + e.data);
-}
-
-static void handler(struct test *t)
-{
-	struct listener *l = test_new(t, struct listener);
-	struct node *n = open_fabric(t);
-	struct kfid_eq *eq;
-	int i, sum = 0;
-
-	REQUIRE(t, l && n);
-	eq = open_eq(t, n, 64, KFI_WRITE, on_event, l);
-	REQUIRE(t, eq);
-	for (i = 1; i <= 200; i++, sum += i - 1)
-		REQUIRE(t, test_until(t, write_one(eq, n, i) == sizeof(struct kfi_eq_entry)));
-	EXPECT(t, test_until(t, READ_ONCE(l->data) == sum));
-	EXPECT(t, atomic_read(&l->calls) >= 1 && atomic_read(&l->calls) <= 200);
-	/* It is empty again: the next event calls the handler again. */
-	i = atomic_read(&l->calls);
-	EXPECT_EQ(t, write_one(eq, n, 1), sizeof(struct kfi_eq_entry));
-	EXPECT(t, test_until(t, atomic_read(&l->calls) == i + 1));
-}
-
 const struct test_case eq_cases[] = {
 	{ "eq.size_and_order", T_ALL, CASE_ONCE, 0, size_and_order },
 	{ "eq.peek", T_ALL, CASE_ONCE, 0, peek },
 	{ "eq.refusals", T_ALL, CASE_ONCE, 0, refusals },
 	{ "eq.timeout", T_ALL, CASE_ONCE, 0, timeout },
-	{ "eq.handler", T_ALL, CASE_ONCE, 0, handler },
 	{ }
 };

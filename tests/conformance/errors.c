@@ -5,8 +5,6 @@
 #include "harness.h"
 #include <kfi_cxi_ext.h>
 
-#define ALL_RIGHTS	(KFI_REMOTE_READ | KFI_REMOTE_WRITE)
-
 /* Open an endpoint without bindings. */
 static struct node *bare(struct test *t)
 {
@@ -45,20 +43,6 @@ static void missing_vector(struct test *t)
 	EXPECT_EQ(t, kfi_enable(n->ep), -KFI_ENOAV);
 	EXPECT_EQ(t, kfi_ep_bind(n->ep, &n->av->fid, 0), 0);
 	EXPECT_EQ(t, kfi_enable(n->ep), 0);
-}
-
-static void missing_events(struct test *t)
-{
-	struct node *n = bare(t);
-	struct kfid_pep *pep;
-
-	REQUIRE(t, n);
-	EXPECT_EQ(t, kfi_ep_bind(n->ep, &n->txcq->fid, KFI_TRANSMIT), 0);
-	EXPECT_EQ(t, kfi_ep_bind(n->ep, &n->rxcq->fid, KFI_RECV), 0);
-	EXPECT_EQ(t, kfi_enable(n->ep), -KFI_ENOEQ);
-	REQUIRE_EQ(t, kfi_passive_ep(n->fabric, n->info, &pep, NULL), 0);
-	EXPECT_EQ(t, kfi_listen(pep), -KFI_ENOEQ);
-	EXPECT_EQ(t, kfi_close(&pep->fid), 0);
 }
 
 static void enable_twice(struct test *t)
@@ -422,7 +406,6 @@ static void rma_mixed(struct test *t)
 const struct test_case errors_cases[] = {
 	{ "errors.missing_queues", T_ALL, 0, C_MSG, missing_queues },
 	{ "errors.missing_vector", T_RDM | T_DGRAM, 0, C_MSG, missing_vector },
-	{ "errors.missing_events", T_MSG, 0, C_MSG, missing_events },
 	{ "errors.enable_twice", T_ALL, 0, C_MSG, enable_twice },
 	{ "errors.not_enabled", T_ALL, 0, C_MSG, not_enabled },
 	{ "errors.bad_bindings", T_ALL, 0, C_MSG, bad_bindings },

@@ -19,6 +19,7 @@
 #include <linux/wait.h>
 
 #include <kfabric.h>
+#include <kfi_atomic.h>
 #include <kfi_cm.h>
 #include <kfi_domain.h>
 #include <kfi_endpoint.h>
@@ -76,7 +77,7 @@ struct test_case {
 #define TEST_SUITES(S)	\
 	S(info) S(lifetime) S(close) S(av) S(mr) S(mr_bind) S(mr_io) S(mem) S(cq) S(cq_wait) \
 	S(eq) S(cntr) S(cm) S(msg) S(tagged) S(tagged_rma) S(sep) S(shared) S(shared_tx) \
-	S(inject) S(rma) S(rma_grant) S(place) S(order) S(commit) S(atomic) S(atomic_error) S(multirecv) \
+	S(inject) S(rma) S(rma_grant) S(place) S(order) S(commit) S(atomic) S(multirecv) \
 	S(cancel) S(errors) S(flow) S(overdue) S(reset) S(auth) S(plain) \
 	S(dgram) S(nomem_any) S(noalloc) S(peerloss) S(lossy) S(overwrite) S(stress) \
 	S(short) S(regress) S(tclass) S(script)
@@ -89,6 +90,10 @@ extern const struct test_case TEST_SUITES(TEST_SUITE) no_cases[];
 #define C_TAGGED	(KFI_TAGGED | KFI_SEND | KFI_RECV)
 #define C_RMA		(KFI_RMA | KFI_READ | KFI_WRITE | KFI_REMOTE_READ | \
 			 KFI_REMOTE_WRITE)
+#define C_ATOMIC	(KFI_ATOMIC | KFI_READ | KFI_WRITE | KFI_REMOTE_READ | KFI_REMOTE_WRITE)
+
+/* The access that regions of most cases permit */
+#define ALL_RIGHTS	(KFI_REMOTE_READ | KFI_REMOTE_WRITE)
 
 /* Capabilities of a queue pair: messages and RMA */
 #define C_HW_RECV	(C_MSG | C_RMA)

@@ -46,30 +46,12 @@ static void foreign_node(struct test *t)
 	kfi_freeinfo(hints);
 }
 
-static void newer_version(struct test *t)
-{
-	struct net *net = t->w->side[0].net;
-	u32 v = kfi_version();
-	struct kfi_info *info = CTX(1);
-
-	EXPECT_EQ(t, v, KFI_VERSION(KFI_MAJOR_VERSION, KFI_MINOR_VERSION));
-	EXPECT_EQ(t, kfi_getinfo_net(net, v + 1, NULL, NULL, 0, NULL, &info), -ENOSYS);
-	EXPECT(t, !info);
-	info = CTX(1);
-	EXPECT_EQ(t, kfi_getinfo_net(net, KFI_VERSION(KFI_MAJOR(v) + 1, 0), NULL, NULL,
-				     0, NULL, &info), -ENOSYS);
-	EXPECT(t, !info);
-	/* 0 stands for any version, and an older one is supported. */
-	EXPECT_EQ(t, kfi_getinfo_net(net, 0, NULL, NULL, 0, NULL, &info), 0);
-	kfi_freeinfo(info);
-	EXPECT_EQ(t, kfi_getinfo_net(net, KFI_VERSION(1, 17), NULL, NULL, 0, NULL, &info), 0);
-	kfi_freeinfo(info);
-}
-
 static void impossible(struct test *t)
 {
 	struct kfi_info *hints, *info;
 
+	EXPECT_EQ(t, kfi_getinfo_net(t->w->side[0].net, kfi_version() + 1, NULL, NULL, 0, NULL,
+				     &info), -ENOSYS);
 	EXPECT_EQ(t, test_getinfo(t, 0, KFI_MSG | KFI_MULTICAST, &info), -ENODATA);
 	EXPECT_EQ(t, test_getinfo(t, 0, KFI_MSG | KFI_TRIGGER, &info), -ENODATA);
 	EXPECT_EQ(t, test_getinfo(t, 0, KFI_MSG | KFI_FENCE, &info), -ENODATA);
@@ -475,7 +457,6 @@ const struct test_case info_cases[] = {
 	{ "info.offers", T_ALL, CASE_OFFER, 0, offers },
 	{ "info.unknown_node", T_ALL, 0, 0, unknown_node },
 	{ "info.foreign_node", T_ALL, CASE_ONCE, 0, foreign_node },
-	{ "info.newer_version", T_ALL, CASE_ONCE, 0, newer_version },
 	{ "info.impossible", T_ALL, 0, 0, impossible },
 	{ "info.every_caps", T_ALL, 0, 0, every_caps },
 	{ "info.protected", T_ALL, 0, C_MSG, protected },

@@ -334,7 +334,7 @@ const struct test_case mr_cases[] = {
 #define BOTH	(KFI_REMOTE_READ | KFI_REMOTE_WRITE)
 #define LEN	4096
 
-/* What peers can ask of a region. Atomic operations are in atomic_errors.c. */
+/* What peers can ask of a region. Atomic operations are in atomic.c. */
 enum kind { A_WRITE, A_READ, A_WRITEDATA, A_INJECT, A_VECTORS };
 
 static ssize_t ask(struct node *a, enum kind how, u8 *near, u64 addr, u64 key)

@@ -16,7 +16,7 @@
  */
 #include <linux/delay.h>
 #include <linux/sizes.h>
-#include "atomic.h"
+#include "harness.h"
 #include "fault.h"
 #include "trap.h"
 

@@ -6,7 +6,6 @@
  */
 #include "harness.h"
 
-#define ALL_RIGHTS	(KFI_REMOTE_READ | KFI_REMOTE_WRITE)
 #define ROUNDS(t)	((t)->w->quick ? 20 : 400)
 #define DEPTH		16
 #define LEN		20000

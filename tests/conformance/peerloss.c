@@ -5,7 +5,6 @@
 #include <linux/bitmap.h>
 #include <linux/delay.h>
 #include "peerloss.h"
-#include <kfi_atomic.h>
 
 struct traffic *traffic_start(struct test *t, struct pair *p)
 {

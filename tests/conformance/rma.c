@@ -2,8 +2,6 @@
 /* Remote memory access that succeeds. errors.c has accesses that must not. */
 #include "harness.h"
 
-#define ALL_RIGHTS	(KFI_REMOTE_READ | KFI_REMOTE_WRITE)
-
 static void sizes(struct test *t)
 {
 	bool write = case_num(t);

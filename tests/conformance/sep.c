@@ -3,7 +3,7 @@
  * Scalable endpoints: one name, contexts that send or receive on their own, and addresses of
  * contexts.
  */
-#include "atomic.h"
+#include "harness.h"
 
 #define LANES		3
 #define BITS		8	/* bits of a handle that name a context */

@@ -237,42 +237,6 @@ static void expect_no_node(struct node *n, const char *node, const char *service
 	EXPECT_EQ(n->t, addr, KFI_ADDR_NOTAVAIL);
 }
 
-static void expect_no_address(struct node *n, struct kcxi_addr name)
-{
-	kfi_addr_t addr = 1;
-
-	EXPECT_EQ(n->t, kfi_av_insert(n->av, &name, 1, &addr, 0, NULL), 0);
-	EXPECT_EQ(n->t, addr, KFI_ADDR_NOTAVAIL);
-}
-
-static void refused(struct test *t)
-{
-	static const char *const nodes[] = {
-		"0", "0x0", "0x100000", "1048576", "0x100000001", "4294967297", "-1", "0x", "zzz", "1 2", "", "10.0.0.2", NULL,
-	};
-	static const char *const services[] = { "4096", "65536", "-1", "zzz", "", "7 7", NULL };
-	struct node *n = test_new(t, struct node);
-	struct kcxi_addr name;
-	char self[16];
-	int i;
-
-	if (go_short(t, 0, "7"))
-		return;
-	REQUIRE(t, n && !node_open(t, n, 0, NULL));
-	name = *name_of(n->info);
-	snprintf(self, sizeof(self), "%#x", (u32)name.nic);
-	for (i = 0; i < ARRAY_SIZE(nodes); i++)
-		expect_no_node(n, nodes[i], "7");
-	for (i = 0; i < ARRAY_SIZE(services); i++)
-		expect_no_node(n, self, services[i]);
-	expect_no_address(n, (struct kcxi_addr){ .pid = 7 });
-	expect_no_address(n, (struct kcxi_addr){ .pid = 7, .nic = 0x100000 });
-	expect_no_address(n, (struct kcxi_addr){ .pid = 7, .nic = name.nic, .flags = 1 });
-	/* Both of them are correct otherwise. */
-	EXPECT_EQ(t, kfi_av_insertsvc(n->av, self, "4095", NULL, 0, NULL), 1);
-	EXPECT_EQ(t, kfi_av_insert(n->av, &name, 1, NULL, 0, NULL), 1);
-}
-
 /* ---- two nodes that know each other by numbers ---- */
 
 static int know(struct node *n, const struct node *peer)
@@ -415,7 +379,6 @@ const struct test_case short_cases[] = {
 	{ "short.not_asked_for", T_RDM, 0, C_SHORT, not_asked_for },
 	{ "short.own_name", T_RDM, 0, C_SHORT, own_name },
 	{ "short.one_name", T_RDM, 0, C_SHORT, one_name },
-	{ "short.refused", T_RDM, 0, C_SHORT, refused },
 	{ "short.talk", T_RDM, 0, C_SHORT, talk },
 	{ "script.mapped", T_RDM, CASE_SCRIPT, C_SHORT, mapped },
 	{ }

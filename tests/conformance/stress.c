@@ -3,7 +3,6 @@
 #include <linux/cpumask.h>
 #include <linux/delay.h>
 #include "harness.h"
-#include <kfi_atomic.h>
 
 #define PER_CPU	8
 

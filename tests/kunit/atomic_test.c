@@ -194,7 +194,7 @@ static int add_two(struct kfi_world *w, u64 *one)
 static void atomic_verdict_is_true(struct kunit *test)
 {
 	struct adding *a = kunit_kzalloc(test, sizeof(*a), GFP_KERNEL);
-	u64 one[2] = { 1, 1 }, good = 0, half = 0, i;
+	u64 one[2] = { 1, 1 }, good = 0, half = 0, none = 0, i;
 	struct kfid_mr *mr;
 	int ret;
 
@@ -206,10 +206,11 @@ static void atomic_verdict_is_true(struct kunit *test)
 	atomic_set(&a->left, 1);
 	mr = kfi_world_region(a->w, a->word, 8, KEY);
 	kthread_run(flicker_fn, a, "kfi_flicker");
-	for (i = 0; i < TRIES || (good < 100 && i < 100 * TRIES); i++) {
+	for (i = 0; i < TRIES || ((good < 100 || !none) && i < 100 * TRIES); i++) {
 		ret = add_two(a->w, one);
 		good += !ret;
 		half += ret == -EREMOTEIO;
+		none += ret == -EACCES;
 		if (ret && ret != -EREMOTEIO && ret != -EACCES)
 			KUNIT_FAIL(test, "verdict %d", ret);
 		if (i % 100 == 0)
@@ -219,9 +220,15 @@ static void atomic_verdict_is_true(struct kunit *test)
 	wait_for_completion(&a->gone);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&a->failed));
 	KUNIT_EXPECT_NE(test, 0, good);
+	KUNIT_EXPECT_NE(test, 0, none);	/* all targets are checked before one is changed */
 	KUNIT_EXPECT_EQ(test, good + half, a->word[0]);
 	KUNIT_EXPECT_EQ(test, good, a->word[1]);
 	kunit_info(test, "%llu done, %llu by half, of %llu", good, half, i);
+	/* An endpoint without the capability lets no peer change its memory this way. */
+	a->w->ep.caps &= ~KFI_ATOMIC;
+	KUNIT_EXPECT_EQ(test, -EACCES, perform(a->w, KEY, 0, KFI_OPC_ATOMIC, KFI_SUM, KFI_UINT64, 1,
+					       one, NULL));
+	KUNIT_EXPECT_EQ(test, good + half, a->word[0]);
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
 	kfi_world_close(a->w);
 }
