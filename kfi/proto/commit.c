@@ -5,8 +5,8 @@
  *   kfp_rx_commit()	target: checks the regions before the first byte of the frame is copied
  *   kfp_rx_end()	target: the frame and all frames before it are complete: queues the
  *			commit, or the ACK
- *   kfp_commit_work()	target: calls persist() of the owners of the regions, and begins the next
- *			commit
+ *   kfp_commit_work()	target: calls persist() of the owners of the regions, and begins
+ *			the next commit
  *   kfp_commit_done()	target: all calls have ended: queues the ACK
  *
  * A request with a commit needs memory that outlives the answers of the connection: struct
@@ -14,10 +14,10 @@
  * persist() is called by the work item of the commit, without a lock of the protocol, and delays
  * neither the frames that follow nor the end of the connection or its endpoint. An owner may sleep
  * in it, so KFP_COMMITS work items of a connection call it at a time, and the other commits wait:
- * otherwise one connection could occupy the threads of all. A call that answers later occupies none, so
- * there are as many of them as the peer may have requests outstanding. A commit that has not begun
- * when the connection ends is dropped. One that has begun finds, in an RCU section, that the
- * connection is dead. Only the owner of a region waits for it, when the owner ends the region.
+ * otherwise one connection could occupy the threads of all. A call that answers later occupies
+ * none, so there are as many of them as the peer may have requests outstanding. A commit that has
+ * not begun when the connection ends is dropped. One that has begun finds, in an RCU section, that
+ * the connection is dead. Only the owner of a region waits for it, when the owner ends the region.
  */
 #include <linux/slab.h>
 #include "proto.h"
@@ -207,7 +207,8 @@ static void kfp_commit_work(struct work_struct *work)
 
 	kfp_conn_get(conn);
 	if (!test_bit(KFP_DEAD, &conn->flags)) {
-		kfi_commit_start(&c->regions);	/* the commit and its reference may be gone */
+		/* After this the commit and its reference may be gone. */
+		kfi_commit_start(&c->regions);
 	} else {
 		kfp_commit_free(c);
 		kfp_conn_put(conn);

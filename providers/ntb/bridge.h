@@ -8,10 +8,10 @@
  * comments say otherwise. Interrupts, timers and faults set a bit of @events and queue the work
  * item.
  *
- * Contexts. A function under "any" may be called in process context and in softirq, but not in hard
- * interrupts. It holds no lock longer than a copy of NT_COPY bytes takes, or with a CRC of all
- * payload a copy of one record. The link's work item calls nt_conns_link_up() and nt_conns_link_down(), which may
- * sleep, in turn and never at the same time.
+ * Contexts. A function under "any" may be called in process context and in softirq, but not in
+ * hard interrupts. It holds no lock longer than a copy of NT_COPY bytes takes, or with a CRC of
+ * all payload a copy of one record. The link's work item calls nt_conns_link_up() and
+ * nt_conns_link_down(), which may sleep, in turn and never at the same time.
  *
  * Life of a link: nt_link_add() -> nt_link_start() -> { nt_conns_link_up() -> nt_conns_link_down()
  * } ... -> nt_link_stop() -> nt_link_remove().

@@ -65,8 +65,8 @@ static void nt_close(struct nt_ring *ring)
 
 	/*
 	 * Connections of the peer stay in its bulk ring until it knows that theirs were handled
-	 * there. If both sides are there, only this line tells it. The signal of the batch will do: if
-	 * it overtakes the line, the peer sees the line in its next run.
+	 * there. If both sides are there, only this line tells it. The signal of the batch will
+	 * do: if it overtakes the line, the peer sees the line in its next run.
 	 */
 	out->due |= rx->to_report != rx->reported;
 	b->end = tx->placed;

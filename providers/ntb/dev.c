@@ -275,9 +275,9 @@ void nt_conns_link_up(struct nt_link *link)
 }
 
 /*
- * The life of the link that the connection belongs to has ended. A call that was not answered is no
- * connection yet: the peer may have ended its side of the life before it could read the CALL, so it
- * is sent again in the next life, as one that is made while the link is down.
+ * The life of the link that the connection belongs to has ended. A call that was not answered is
+ * no connection yet: the peer may have ended its side of the life before it could read the CALL,
+ * so it is sent again in the next life, as one that is made while the link is down.
  */
 static void nt_stream_link_down(struct nt_stream *s)
 {

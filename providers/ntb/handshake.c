@@ -40,7 +40,7 @@ int nt_handshake_read(struct nt_link *link, struct ntw_handshake *handshake)
 	ret = ntw_decode_handshake(pads, handshake);
 	if (ret == -EPROTONOSUPPORT)
 		dev_warn_ratelimited(&link->ntb->dev,
-				     "the peer's kfi_ntb has another version of the format (%u to %u; here %u to %u): load the same at both ends\n",
+				     "peer has versions %u to %u of the format, this end %u to %u\n",
 				     pads[NTW_PAD_MAGIC] >> 8 & 0xff, pads[NTW_PAD_MAGIC] & 0xff,
 				     NTW_VERSION_MIN, NTW_VERSION);
 	else if (ret && ret != -EAGAIN)

@@ -10,7 +10,8 @@
 /*
  * Copy the records that the peer was not told of from the shadow to the message ring. Their first
  * line comes last, because the peer may find them without being told: when it sees the first
- * header, all else is there. A CRC alone would let one of 2^32 parts of a record pass for all of it.
+ * header, all else is there. A CRC alone would let one of 2^32 parts of a record pass for all of
+ * it.
  */
 static void nt_line_records(struct nt_ring *ring)
 {
@@ -86,9 +87,9 @@ void nt_line_signal(struct nt_ring *ring)
 }
 
 /*
- * Return: true if records can go without a line: the peer finds them by their CRCs, nothing else is
- * to be reported at once, and the peer gets a signal. It waits for what we have handled of its bulk
- * ring, see nt_ring_acked(); all else is reported by the next line.
+ * Return: true if records can go without a line: the peer finds them by their CRCs, nothing else
+ * is to be reported at once, and the peer gets a signal. It waits for what we have handled of its
+ * bulk ring, see nt_ring_acked(); all else is reported by the next line.
  */
 static bool nt_line_spared(const struct nt_ring *ring)
 {

@@ -66,11 +66,12 @@
  *   A: write that line of 64 bytes        dma_rmb()
  *   A: write signal                       B: read the rest of what its CRC covers
  *
- *	B finds a record of the message ring without a line, if it is complete. Nothing else passes
- *	for one: before A could write there, B has cleared the length of each header that may be
- *	there. A record that is not complete when B reads it has a signal behind it, and if bytes of
- *	it were lost, the next line announces it. A sends records without a line if that would have
- *	nothing else to say, and if B is not awake: a signal that is left out needs a serial.
+ *	B finds a record of the message ring without a line, if it is complete. Nothing else
+ *	passes for one: before A could write there, B has cleared the length of each header that
+ *	may be there. A record that is not complete when B reads it has a signal behind it, and
+ *	if bytes of it were lost, the next line announces it. A sends records without a line if
+ *	that would have nothing else to say, and if B is not awake: a signal that is left out
+ *	needs a serial.
  *
  *   A: write records, line by CPU         B: read produced of the bulk ring
  *   (program order, under A's lock)       dma_rmb()

@@ -399,8 +399,8 @@ struct nt_in {
  *	nt_ring_on() and nt_ring_off()
  * @direct: maximum length of a record of the message ring; 0: it is not used
  * @crc: records have a CRC in both directions; set before nt_ring_on()
- * @crc_all: it covers payload that an engine could read, too, because an engine of one of the sides
- *	may hide errors, or the administrator wants it. Set before nt_ring_on()
+ * @crc_all: it covers payload that an engine could read, too, because an engine of one of the
+ *	sides may hide errors, or the administrator wants it. Set before nt_ring_on()
  * @bell: number of doorbells that were rung
  * @proofs: copies of nt_ring_prove() that were given in this life
  * @out: the direction to the peer
@@ -444,8 +444,8 @@ void nt_ring_exit(struct nt_ring *ring);
 int nt_ring_shadow(struct nt_ring *ring, unsigned int queues, u32 size);
 /*
  * nt_ring_on() - start both rings, at position 0
- * @inbound: the queue in our inbound memory, with rings of @size bytes. Its message ring was 0 when
- *	the peer had not written to it in this life
+ * @inbound: the queue in our inbound memory, with rings of @size bytes. Its message ring was 0
+ *	when the peer had not written to it in this life
  * @own_id, @peer_id: incarnations
  *
  * Process context, while the rings are off; nt_engine_open() was called before.
@@ -629,8 +629,8 @@ static inline bool nt_unannounced(const struct nt_out *out)
 
 /*
  * Return: true if the engine reads the payload from the consumer's memory. If the CRC covers it,
- * payload that does not go to places is copied first, because its owner may change it after the CRC
- * was computed (writeback).
+ * payload that does not go to places is copied first, because its owner may change it after the
+ * CRC was computed (writeback).
  */
 static inline bool nt_engine_reads(const struct nt_out *out, const struct nt_rec *rec)
 {

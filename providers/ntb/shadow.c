@@ -45,8 +45,8 @@ static void nt_fill_end(struct nt_out *out, enum ntw_which which, u32 rest)
 
 /*
  * Write the @n parts of @vec, which begin with a header, and behind them @inside bytes of @it, to
- * the shadow. The record has @all bytes; the engine copies those that are missing, and the CRC does
- * not cover them. Return: bytes that were written
+ * the shadow. The record has @all bytes; the engine copies those that are missing, and the CRC
+ * does not cover them. Return: bytes that were written
  */
 static u32 nt_put_bytes(struct nt_out *out, enum ntw_which which, const struct kvec *vec,
 			unsigned int n, struct iov_iter *it, u32 inside, u32 all)

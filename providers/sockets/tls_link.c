@@ -383,8 +383,8 @@ void ks_tls_accepted(struct kfi_link *link)
 }
 
 /*
- * Allocate a buffer of pages. TLS encrypts from pages, and decrypts to pages, without a copy of its
- * own, which it makes of memory that the kernel knows by an address.
+ * Allocate a buffer of pages. TLS encrypts from pages, and decrypts to pages, without a copy of
+ * its own, which it makes of memory that the kernel knows by an address.
  */
 static u8 *ks_tls_buffer(struct bio_vec *pages, unsigned int bytes)
 {

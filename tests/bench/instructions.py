@@ -141,6 +141,8 @@ def main():
     parser.add_argument("--tls", action="store_true", help="disks under TLS 1.3")
     parser.add_argument("--rounds", type=int, default=report.PAIRS)
     opts = parser.parse_args()
+    if opts.tls and any(not case.startswith("nvme") for case in opts.case):
+        parser.error("--tls is for the cases of nvme")
     logs = os.path.join(vm.BUILD, "bench", "instructions")
     os.makedirs(logs, exist_ok=True)
     for case, text in count(bed.TOP, logs, opts.case or ["nvme-ram"], opts.rounds, opts.tls):

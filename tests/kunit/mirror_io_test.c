@@ -425,7 +425,8 @@ static void verify_answer(struct mw *w, bool same)
 
 /*
  * A primary compares every part with its peer. A region that differs is out of sync, durably, and
- * resynchronised; a write to the part that is compared waits. What a peer that is lost has is unknown.
+ * resynchronised; a write to the part that is compared waits. What a peer that is lost has is
+ * unknown.
  */
 static void verify_compares(struct kunit *test)
 {
@@ -452,7 +453,8 @@ static void verify_compares(struct kunit *test)
 		mw_ack(w, 0);
 		mw_run(w);
 	}
-	KUNIT_EXPECT_EQ(test, i, parts - 1);	/* the rest of the region that differs is not read */
+	/* the rest of the region that differs is not read */
+	KUNIT_EXPECT_EQ(test, i, parts - 1);
 	KUNIT_EXPECT_EQ(test, w->done, 1);
 	KUNIT_EXPECT_TRUE(test, marked);
 	KUNIT_EXPECT_EQ(test, v->differ, 1);

@@ -834,7 +834,7 @@ static void direct_no_log(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, l->leg[3], 11);
 	kfm_log_apply(m, true);
 	KUNIT_EXPECT_EQ(test, l->w->count[0][KFM_APPLIED], 0);
-	/* the session ends, and this node is promoted or gets another one: records of the first end */
+	/* the session ends, and this node is promoted or gets another one: its records end */
 	m->log.open = false;
 	l->err = -EIO;	/* nothing of it is I/O */
 	KUNIT_EXPECT_EQ(test, kfm_log_load(m) ?: kfm_log_replay(m), 0);

@@ -266,7 +266,8 @@ static void torn_records(struct kunit *test)
 	torn_at(test, NTW_BULK, 1900, 1);
 	torn_at(test, NTW_BULK, 1900, 5);	/* how much the CRC covers */
 	torn_at(test, NTW_BULK, 1900, 12);
-	torn_at(test, NTW_BULK, 900, 900);	/* the CPU copies it, so the CRC covers all of it */
+	/* the CPU copies it, so the CRC covers all of it */
+	torn_at(test, NTW_BULK, 900, 900);
 	crc_all(test, false, true);
 	/* No byte of it is wrong, but all of them were to be covered. */
 	torn_at(test, NTW_BULK, 1900, 4000);
@@ -309,7 +310,8 @@ static void forged_record(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, put(a, NTW_MSG, i, 0, false));
 	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == i + 1, PATIENCE),
 			0L);
-	KUNIT_EXPECT_EQ(test, 1U, b->wrong);	/* the first, which has other bytes than expected */
+	/* the first, which has other bytes than expected */
+	KUNIT_EXPECT_EQ(test, 1U, b->wrong);
 	KUNIT_EXPECT_EQ(test, 0U, a->faults + b->faults);
 }
 

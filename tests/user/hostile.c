@@ -6,9 +6,9 @@
  * the structures that its pointers refer to. Most calls are nearly right, so that they get far: a
  * field is sometimes another one, a handle of another class or an invented one, or a pointer to
  * memory that is read-only, without access, ends within a page, or is unmapped by another thread
- * while it is in use. Sequences of exact calls make endpoints that work. Other threads write random
- * bytes to the mapped rings, close objects in use, and interrupt calls that wait. Random numbers
- * follow from the seed, but the interleaving of the threads does not.
+ * while it is in use. Sequences of exact calls make endpoints that work. Other threads write
+ * random bytes to the mapped rings, close objects in use, and interrupt calls that wait. Random
+ * numbers follow from the seed, but the interleaving of the threads does not.
  *
  * A child does all this, and may well corrupt its own memory by such calls: then another one
  * replaces it. At the end each call must have succeeded at least once, or the test did not reach
@@ -599,8 +599,8 @@ static void on_signal(int number)
 
 /*
  * Write random bytes and wrong heads to rings, close objects that other threads use, and interrupt
- * those that wait. The kernel writes to the rings (read()), because it survives that another thread
- * has just mapped something else there.
+ * those that wait. The kernel writes to the rings (read()), because it survives that another
+ * thread has just mapped something else there.
  */
 static void *meddler(void *unused)
 {

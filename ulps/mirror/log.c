@@ -35,7 +35,7 @@
 #include "ring.h"
 
 #define APPLY_DELAY	(HZ / 50)
-/* A ring has never more in use: a record for each of the window, and what is left out at its end */
+/* What a ring has in use at most: a record for each of the window, and what its end leaves out */
 #define RING_USED	round_up((KFM_WINDOW + 1) * KFM_GROUP_BYTES, KFM_BLOCK)
 
 /* ---- the ring ---- */

@@ -51,8 +51,8 @@ struct kfm_store {
  * @head: as on the device; seq and at name the first record that is not applied. The worker
  *	writes it, under @lock while @open; persist() reads it under @lock
  * @ring: the ring if the log is in persistent memory, otherwise a copy in RAM; peers write to it
- * @room: bytes of the next log, all of them reachable at @ring. The device may have grown since the
- *	present one began
+ * @room: bytes of the next log, all of them reachable at @ring. The device may have grown since
+ *	the present one began
  * @ring_mem: bytes of @ring in RAM
  * @ring_len: bytes of the ring, as in @head
  * @dax: DAX device of the log device if @ring is in persistent memory, else NULL. Set by the

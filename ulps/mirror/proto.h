@@ -280,7 +280,8 @@ enum kfm_refusal {
 /* What the sender of HELLO can do besides */
 #define KFM_F_LEAVE		1ull	/* takes LEAVE */
 #define KFM_F_DIRECT		2ull	/* has direct records, if GRANT names slots */
-#define KFM_F_NO_LOG		4ull	/* sends direct records alone to a peer whose GRANT names no log */
+/* sends direct records alone to a peer whose GRANT names no log */
+#define KFM_F_NO_LOG		4ull
 
 #define KFM_M_CANDIDATE		1u	/* HELLO: asks before a promotion, changes nothing */
 #define KFM_M_DIRTY		2u	/* STATE: the bitmap has bits of a former primary */

@@ -147,7 +147,7 @@ static void part_run(struct kfm *m)
 		return;
 	usable = v->running && comparable(w->peer, w->sector) &&
 		 w->peer->session == v->session && !w->leg_status;
-	/* A repair goes first: it may need the range, the write, or the patch. Begin again later. */
+	/* A repair goes first: it may need the range, the write, or the patch. */
 	if (usable && !v->answered && (m->repair.w || m->repair.waiting)) {
 		kfm_write_put(w);
 		v->w = NULL;
