@@ -21,7 +21,6 @@ import sys
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, os.pardir, "vm"))
 import bed               # noqa: E402
-import cpus              # noqa: E402
 import nvme              # noqa: E402
 import pair as vm        # noqa: E402
 import report            # noqa: E402
@@ -33,6 +32,25 @@ RUN = "/sys/kernel/debug/kfi_bench/run"
 COUNTING = ("-icount", "shift=0,sleep=off")
 CLOCK = "tsc_early_khz=1000000"
 MS = 8
+NVME_MODULES = ("nvme_fabrics", "nvmet", "nvme_tcp", "nvmet_tcp", "brd")
+DISK_KIB = 32768
+# Port of the service and type of the transport, as nvmet has it, by the name that the host uses
+TRANSPORTS = {"kfi": (4420, "loop"), "tcp": (4421, "tcp")}
+# One subsystem for each transport: of one subsystem the host would make one disk with two paths.
+TARGET = """set -e
+grep -q " /sys/kernel/config " /proc/mounts || mount -t configfs none /sys/kernel/config
+cd /sys/kernel/config/nvmet
+mkdir subsystems/{name} subsystems/{name}/namespaces/1 ports/{number}
+echo 1 >subsystems/{name}/attr_allow_any_host
+echo -n /dev/ram0 >subsystems/{name}/namespaces/1/device_path
+echo 1 >subsystems/{name}/namespaces/1/enable
+echo {trtype} >ports/{number}/addr_trtype
+echo ipv4 >ports/{number}/addr_adrfam
+echo {address} >ports/{number}/addr_traddr
+echo {port} >ports/{number}/addr_trsvcid
+{more}
+ln -s subsystems/{name} ports/{number}/subsystems/{name}
+"""
 # A device on each end of the wire, with known neighbours, as in ../uml/netns.
 DEVICES = """
 known() {
@@ -50,7 +68,7 @@ BENCH = """
 BRIDGE = "modprobe kfi_ntb_mock inline_irqs=1 && modprobe kfi_ntb"
 NO_BRIDGE = "modprobe -r kfi_ntb kfi_ntb_mock"
 NVME = f"""modprobe -a nvmet_tcp nvme_tcp && modprobe nvmet-kfi trtype=254 && modprobe nvme-kfi &&
-    modprobe brd rd_nr=1 rd_size={cpus.DISK_KIB} && mkdir /dev/bench"""
+    modprobe brd rd_nr=1 rd_size={DISK_KIB} && mkdir /dev/bench"""
 CONNECT = """
     exec 3<>/dev/nvme-fabrics
     echo transport={name},traddr={address},trsvcid={port},nqn={name},nr_io_queues=1,\
@@ -68,12 +86,12 @@ TLS = f"""modprobe aesni-intel; modprobe kfi_sockets tls=psk && head -c 32 /dev/
 def disks(pair, tls):
     """Make the disks of the set "ram" of the script of that name."""
     pair.run("a", NVME)
-    for number, name in enumerate(cpus.TRANSPORTS, 1):
-        words = {"name": name, "number": number, "address": pair.address("a"), "port": cpus.PORTS[name],
-                 "trtype": cpus.TRTYPE[name], "host": nvme.HOST, "nqn": nvme.HOST_NQN,
+    for number, (name, (port, trtype)) in enumerate(TRANSPORTS.items(), 1):
+        words = {"name": name, "number": number, "address": pair.address("a"), "port": port,
+                 "trtype": trtype, "host": nvme.HOST, "nqn": nvme.HOST_NQN,
                  "tls": ",tls" if tls else ""}
         words["more"] = f"echo tls1.3 >ports/{number}/addr_tsas" if tls and name == "tcp" else ":"
-        pair.run("a", cpus.TARGET.format(**words) + CONNECT.format(**words))
+        pair.run("a", TARGET.format(**words) + CONNECT.format(**words))
 
 
 def load(pair, tls):
@@ -108,7 +126,7 @@ def chosen(pair, cases):
 def machine(ko, logs, progress, tls):
     pair = vm.Pair(SERIES, logs, ko=[ko, vm.script("stock-modules", SERIES)], progress=progress,
                    names=("a",), memory="1G", cpus=1, append=CLOCK,
-                   modules=cpus.MODULES + (tls_demo.MODULES if tls else ()),
+                   modules=NVME_MODULES + (tls_demo.MODULES if tls else ()),
                    qemu_extra=COUNTING + (("-virtfs", tls_demo.share()) if tls else ()))
     pair.accel = "tcg,thread=single"    # the only one that counts
     if tls:
