@@ -338,6 +338,19 @@ int kfm_wire_merge(struct kfm_peer *p)
 
 /* ---- load and create ---- */
 
+/* No bit is set in memory, as on the device. */
+static void forget(struct kfm_peer *p)
+{
+	const struct kfm *m = p->m;
+
+	memset(p->active, 0, m->active_bytes);
+	memset(p->oos, 0, m->bitmap_bytes);
+	bitmap_zero(p->active_stale, KFM_ACTIVE_BLOCKS);
+	bitmap_zero(p->stale, m->bitmap_bytes / KFM_BLOCK);
+	p->active_count = 0;
+	p->oos_count = 0;
+}
+
 /* Nothing is known of the device. */
 static void all_stale(struct kfm *m)
 {
@@ -355,7 +368,7 @@ int kfm_bits_create(struct kfm *m)
 	struct kfm_peer *p;
 
 	kfm_for_each_peer(p, m)
-		kfm_bits_clear(p);
+		forget(p);
 	all_stale(m);
 	return kfm_bits_flush(m);
 }
@@ -434,9 +447,7 @@ int kfm_bits_load(struct kfm *m)
 	int ret = 0;
 
 	kfm_for_each_peer(p, m) {
-		kfm_bits_clear(p);
-		bitmap_zero(p->stale, m->bitmap_bytes / KFM_BLOCK);
-		bitmap_zero(p->active_stale, KFM_ACTIVE_BLOCKS);
+		forget(p);
 		if (lost)
 			set_regions(p, 0, m->regions);
 		else if (!ret)
