@@ -4,8 +4,8 @@
  * context that has claimed the mirror calls these functions, and resume does before it starts the
  * worker. All but those that say so write the metadata device, so only the worker calls them.
  *
- * Each peer has two bitmaps. The bit of a region says that it is out of sync. The bit of an extent,
- * which is a run of many regions, says that it is active: it is, or was a short time ago, written.
+ * Each peer has two bitmaps. The bit of a region says that it is out of sync. The bit of an
+ * extent, a run of many regions, says that it is active: it is, or was a short time ago, written.
  *
  * Before a byte reaches a leg, the active bit of its extent is durable for each peer that may then
  * differ. An active bit is cleared only when no write is in flight in the extent, and the bits of
@@ -245,7 +245,7 @@ void kfm_oos_set(struct kfm_peer *p, u64 sector, u32 len)
 	set_regions(p, region_of(p->m, sector), region_end(p->m, sector, len));
 }
 
-/* The peer's copy of all regions in a range is the same. Any context that has claimed the mirror. */
+/* The peer's copy of the regions of a range is the same. Any context that has claimed the mirror. */
 void kfm_oos_clear(struct kfm_peer *p, u64 sector, u32 len)
 {
 	u32 r, end = region_end(p->m, sector, len);
@@ -391,7 +391,7 @@ static int rewrite(struct kfm *m)
 	return kfm_super_save(m);
 }
 
-/* Clear what is behind the last bit, which a device may have set. Return: how many bits are set. */
+/* Clear what is behind the last bit, which a device may have set. Return: how many bits are set */
 static u32 count_bits(u8 *map, u32 bits, u32 bytes)
 {
 	u32 used = DIV_ROUND_UP(bits, 8);
@@ -436,7 +436,7 @@ static int load_coarse(struct kfm_peer *p)
  * kfm_bits_load() - read which regions may differ
  * @m: formatted mirror that is being resumed, with its superblock
  *
- * Bitmaps of version 3 are written anew in the present form, and so are bitmaps that are not whole.
+ * Bitmaps of version 3 are written anew in the present form, and so are those that are not whole.
  *
  * Return: 0 or a negative error.
  */
@@ -491,8 +491,8 @@ static void choose_untouched(struct kfm *m)
 }
 
 /*
- * Choose a quarter of the active extents of a peer, by the hand of a clock. It passes over those that
- * were touched, and takes them at its second turn.
+ * Choose a quarter of the active extents of a peer, by the hand of a clock. It passes over those
+ * that were touched, and takes them at its second turn.
  */
 static void choose_quarter(struct kfm_peer *p)
 {
