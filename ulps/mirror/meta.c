@@ -208,6 +208,15 @@ void kfm_bit_set(struct kfm *m, u32 region)
 		set_one(p, region);
 }
 
+/* Set the bits of all regions of a range in all bitmaps. */
+void kfm_bits_add(struct kfm *m, u64 sector, u32 len)
+{
+	u32 r;
+
+	for (r = kfm_region(m, sector); r <= kfm_last_region(m, sector, len); r++)
+		kfm_bit_set(m, r);
+}
+
 /* Is the bit of a region set in all bitmaps, durably? */
 bool kfm_bit_durable(const struct kfm *m, u32 region)
 {
@@ -264,6 +273,15 @@ void kfm_oos_set(struct kfm_peer *p, u32 region)
 {
 	set_one(p, region);
 	p->oos_count += !__test_and_set_bit(region, p->oos);
+}
+
+/* All regions of a range may differ. */
+void kfm_oos_add(struct kfm_peer *p, u64 sector, u32 len)
+{
+	u32 r;
+
+	for (r = kfm_region(p->m, sector); r <= kfm_last_region(p->m, sector, len); r++)
+		kfm_oos_set(p, r);
 }
 
 void kfm_oos_clear(struct kfm_peer *p, u32 region)

@@ -102,6 +102,7 @@ struct kfm_uevent {
  * @writes: writes, and parts of resynchronisations and a read that is repaired
  * @slots: how many
  * @bios: writes in @flight that have a bio
+ * @zeroes: of these, the ones that write zeroes
  * @free: unused writes
  * @queue: bios that have no struct kfm_write yet
  * @flight: writes, in the order of their records
@@ -183,6 +184,7 @@ struct kfm {
 	struct kfm_write	*writes;
 	unsigned int		slots;
 	unsigned int		bios;
+	unsigned int		zeroes;
 	struct list_head	free;
 	struct bio_list		queue;
 	struct list_head	flight;
@@ -245,6 +247,12 @@ static inline unsigned int kfm_peer_count(const struct kfm *m)
 static inline u32 kfm_region(const struct kfm *m, u64 sector)
 {
 	return sector >> m->shift;
+}
+
+/* The last region of a range that begins at a sector and has @len bytes */
+static inline u32 kfm_last_region(const struct kfm *m, u64 sector, u32 len)
+{
+	return kfm_region(m, sector + len / KFM_SECTOR - 1);
 }
 
 static inline const char *kfm_name(const struct kfm *m)

@@ -79,6 +79,14 @@ void kfm_recent_announce(const struct kfm_peer *p, struct kfm_msg *msg)
 
 /* ---- secondary ---- */
 
+static void set_regions(struct kfm_peer *q, const struct kfm_recent *recent)
+{
+	u32 r;
+
+	for (r = recent->first; r <= recent->last; r++)
+		kfm_oos_set(q, r);
+}
+
 /**
  * kfm_recent_set() - set the bits of records, in memory
  * @m: secondary, or a node that is being promoted
@@ -99,14 +107,12 @@ void kfm_recent_set(struct kfm *m, struct kfm_recent *table, const struct kfm_re
 		recent = &table[recs[i].seq % KFM_WINDOW];
 		one.seq = recs[i].seq;
 		one.first = kfm_region(m, recs[i].sector);
-		one.last = kfm_region(m, recs[i].sector + recs[i].len / KFM_SECTOR - 1);
+		one.last = kfm_last_region(m, recs[i].sector, recs[i].len);
 		if (one.seq > recent->seq)	/* direct records come in any order */
 			*recent = one;
 		kfm_for_each_peer(p, m) {
-			if (m->sb.pairs[p->index].node == m->log.head.node)
-				continue;
-			kfm_oos_set(p, one.first);
-			kfm_oos_set(p, one.last);
+			if (m->sb.pairs[p->index].node != m->log.head.node)
+				set_regions(p, &one);
 		}
 	}
 }
@@ -123,10 +129,8 @@ static void set_later(struct kfm_peer *q, const struct kfm_recent *table, u64 se
 	unsigned int i;
 
 	for (i = 0; i < KFM_WINDOW; i++) {
-		if (table[i].seq <= seq)
-			continue;
-		kfm_oos_set(q, table[i].first);
-		kfm_oos_set(q, table[i].last);
+		if (table[i].seq > seq)
+			set_regions(q, &table[i]);
 	}
 }
 

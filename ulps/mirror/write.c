@@ -29,6 +29,7 @@
 #include "repair.h"
 #include "resync.h"
 #include "write.h"
+#include "zero.h"
 
 #define ATOMIC_BYTES	(4 * KFM_WRITE_MAX)	/* begun by one kfm_writes_run_atomic() */
 
@@ -37,6 +38,7 @@ static void write_init(struct kfm *m, struct kfm_write *w)
 	unsigned int i;
 
 	w->m = m;
+	INIT_WORK(&w->zero, kfm_zero_work);
 	for (i = 0; i < KFM_PEERS; i++)
 		w->posts[i].w = w;
 }
@@ -150,6 +152,7 @@ struct kfm_write *kfm_write_get(struct kfm *m, struct kfm_peer *peer, u64 sector
 		return NULL;
 	list_del_init(&w->entry);
 	w->bio = NULL;
+	w->kind = KFM_DATA;
 	w->sector = sector;
 	w->len = len;
 	w->leg_status = BLK_STS_OK;
@@ -237,7 +240,7 @@ static void leg_end_io(struct bio *bio)
 static void leg_prepare(struct kfm_write *w, blk_opf_t op)
 {
 	struct kvec pieces[KFM_CHUNKS];
-	unsigned int i, n = kfm_write_pieces(w, KFM_DATA_AT, w->len, pieces);
+	unsigned int i, n = kfm_write_pieces(w, KFM_DATA_AT, kfm_write_data(w), pieces);
 
 	bio_init(&w->leg, w->m->leg->bdev, w->vecs, KFM_CHUNKS, op);
 	if (w->bio) {
@@ -268,7 +271,9 @@ static bool leg_logged(struct kfm_write *w)
 void kfm_write_leg(struct kfm_write *w, blk_opf_t op)
 {
 	leg_prepare(w, op);
-	if (leg_logged(w))
+	if (w->kind == KFM_ZEROES)
+		queue_work(kfm_store_wq, &w->zero);
+	else if (leg_logged(w))
 		submit_bio(&w->leg);
 }
 
@@ -280,6 +285,7 @@ static void end_bio(struct kfm_write *w, blk_status_t status)
 	bio_endio(w->bio);
 	w->bio = NULL;
 	w->m->bios--;
+	w->m->zeroes -= w->kind == KFM_ZEROES;
 }
 
 /* Is there a record for the peer that is not known to be durable? */
@@ -296,7 +302,7 @@ static void finish(struct kfm *m, struct kfm_write *w)
 		m->leg_failed = true;
 	kfm_for_each_peer(p, m) {
 		if (w->leg_status || unacked(w, p))
-			kfm_oos_set(p, kfm_region(m, w->sector));
+			kfm_oos_add(p, w->sector, w->len);
 	}
 	if (w->bio)
 		end_bio(w, w->leg_status);
@@ -462,7 +468,7 @@ static void requeue_bios(struct kfm *m)
 		/* a peer may have the record or lack it until dm submits the write again */
 		kfm_for_each_peer(p, m) {
 			p->gap |= w->posts[p->index].state == KFM_P_POSTED || !p->insync;
-			kfm_oos_set(p, kfm_region(m, w->sector));
+			kfm_oos_add(p, w->sector, w->len);
 		}
 		end_bio(w, BLK_STS_DM_REQUEUE);
 		kfm_write_put(w);
@@ -497,29 +503,47 @@ static void fail_queue(struct kfm *m)
 		bio_io_error(bio);
 }
 
+/* The first bio of the queue, if it may begin as far as the writes in flight are concerned */
+static struct bio *next_write(struct kfm *m)
+{
+	struct bio *bio = bio_list_peek(&m->queue);
+
+	if (m->bios == KFM_WRITES || !bio || kfm_repair_waits(m, bio))
+		return NULL;
+	return kfm_bio_zeroes(bio) && m->zeroes == KFM_ZEROES_FLIGHT ? NULL : bio;
+}
+
 /*
  * Take writes out of the queue, in order. A write that overlaps a write in flight waits, and so do
  * all writes behind it. A write that overlaps a read waiting for its repair waits, too; otherwise
- * new writes could keep the range in use forever. The bits of the writes are set in memory.
+ * new writes could keep the range in use forever. The bits of the writes are set in memory. A write
+ * of zeroes that a peer does not take ends as not supported.
  *
- * @atomic: take only writes whose bits are durable, and at most ATOMIC_BYTES of data.
+ * @atomic: take only writes of data whose bits are durable, and at most ATOMIC_BYTES.
  *
- * Return: false if the next write is left to the worker: its bit is not durable, this node's log
- * has no room for its record, or ATOMIC_BYTES are used up. True otherwise, also if a write waits
- * for one that it overlaps.
+ * Return: false if the next write is left to the worker: it writes zeroes, its bit is not durable,
+ * this node's log has no room for its record, or ATOMIC_BYTES are used up. True otherwise, also if
+ * a write waits for one that it overlaps, or for other writes of zeroes.
  */
 static bool admit_writes(struct kfm *m, struct list_head *batch, bool atomic)
 {
 	struct kfm_write *w;
 	struct bio *bio;
 	u32 bytes = 0;
+	bool zeroes;
 
-	while (m->bios < KFM_WRITES && (bio = bio_list_peek(&m->queue)) &&
-	       !kfm_repair_waits(m, bio)) {
+	while ((bio = next_write(m))) {
+		zeroes = kfm_bio_zeroes(bio);
 		bytes += bio->bi_iter.bi_size;
-		if (atomic && (bytes > ATOMIC_BYTES ||
+		if (atomic && (zeroes || bytes > ATOMIC_BYTES ||
 			       !kfm_bit_durable(m, kfm_region(m, bio->bi_iter.bi_sector))))
 			return false;
+		if (zeroes && !kfm_zeroes_taken(m)) {
+			bio_list_pop(&m->queue);
+			bio->bi_status = BLK_STS_NOTSUPP;
+			bio_endio(bio);
+			continue;
+		}
 		if (kfm_own_full(m, bio->bi_iter.bi_size))
 			return false;
 		w = kfm_write_get(m, NULL, bio->bi_iter.bi_sector, bio->bi_iter.bi_size);
@@ -528,9 +552,11 @@ static bool admit_writes(struct kfm *m, struct list_head *batch, bool atomic)
 		kfm_own_take(w);
 		bio_list_pop(&m->queue);
 		w->bio = bio;
+		w->kind = zeroes ? KFM_ZEROES : KFM_DATA;
 		m->bios++;
+		m->zeroes += zeroes;
 		w->leg_busy = true;	/* until the leg has the data, or launch_writes() fails */
-		kfm_bit_set(m, kfm_region(m, w->sector));
+		kfm_bits_add(m, w->sector, w->len);
 		list_add_tail(&w->entry, &m->flight);
 		list_add_tail(&w->begin, batch);
 	}
@@ -573,7 +599,8 @@ static void launch_writes(struct kfm *m)
 			kfm_write_put(w);
 			continue;
 		}
-		copy_data(w);
+		if (w->kind == KFM_DATA)
+			copy_data(w);
 		kfm_write_leg(w, REQ_OP_WRITE | REQ_FUA | REQ_SYNC | REQ_META);
 	}
 }
