@@ -332,8 +332,8 @@ static struct mw *model_run(struct kunit *test, unsigned int steps, bool tears)
 	KUNIT_EXPECT_EQ(test, d->w->flight, 0);
 	for (i = 0; i < 2; i++)
 		KUNIT_EXPECT_MEMEQ(test, d->copies[i].has, d->w->leg, sizeof(d->w->leg));
-	kunit_info(test, "%u writes, %u of zeroes; in sync in %u of %u steps\n", d->writes, d->zeroes,
-		   synced, steps);
+	kunit_info(test, "%u writes, %u of zeroes; in sync in %u of %u steps\n", d->writes,
+		   d->zeroes, synced, steps);
 	KUNIT_EXPECT_GT(test, d->writes, steps / 100);
 	KUNIT_EXPECT_GT(test, synced, steps / 100);
 	KUNIT_EXPECT_GT(test, d->direct, steps / 1000);

@@ -65,8 +65,8 @@
  * @requeued: those that dm has taken back, as bits
  * @bios: the writes and reads
  * @vecs: vectors of the writes
- * @page: their data, KFM_WRITE_MAX bytes from the page of its number on. A write of zeroes writes the
- *	first word of it to each region, so that the test knows whose zeroes they are
+ * @page: their data, KFM_WRITE_MAX bytes from the page of its number on. Zeroes leave the first
+ *	word of it in each region, so that the test knows whose they are
  */
 struct mw {
 	struct kfm	m;

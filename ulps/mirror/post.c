@@ -101,12 +101,17 @@ static bool log_add(const struct kfm_ring *ring, struct kfm_group *g, struct kfm
 	return true;
 }
 
-/* Add the next record. Return: false if it does not go with the others, has no room, or waits. */
+/*
+ * Add the next record. Return: false if it does not go with the others, has no room, or waits. Data
+ * does not go with zeroes, which need longer.
+ */
 static bool group_add(const struct kfm_peer *p, struct kfm_group *g, struct kfm_write *w)
 {
 	bool direct = slots_fit(p, w);
 
-	if ((g->count && direct != g->direct) || (!direct && w->kind == KFM_ZEROES))
+	if (g->count && (direct != g->direct || w->kind != g->writes[0]->kind))
+		return false;
+	if (!direct && w->kind == KFM_ZEROES)
 		return false;
 	g->direct = direct;
 	return direct ? direct_add(g, w) : log_add(&p->ring, g, w);

@@ -516,8 +516,8 @@ static struct bio *next_write(struct kfm *m)
 /*
  * Take writes out of the queue, in order. A write that overlaps a write in flight waits, and so do
  * all writes behind it. A write that overlaps a read waiting for its repair waits, too; otherwise
- * new writes could keep the range in use forever. The bits of the writes are set in memory. A write
- * of zeroes that a peer does not take ends as not supported.
+ * new writes could keep the range in use forever. The bits of the writes are set in memory.
+ * Zeroes that a peer does not take end as not supported.
  *
  * @atomic: take only writes of data whose bits are durable, and at most ATOMIC_BYTES.
  *

@@ -9,15 +9,15 @@
  *					zeroes its leg: kfm_zero()
  *				<-	commit answered
  *
- * Both mean the same: the range reads as zeros at all nodes afterwards, and a leg may give back its
- * room. What a plain discard leaves would differ from node to node. A write-zeroes with
+ * Both mean the same: the range reads as zeros at all nodes afterwards, and a leg may give back
+ * its room. What a plain discard leaves would differ from node to node. A write-zeroes with
  * REQ_NOUNMAP keeps the room of all legs.
  *
  * Such a write is one as all others: its range is claimed, its bits are durable before a leg is
  * written, and it ends when all peers have it that are needed. Its record is never in a log, which
- * has data. So rule D2 of direct records (direct.c) makes it wait until the peer has applied what
- * it overlaps (post.c). A leg that can tear a sector takes no zeroes, because its log has no record
- * for them (own.c).
+ * has data. So the rule of direct records (direct.c) makes it wait until the peer has applied what
+ * it overlaps (post.c). A leg that can tear a sector takes no zeroes: its log has no record for
+ * them (own.c).
  *
  * A peer says in GRANT whether it takes these records. While one that has a session does not, a
  * discard and a write-zeroes end as not supported, and the block layer writes zeros instead.
@@ -123,9 +123,9 @@ bool kfm_zeroes_taken(const struct kfm *m)
  * kfm_zeroes_left_out() - a session begins with a peer that takes no zeroes
  * @p: the peer. Its program is an older one than in the session before, or its table another one
  *
- * What is in flight leaves it with regions that differ, which it gets by a resynchronisation. Until
- * ATTACH has announced that, its copy may pass for a whole one: then these writes still wait for
- * it, and the caller ends the session. Their bits are durable.
+ * The regions of what is in flight are out of sync, and resynchronised. Until ATTACH has announced
+ * that, its copy may pass for a whole one: then these writes still wait for it, and the caller
+ * ends the session. Their bits are durable.
  */
 void kfm_zeroes_left_out(struct kfm_peer *p)
 {
