@@ -92,17 +92,21 @@ static void fuzz_direct(struct kfm_le_direct *le, int honest)
 		le->magic = cpu_to_le32(KFM_DIRECT_MAGIC);
 		le->len = cpu_to_le32(le32_to_cpu(le->len) % (KFM_WRITE_MAX + 2 * KFM_SECTOR) /
 				      KFM_SECTOR * KFM_SECTOR);
+		if (le32_to_cpu(le->flags) & KFM_D_ZEROES)	/* and longer */
+			le->len = cpu_to_le32(le32_to_cpu(le->len) * 64);
 		le->crc = 0;
 		le->crc = cpu_to_le32(crc32c(~0U, le, sizeof(*le)));
 	}
 	if (kfm_direct_decode(le, sectors, &r))
 		return;
-	PROMISE(r.seq && r.len && r.len <= KFM_WRITE_MAX && !(r.len % KFM_SECTOR));
+	PROMISE(r.seq && r.len && !(r.len % KFM_SECTOR));
+	PROMISE(r.len <= (r.flags & KFM_D_ZEROES ? KFM_ZEROES_MAX : KFM_WRITE_MAX));
+	PROMISE(!(r.flags & KFM_D_CRC && r.flags & KFM_D_ZEROES));
 	PROMISE(r.sector < sectors && r.sector + r.len / KFM_SECTOR <= sectors);
 	crc = le32_to_cpu(le->data_crc);
-	if (!le->flags && crc)		/* not looked at */
+	if (!(r.flags & KFM_D_CRC) && crc)	/* not looked at */
 		return;
-	kfm_direct_encode(&r, le->flags ? &crc : NULL, &again);
+	kfm_direct_encode(&r, r.flags & KFM_D_CRC ? &crc : NULL, &again);
 	PROMISE(!memcmp(le, &again, sizeof(again)));
 }
 
@@ -122,6 +126,7 @@ static void fuzz_msg(struct kfm_le_msg *le, int honest)
 	PROMISE(m.type != KFM_REFUSED || m.arg);
 	PROMISE(m.type != KFM_GRANT ||
 		(m.ring_len ? m.ring_len >= KFM_RING_MIN && m.ring_len <= KFM_RING_MAX : m.arg));
+	PROMISE(m.type != KFM_GRANT || m.arg || !(m.flags & KFM_M_ZEROES));
 	PROMISE(m.type != KFM_HELLO || (m.arg < KFM_POLICIES && m.sectors && m.lbs));
 	PROMISE((m.type != KFM_HELLO && m.type != KFM_STATE) || (m.peers && m.peers <= KFM_PEERS));
 	PROMISE(m.type != KFM_ATTACH || (m.gens.cur && (!m.arg || m.gens.source)));

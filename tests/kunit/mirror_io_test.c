@@ -14,7 +14,7 @@
 
 /* A record that is durable: what it writes to the first words of regions, from @region on */
 struct logged {
-	u32	region, count, value[4];
+	u32	region, count, value[9];
 	bool	durable;
 };
 
@@ -37,9 +37,9 @@ struct copy {
 /**
  * struct model - a primary and its peers
  * @ended: what the last write that has ended well has written to each region
- * @region: of each write in flight; @value: what it writes
+ * @region: first one of each write in flight, @regions of them; @value: what it writes
  * @last: the last value
- * @writes: that have ended well
+ * @writes: that have ended well, @zeroes of them with zeroes
  * @direct: direct records
  */
 struct model {
@@ -47,8 +47,8 @@ struct model {
 	struct rnd_state	rnd;
 	struct copy		copies[2];
 	u32			ended[MW_REGIONS];
-	u32			region[8], value[8], last;
-	unsigned int		writes, direct;
+	u32			region[8], regions[8], value[8], last;
+	unsigned int		writes, zeroes, direct;
 };
 
 static u32 draw(struct model *d, u32 n)
@@ -72,7 +72,8 @@ static void model_logged(struct model *d, struct copy *c, const struct kfm_post 
 	unsigned int i;
 
 	for (i = 0; i < one.count; i++)
-		one.value[i] = *(u32 *)(post->w->buf + KFM_DATA_AT + i * bytes);
+		one.value[i] = *(u32 *)(post->w->buf + KFM_DATA_AT +
+					(post->w->kind == KFM_DATA ? i * bytes : 0));
 	d->direct += post->direct;
 	if (post->direct)
 		model_apply(c, &one);
@@ -144,6 +145,7 @@ static void model_answer(struct model *d, unsigned int peer)
 	case KFM_SESSION_ATTACH:
 		if (w->sent[peer][KFM_ATTACH].arg)
 			c->source = w->sent[peer][KFM_ATTACH].gens.source;
+		w->takes_zeroes = draw(d, 8);
 		mw_grant(w, peer);
 		break;
 	case KFM_SESSION_UP:
@@ -166,7 +168,14 @@ static void model_write(struct model *d)
 	d->region[n] = draw(d, draw(d, 2) ? 4 : MW_REGIONS);
 	d->value[n] = ++d->last;
 	*(u32 *)(d->w->page + n * PAGE_SIZE) = d->value[n];
-	mw_write(d->w, n, d->region[n]);
+	d->regions[n] = 1;
+	if (draw(d, 8)) {
+		mw_write(d->w, n, d->region[n]);
+		return;
+	}
+	d->regions[n] += draw(d, min(MW_REGIONS - d->region[n], 9));
+	mw_zero(d->w, n, d->region[n], d->regions[n],
+		draw(d, 2) ? REQ_OP_DISCARD : REQ_OP_WRITE_ZEROES);
 }
 
 /* dm takes back what has not ended. */
@@ -214,7 +223,7 @@ static void model_step(struct model *d)
 		w->leg_waits = !w->leg_waits;
 		break;
 	case 48 ... 50:
-		if (!bio_list_empty(&w->legs))
+		if (w->nr_works || !bio_list_empty(&w->legs))
 			mw_leg_ends(w, BLK_STS_OK);
 		break;
 	case 51:
@@ -267,11 +276,13 @@ static const char *model_after(struct model *d)
 {
 	struct mw *w = d->w;
 	const char *wrong;
-	unsigned int n;
+	unsigned int n, r;
 
 	for_each_set_bit(n, &w->done, ARRAY_SIZE(d->region)) {
-		d->ended[d->region[n]] = d->value[n];
+		for (r = d->region[n]; r < d->region[n] + d->regions[n]; r++)
+			d->ended[r] = d->value[n];
 		d->writes++;
+		d->zeroes += kfm_bio_zeroes(&w->bios[n]);
 	}
 	wrong = model_wrong(d);
 	w->done = 0;
@@ -287,7 +298,7 @@ static void model_end(struct model *d)
 
 	w->full = false;
 	w->leg_waits = false;
-	while (!bio_list_empty(&w->legs))
+	while (w->nr_works || !bio_list_empty(&w->legs))
 		mw_leg_ends(w, BLK_STS_OK);
 	for (i = 0; i < 4000; i++) {
 		w->peers[i % 2].next = jiffies;
@@ -329,10 +340,12 @@ static struct mw *model_run(struct kunit *test, unsigned int steps, bool tears)
 	KUNIT_EXPECT_EQ(test, d->w->flight, 0);
 	for (i = 0; i < 2; i++)
 		KUNIT_EXPECT_MEMEQ(test, d->copies[i].has, d->w->leg, sizeof(d->w->leg));
-	kunit_info(test, "%u writes; in sync in %u of %u steps\n", d->writes, synced, steps);
+	kunit_info(test, "%u writes, %u of zeroes; in sync in %u of %u steps\n", d->writes,
+		   d->zeroes, synced, steps);
 	KUNIT_EXPECT_GT(test, d->writes, steps / 100);
 	KUNIT_EXPECT_GT(test, synced, steps / 100);
 	KUNIT_EXPECT_GT(test, d->direct, steps / 1000);
+	KUNIT_EXPECT_EQ(test, d->zeroes > steps / 1000, !tears);
 	return d->w;
 }
 

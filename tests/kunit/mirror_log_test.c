@@ -34,6 +34,7 @@ static unsigned int ml_alignment(void);
 static unsigned int ml_block(void);
 static u64 ml_ring(void);
 static void ml_persisted(struct kfi_persist *p, int err);
+static int ml_zero(u64 sector, u32 len, blk_opf_t flags);
 
 #undef bdev_nr_bytes
 #undef bdev_stable_writes
@@ -48,6 +49,8 @@ static void ml_persisted(struct kfi_persist *p, int err);
 #define kfm_io(bdev, op, byte, buf, len) ml_io(bdev, op, byte, buf, len)
 #define kfm_net_region			ml_region
 #define kfi_persist_done(p, err)	ml_persisted(p, err)
+#define kfm_zero(bdev, sector, len, flags) ((void)(bdev), ml_zero(sector, len, flags))
+#define queue_work(wq, work)		((work)->func(work))
 
 #include "../../ulps/mirror/log.c"
 #include "../../ulps/mirror/pmem.c"
@@ -75,6 +78,8 @@ static void ml_persisted(struct kfi_persist *p, int err);
  * @in_place: of these, the records that were written from the ring
  * @flushes: of the leg
  * @no_crc: direct records have no CRC of their data
+ * @zero_err: result of each write of zeroes
+ * @zero_flags: of the last one
  */
 struct ml {
 	struct mw	*w;
@@ -94,6 +99,8 @@ struct ml {
 	unsigned int	in_place;
 	unsigned int	flushes;
 	bool		no_crc;
+	int		zero_err;
+	blk_opf_t	zero_flags;
 };
 
 static int ml_io(struct block_device *bdev, blk_opf_t op, u64 byte, void *buf, u32 len)
@@ -128,17 +135,26 @@ static void ml_persisted(struct kfi_persist *p, int err)
 	ml_now->ended++;
 }
 
-/* The extent of a direct record is active for the other peer, if there is one, durably. */
-static void ml_marked(const struct bio *bio)
+/* The extents of a direct record are active for the other peer, if there is one, durably. */
+static void ml_marked(u64 sector, u32 len)
 {
 	const struct kfm *m = &ml_now->w->m;
-	u32 e = bio->bi_iter.bi_sector >> m->extent_shift;
+	u64 last = sector + len / KFM_SECTOR - 1;
+	u32 e;
 
-	KUNIT_EXPECT_TRUE(ml_now->w->test, bio->bi_opf & REQ_FUA);
-	if (!m->peers[1])
-		return;
-	KUNIT_EXPECT_TRUE(ml_now->w->test, test_bit_le(e, m->peers[1]->active));
-	KUNIT_EXPECT_FALSE(ml_now->w->test, test_bit(0, m->peers[1]->active_stale));
+	for (e = sector >> m->extent_shift; m->peers[1] && e <= last >> m->extent_shift; e++) {
+		KUNIT_EXPECT_TRUE(ml_now->w->test, test_bit_le(e, m->peers[1]->active));
+		KUNIT_EXPECT_FALSE(ml_now->w->test, test_bit(0, m->peers[1]->active_stale));
+	}
+}
+
+static int ml_zero(u64 sector, u32 len, blk_opf_t flags)
+{
+	ml_marked(sector, len);
+	ml_now->leg[ml_now->legs++] = sector;
+	ml_now->leg[ml_now->legs++] = sector + len / KFM_SECTOR - 1;
+	ml_now->zero_flags = flags;
+	return ml_now->zero_err;
 }
 
 /* Each byte of a record is the number of its sector. */
@@ -166,8 +182,10 @@ static void ml_submit(struct bio *bio)
 	ml_now->in_place += inside;
 	ml_now->leg[ml_now->legs++] = bio->bi_iter.bi_sector;
 	ml_now->leg[ml_now->legs++] = bio_end_sector(bio) - 1;
-	if (bio->bi_end_io == slot_end_io)
-		ml_marked(bio);
+	if (bio->bi_end_io == slot_end_io) {
+		KUNIT_EXPECT_TRUE(ml_now->w->test, bio->bi_opf & REQ_FUA);
+		ml_marked(bio->bi_iter.bi_sector, bio->bi_iter.bi_size);
+	}
 	if (bio->bi_end_io == slot_end_io && ml_now->waits)
 		bio_list_add(&ml_now->writes, bio);
 	else
@@ -615,17 +633,18 @@ static u32 ml_fill(struct ml *l, u32 slot, const struct kfm_rec *recs, unsigned 
 	u8 *data = mem + kfm_slot_at(slot, 0);
 	struct kfm_rec r;
 	unsigned int i;
-	u32 crc;
+	u32 crc, bytes;
 
 	for (i = 0; i < count; i++) {
 		r = recs[i];
 		r.log = r.log ?: ML_LOG;
 		r.gen = r.gen ?: ML_GEN;
-		memset(data, r.sector, r.len);
-		crc = crc32c(~0U, data, r.len);
-		kfm_direct_encode(&r, l->no_crc ? NULL : &crc,
+		bytes = r.flags & KFM_D_ZEROES ? 0 : min(r.len, KFM_WRITE_MAX);
+		memset(data, r.sector, bytes);
+		crc = crc32c(~0U, data, bytes);
+		kfm_direct_encode(&r, l->no_crc || !bytes ? NULL : &crc,
 				  (void *)(head + i * sizeof(struct kfm_le_direct)));
-		data += r.len;
+		data += bytes;
 	}
 	return data - head;
 }
@@ -844,6 +863,52 @@ static void direct_no_log(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, memchr_inv(l->disk, 0, KFM_RING_AT + KFM_RING_MIN));
 }
 
+/* Zeroes have no data in the slot, and all regions of their range are marked. */
+static void direct_zeroes(struct kunit *test)
+{
+	static const struct kfm_rec recs[] = {
+		{ .seq = 1, .sector = 100, .len = KFM_BLOCK },
+		{ .seq = 2, .sector = 255, .len = KFM_ZEROES_MAX, .flags = KFM_D_ZEROES },
+		{ .seq = 3, .sector = 8500, .len = KFM_BLOCK },
+	};
+	static const struct kfm_rec bad[] = {
+		{ .seq = 4, .len = KFM_ZEROES_MAX + KFM_SECTOR, .flags = KFM_D_ZEROES },
+		{ .seq = 4, .len = KFM_BLOCK, .flags = KFM_D_ZEROES | KFM_D_CRC },
+		{ .seq = 4, .len = KFM_BLOCK, .flags = KFM_D_NOUNMAP },
+		{ .seq = 4, .len = KFM_ZEROES_MAX },
+		{ .seq = 4, .sector = MW_REGIONS << 8, .len = KFM_BLOCK, .flags = KFM_D_ZEROES },
+		/* it overlaps a record of the log */
+		{ .seq = 4, .sector = 1 << 13, .len = KFM_ZEROES_MAX, .flags = KFM_D_ZEROES },
+	};
+	struct kfm_rec last = { .seq = 4, .len = KFM_BLOCK, .flags = KFM_D_ZEROES };
+	struct ml *l = ml_make_node(test, 2, true);
+	struct kfm *m = &l->w->m;
+	unsigned int i;
+
+	m->sectors *= 8;
+	m->regions *= 8;
+	m->extents *= 8;
+	KUNIT_EXPECT_EQ(test, ml_direct(l, 0, recs, 3), -EIOCBQUEUED);
+	kfm_direct_run(m);
+	KUNIT_EXPECT_EQ(test, ml_answer(l, 0), 0);
+	KUNIT_EXPECT_EQ(test, l->legs, 6);
+	KUNIT_EXPECT_EQ(test, l->leg[4], 255);
+	KUNIT_EXPECT_EQ(test, l->leg[5], 255 + KFM_ZEROES_MAX / KFM_SECTOR - 1);
+	KUNIT_EXPECT_EQ(test, l->zero_flags, 0);
+	KUNIT_EXPECT_EQ(test, m->peers[1]->oos_count, 259);
+	KUNIT_ASSERT_EQ(test, ml_record(l, 0, (struct kfm_rec) { .seq = 1, .sector = 9000 }), 0);
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		KUNIT_EXPECT_LT_MSG(test, ml_direct(l, 1, &bad[i], 1), -1, "row %u", i);
+	KUNIT_EXPECT_TRUE(test, list_empty(&m->direct.busy));
+	last.flags |= KFM_D_NOUNMAP;
+	l->zero_err = -EIO;
+	KUNIT_EXPECT_EQ(test, ml_direct(l, 1, &last, 1), -EIOCBQUEUED);
+	kfm_direct_run(m);
+	KUNIT_EXPECT_EQ(test, ml_answer(l, 1), -EIO);
+	KUNIT_EXPECT_EQ(test, l->zero_flags, REQ_NOUNMAP);
+	KUNIT_EXPECT_TRUE(test, m->log.failed);
+}
+
 /* Who has slots: a primary that knows them, and a leg that can be written from them. */
 static void direct_granted(struct kunit *test)
 {
@@ -884,6 +949,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(direct_in_flight),
 	KUNIT_CASE(direct_behind_log),
 	KUNIT_CASE(direct_marks),
+	KUNIT_CASE(direct_zeroes),
 	KUNIT_CASE(direct_granted),
 	KUNIT_CASE(direct_no_log),
 	KUNIT_CASE(log_persists),

@@ -329,6 +329,106 @@ static void post_direct_forgotten(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, test_bit_le(1, q->oos));
 }
 
+/* A primary whose peers are in sync, and take zeroes */
+static struct mw *zeroing(struct kunit *test, unsigned int peers)
+{
+	struct mw *w = with_slots(test, peers);
+	unsigned int i;
+
+	w->takes_zeroes = true;
+	for (i = 0; i < peers; i++)
+		w->peers[i].slots.zeroes = true;
+	return w;
+}
+
+/*
+ * Zeroes are never logged: they wait until the peer has applied what they overlap in its log. The
+ * leg writes them by itself, or by hand.
+ */
+static void post_zeroes(struct kunit *test)
+{
+	struct mw *w = zeroing(test, 1);
+	const struct kfm_le_direct *head;
+
+	w->m.direct_min = KFM_DIRECT_OFF;
+	mw_write_at(w, 0, 300, KFM_SECTOR);
+	mw_run(w);
+	durable(w, 0);
+	KUNIT_EXPECT_EQ(test, w->done, 1);
+	w->zero_limit = (32 << w->m.shift) / 4;
+	mw_zero(w, 1, 0, 32, REQ_OP_WRITE_ZEROES | REQ_NOUNMAP);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->zero_bios, 4);
+	KUNIT_EXPECT_EQ(test, w->groups[0], 1);
+	mw_ack(w, 0);	/* all is applied */
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->groups[0], 2);
+	KUNIT_EXPECT_TRUE(test, w->group[0].direct);
+	KUNIT_EXPECT_EQ(test, w->group[0].bytes, sizeof(*head));
+	head = kfm_write_head(&w->peers[0], w->group[0].writes[0]);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(head->flags), KFM_D_ZEROES | KFM_D_NOUNMAP);
+	KUNIT_EXPECT_EQ(test, w->done, 1);
+	mw_ack(w, 0);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 3);
+	w->zero_limit = 0;
+	w->zero_bios = 0;
+	mw_zero(w, 2, 1, 8, REQ_OP_DISCARD);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->zero_bios, 2);
+	mw_ack(w, 0);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 7);
+}
+
+/* Who does not take zeroes is asked for none: not one peer of two, nor a log of this node. */
+static void post_zeroes_refused(struct kunit *test)
+{
+	struct mw *w = zeroing(test, 2);
+
+	w->peers[1].slots.zeroes = false;
+	mw_zero(w, 0, 0, 1, REQ_OP_DISCARD);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->flight, 0);
+	KUNIT_EXPECT_EQ(test, w->bios[0].bi_status, BLK_STS_NOTSUPP);
+	w->peers[1].slots.zeroes = true;
+	w->m.leg_tears = true;
+	mw_zero(w, 0, 0, 1, REQ_OP_WRITE_ZEROES);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->bios[0].bi_status, BLK_STS_NOTSUPP);
+	KUNIT_EXPECT_EQ(test, w->zero_bios, 0);
+	KUNIT_EXPECT_EQ(test, w->m.bios + w->m.zeroes, 0);
+}
+
+/*
+ * A peer that returns with an older program gets what is in flight as regions that differ. The
+ * write ends when the copy of the peer is marked, and not before.
+ */
+static void post_zeroes_left_out(struct kunit *test)
+{
+	struct mw *w = zeroing(test, 1);
+	struct kfm_peer *p = &w->peers[0];
+	unsigned int i;
+
+	mw_zero(w, 0, 8, 32, REQ_OP_DISCARD);
+	mw_run(w);
+	mw_say(w, 0, (struct kfm_msg) { .type = KFM_BYE });
+	mw_ack(w, 0);	/* too late */
+	w->takes_zeroes = false;
+	mw_join(w, 0, 6);
+	KUNIT_EXPECT_EQ(test, p->state, KFM_SESSION_DOWN);
+	KUNIT_EXPECT_EQ(test, p->oos_count, 32);
+	KUNIT_EXPECT_EQ(test, w->done, 0);
+	mw_join(w, 0, 6);
+	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_ATTACH].arg, 1);
+	KUNIT_EXPECT_EQ(test, w->done, 1);
+	for (i = 0; i < 64; i++) {
+		mw_ack(w, 0);
+		mw_run(w);
+	}
+	KUNIT_EXPECT_EQ(test, p->oos_count, 0);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(post_group),
 	KUNIT_CASE(post_group_waits),
@@ -340,6 +440,9 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(post_direct_order),
 	KUNIT_CASE(post_direct_settled),
 	KUNIT_CASE(post_direct_forgotten),
+	KUNIT_CASE(post_zeroes),
+	KUNIT_CASE(post_zeroes_refused),
+	KUNIT_CASE(post_zeroes_left_out),
 	{}
 };
 

@@ -7,14 +7,19 @@
 /* There is no device, and I/O ends at once. */
 static int mw_io(struct bio *bio);
 static int mw_flush(void);
+static unsigned int mw_zero_limit(void);
+static void mw_queue(struct work_struct *work);
 
 #undef bdev_logical_block_size
 #define bdev_logical_block_size(bdev)	((void)(bdev), KFM_SECTOR)
+#undef bdev_write_zeroes_sectors
+#define bdev_write_zeroes_sectors(bdev)	((void)(bdev), mw_zero_limit())
+#define blkdev_issue_flush(bdev)	((void)(bdev), mw_flush())
+#define queue_work(wq, work)		((void)(wq), mw_queue(work))
 #define submit_bio_wait(bio)		mw_io(bio)
 #define submit_bio(bio)			mw_submit(bio)
 #define submit_bio_noacct(bio)		mw_submit(bio)
 #define bio_endio(bio)			((bio)->bi_end_io(bio))
-#define blkdev_issue_flush(bdev)	((void)(bdev), mw_flush())
 
 #include "../../ulps/mirror/meta.c"
 #include "../../ulps/mirror/bits.c"
@@ -25,6 +30,7 @@ static int mw_flush(void);
 #include "../../ulps/mirror/ring.c"
 #include "../../ulps/mirror/own.c"
 #include "../../ulps/mirror/write.c"
+#include "../../ulps/mirror/zero.c"
 #include "../../ulps/mirror/post.c"
 #include "../../ulps/mirror/read.c"
 #include "../../ulps/mirror/verify.c"
@@ -63,11 +69,39 @@ static int mw_flush(void)
 	return 0;
 }
 
+static unsigned int mw_zero_limit(void)
+{
+	return mw_now->zero_limit;
+}
+
+static void mw_queue(struct work_struct *work)
+{
+	if (mw_now->leg_waits)
+		mw_now->works[mw_now->nr_works++] = work;
+	else
+		work->func(work);
+}
+
+/* What the write of zeroes writes that is in flight at this sector */
+static u32 mw_zeroes(const struct mw *w, u64 sector)
+{
+	const struct bio *bio;
+	unsigned int n;
+
+	for_each_set_bit(n, &w->flight, ARRAY_SIZE(w->bios)) {
+		bio = &w->bios[n];
+		if (kfm_bio_zeroes(bio) && bio->bi_iter.bi_sector <= sector &&
+		    sector < bio_end_sector(bio))
+			return *(u32 *)(w->page + n * PAGE_SIZE);
+	}
+	KUNIT_FAIL(w->test, "nobody writes zeroes to sector %llu", sector);
+	return 0;
+}
+
 /* The metadata device has a volatile cache. */
-static int mw_io(struct bio *bio)
+static int mw_meta(struct mw *w, struct bio *bio)
 {
 	u64 at = bio->bi_iter.bi_sector * KFM_SECTOR;
-	struct mw *w = mw_now;
 	struct bvec_iter iter;
 	struct bio_vec vec;
 
@@ -153,6 +187,25 @@ static bool mw_active(const struct mw *w, const struct bio *bio)
 	return all;
 }
 
+/* I/O of the metadata; or the leg is set to zero, by itself or by hand. */
+static int mw_io(struct bio *bio)
+{
+	u64 sector = bio->bi_iter.bi_sector;
+	struct mw *w = mw_now;
+	u32 r;
+
+	if (bio_op(bio) != REQ_OP_WRITE_ZEROES &&
+	    (bio_op(bio) != REQ_OP_WRITE || bio_page(bio) != ZERO_PAGE(0)))
+		return mw_meta(w, bio);
+	w->zero_bios++;
+	KUNIT_EXPECT_TRUE(w->test, mw_active(w, bio));
+	for (r = sector >> w->m.shift; r <= (bio_end_sector(bio) - 1) >> w->m.shift; r++) {
+		if (!w->io_err && (u64)r << w->m.shift >= sector)
+			w->leg[r] = mw_zeroes(w, (u64)r << w->m.shift);
+	}
+	return w->io_err;
+}
+
 /* A bio is submitted to the leg. */
 void mw_submit(struct bio *bio)
 {
@@ -171,11 +224,17 @@ void mw_submit(struct bio *bio)
 	bio->bi_end_io(bio);
 }
 
-/* The oldest write to the leg ends. */
+/* The last write of zeroes to the leg ends, or the oldest of the others. */
 void mw_leg_ends(struct mw *w, blk_status_t status)
 {
-	struct bio *bio = bio_list_pop(&w->legs);
+	struct work_struct *work = w->nr_works ? w->works[--w->nr_works] : NULL;
+	struct bio *bio;
 
+	if (work) {
+		work->func(work);
+		return;
+	}
+	bio = bio_list_pop(&w->legs);
 	KUNIT_ASSERT_NOT_NULL(w->test, bio);
 	if (!status) {
 		mw_leg(w, bio);
@@ -271,6 +330,9 @@ ssize_t kfm_net_write(struct kfm_peer *p, const struct kfm_group *g)
 	if (!g->direct)
 		KUNIT_EXPECT_LE(mw_now->test, g->at + g->bytes, p->ring.len);
 	for (i = 0; i < g->count; i++) {
+		if (g->writes[i]->kind == KFM_ZEROES)
+			*(u32 *)(g->writes[i]->buf + KFM_DATA_AT) =
+				mw_zeroes(mw_now, g->writes[i]->sector);
 		post = &g->writes[i]->posts[p->index];
 		post->busy = true;
 		mw_now->posted[p->index][mw_now->nr_posted[p->index]++] = post;
@@ -558,6 +620,7 @@ void mw_grant(struct mw *w, unsigned int peer)
 {
 	mw_say(w, peer, (struct kfm_msg) {
 		.type = KFM_GRANT, .ring_len = w->no_log ? 0 : KFM_RING_MIN, .arg = w->slots,
+		.flags = w->takes_zeroes ? KFM_M_ZEROES : 0,
 	});
 }
 
@@ -634,6 +697,13 @@ void mw_write_at(struct mw *w, unsigned int number, u64 sector, u32 bytes)
 void mw_write(struct mw *w, unsigned int number, u32 region)
 {
 	mw_write_at(w, number, (u64)region << w->m.shift, PAGE_SIZE);
+}
+
+/* Regions are set to zero. */
+void mw_zero(struct mw *w, unsigned int number, u32 first, u32 regions, blk_opf_t op)
+{
+	mw_write_at(w, number, (u64)first << w->m.shift, regions << w->m.shift << SECTOR_SHIFT);
+	w->bios[number].bi_opf = op;
 }
 
 /* A page is read that came before the node was open (main.c). */

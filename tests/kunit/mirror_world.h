@@ -28,6 +28,7 @@
 #include "../../ulps/mirror/table.h"
 #include "../../ulps/mirror/verify.h"
 #include "../../ulps/mirror/write.h"
+#include "../../ulps/mirror/zero.h"
 
 #define MW_REGIONS	64	/* 8 of them are an extent */
 #define MW_META		(KFM_BITMAP_AT + 2 * KFM_PEERS * KFM_BLOCK)
@@ -43,6 +44,7 @@
  * @nr_posted: how many
  * @slots: that a peer offers for direct records
  * @no_log: a peer has no log, and only these
+ * @takes_zeroes: a peer says so in GRANT
  * @newer: the peers are not of the first version, so they may be sent what that does not know
  * @io_err: result of all I/O of the metadata device, and of the log's head
  * @io_left: writes to the metadata device until @io_err becomes -EIO; 0: it does not
@@ -56,6 +58,10 @@
  * @stored: records that are durable there
  * @leg_waits: what is submitted to the leg ends when the test says so
  * @legs: what has not ended
+ * @works: zeroes that the leg has not begun to write
+ * @nr_works: how many
+ * @zero_limit: sectors that the leg sets to zero by itself in one bio
+ * @zero_bios: bios that have done that, or have written zeros
  * @leg: first word of each region of the leg
  * @leg_fails_late: the oldest of @legs fails in the middle of kfm_writes_run()
  * @ring: the node's own log, see mw_leg_tears()
@@ -65,7 +71,8 @@
  * @requeued: those that dm has taken back, as bits
  * @bios: the writes and reads
  * @vecs: vectors of the writes
- * @page: their data, KFM_WRITE_MAX bytes from the page of its number on
+ * @page: their data, KFM_WRITE_MAX bytes from the page of its number on. Zeroes leave the first
+ *	word of it in each region, so that the test knows whose they are
  */
 struct mw {
 	struct kfm	m;
@@ -79,6 +86,7 @@ struct mw {
 	bool		full;			/* the provider takes no operation */
 	u32		slots;
 	bool		no_log;
+	bool		takes_zeroes;
 	bool		newer;
 	int		io_err;
 	unsigned int	io_left;
@@ -91,6 +99,10 @@ struct mw {
 	u64		stored;
 	bool		leg_waits;
 	struct bio_list	legs;
+	struct work_struct *works[KFM_ZEROES_FLIGHT];
+	unsigned int	nr_works;
+	unsigned int	zero_limit;
+	unsigned int	zero_bios;
 	u32		leg[MW_REGIONS];
 	bool		leg_fails_late;
 	u8		*ring;
@@ -122,6 +134,7 @@ struct mw *mw_synced(struct kunit *test);
 void mw_ack(struct mw *w, unsigned int peer);
 void mw_write_at(struct mw *w, unsigned int number, u64 sector, u32 bytes);
 void mw_write(struct mw *w, unsigned int number, u32 region);
+void mw_zero(struct mw *w, unsigned int number, u32 first, u32 regions, blk_opf_t op);
 void mw_read(struct mw *w, unsigned int number);
 int mw_order(struct mw *w, const char *first, const char *rest);
 

@@ -4,13 +4,16 @@
 acknowledged.
 
 Each sector says which one it is, which version of it, and has a checksum. STATE keeps for each sector
-the last version that was acknowledged, and the last one that was begun. "write" overwrites random
-sectors, 512 bytes to 64 KiB at a time, from several threads, until the time is over, the device fails
+the last version that was acknowledged, the last one that was begun, and which ones are zeros. "write"
+overwrites random sectors, 512 bytes to 64 KiB at a time, or sets up to 512 KiB to zero, where the device
+does so by itself, from several threads, until the time is over, the device fails
 or SIGTERM comes, after which each thread ends its write; "check" reads everything. A sector has to be
 whole, and no older than what was acknowledged. The variable WRITER_BLOCKS limits both to the device's
 first blocks of 4 KiB, WRITER_PAUSE are seconds that each thread waits after a write, and WRITER_READY is a file
 into which "write" writes a line when it begins."""
 
+import ctypes
+import errno
 import json
 import mmap
 import os
@@ -26,9 +29,12 @@ SECTOR = 512
 BLOCK = 8 * SECTOR
 THREADS = 6
 RUNS = 1, 3, 8, 8, 13, 16, 24, 32, 128
+PUNCH_HOLE = 3                  # and keep the size
 PAUSE = float(os.environ.get("WRITER_PAUSE", "0"))
 HEAD = struct.Struct("<QQQ")
 told = threading.Event()        # to end
+libc = ctypes.CDLL(None, use_errno=True)
+libc.fallocate.argtypes = ctypes.c_int, ctypes.c_int, ctypes.c_long, ctypes.c_long
 
 
 def sector(number, version):
@@ -49,13 +55,32 @@ class State:
         self.error = "told to end, or the time is over"
         self.begun = [0] * count
         self.acked = [0] * count
+        self.zeros = [[0] for _ in range(count)]
         if os.path.exists(path):
             with open(path, encoding="ascii") as file:
-                self.begun, self.acked = json.load(file)
+                self.begun, self.acked, self.zeros = json.load(file)
 
     def save(self):
         with open(self.path, "w", encoding="ascii") as file:
-            json.dump([self.begun, self.acked], file)
+            json.dump([self.begun, self.acked, self.zeros], file)
+
+
+def write_run(fd, state, run, buf):
+    data = b"".join(sector(number, state.begun[number]) for number in run)
+    buf[:len(data)] = data
+    return os.pwritev(fd, [memoryview(buf)[:len(data)]], run[0] * SECTOR) == len(data)
+
+
+def zero_run(fd, state, run):
+    """Return: false if the device does not take this."""
+    for number in run:
+        state.zeros[number] = [v for v in state.zeros[number] if v >= state.acked[number]]
+        state.zeros[number].append(state.begun[number])
+    if not libc.fallocate(fd, PUNCH_HOLE, run[0] * SECTOR, len(run) * SECTOR):
+        return True
+    if ctypes.get_errno() != errno.EOPNOTSUPP:
+        raise OSError(ctypes.get_errno(), "zeroes")
+    return False
 
 
 def write_some(fd, state, mine, rng, until):
@@ -63,19 +88,16 @@ def write_some(fd, state, mine, rng, until):
     buf = mmap.mmap(-1, max(RUNS) * SECTOR)
     while time.monotonic() < until and not told.is_set():
         first = rng.randrange(len(mine))
-        run = mine[first:first + rng.choice(RUNS)]
-        data = b""
+        zeroes = rng.random() < 0.1
+        run = mine[first:first + rng.choice(RUNS) * (8 if zeroes else 1)]
         for number in run:
             state.begun[number] += 1
-            data += sector(number, state.begun[number])
-        buf[:len(data)] = data
         try:
-            if os.pwritev(fd, [memoryview(buf)[:len(data)]], run[0] * SECTOR) != len(data):
-                return
+            done = zero_run(fd, state, run) if zeroes else write_run(fd, state, run, buf)
         except OSError as error:
             state.error = str(error)
             return
-        for number in run:
+        for number in run if done else ():
             state.acked[number] = state.begun[number]
         if PAUSE:
             time.sleep(PAUSE)
@@ -104,10 +126,10 @@ def write(device, path, seconds, seed):
           f"{sum(b > a for a, b in zip(state.acked, state.begun))} open: {state.error}")
 
 
-def check_sector(raw, number, acked, begun):
+def check_sector(raw, number, acked, begun, zeros):
     """What is wrong with a sector, or nothing."""
     if raw == bytes(SECTOR):
-        return f"sector {number}: empty, acknowledged {acked}" if acked else None
+        return None if any(v >= acked for v in zeros) else f"sector {number}: empty, acknowledged {acked}"
     _, found, version = HEAD.unpack(raw[:HEAD.size])
     crc, = struct.unpack("<I", raw[-4:])
     if crc != zlib.crc32(raw[:-4]) or found != number:
@@ -124,7 +146,7 @@ def check(device, path):
     with open(device, "rb") as file:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         for number in range(count):
-            bad = check_sector(file.read(SECTOR), number, state.acked[number], state.begun[number])
+            bad = check_sector(file.read(SECTOR), number, state.acked[number], state.begun[number], state.zeros[number])
             if bad:
                 wrong.append(bad)
     for text in wrong[:10]:

@@ -40,6 +40,7 @@
 #include "net.h"
 #include "peer.h"
 #include "recent.h"
+#include "zero.h"
 
 /* ---- a group ---- */
 
@@ -75,15 +76,34 @@ static void slot_put(struct kfm_direct_slot *s)
 		slot_end(s, s->err);
 }
 
+/* A record has been written to the leg, or not. */
+static void slot_result(struct kfm_direct_slot *s, int err)
+{
+	if (!err)
+		return;
+	cmpxchg(&s->err, 0, err);
+	DMERR_LIMIT("%s: can't write a direct record to the leg (%d)", kfm_name(s->m), err);
+	WRITE_ONCE(s->m->log.failed, true);	/* the peer would post it again and again */
+}
+
 static void slot_end_io(struct bio *bio)
 {
 	struct kfm_direct_slot *s = bio->bi_private;
 
-	if (bio->bi_status) {
-		cmpxchg(&s->err, 0, blk_status_to_errno(bio->bi_status));
-		DMERR_LIMIT("%s: can't write a direct record to the leg (%d)", kfm_name(s->m),
-			    blk_status_to_errno(bio->bi_status));
-		WRITE_ONCE(s->m->log.failed, true);	/* the peer would post it again and again */
+	slot_result(s, blk_status_to_errno(bio->bi_status));
+	slot_put(s);
+}
+
+/* May sleep, which persist() and the worker should not do for so long. */
+static void slot_zero(struct work_struct *work)
+{
+	struct kfm_direct_slot *s = container_of(work, struct kfm_direct_slot, zero);
+	const struct kfm_rec *r;
+
+	for (r = s->recs; r < &s->recs[s->count]; r++) {
+		if (r->flags & KFM_D_ZEROES)
+			slot_result(s, kfm_zero(s->m->leg->bdev, r->sector, r->len,
+						r->flags & KFM_D_NOUNMAP ? REQ_NOUNMAP : 0));
 	}
 	slot_put(s);
 }
@@ -92,13 +112,18 @@ static void slot_end_io(struct bio *bio)
 static void slot_begin(struct kfm_direct_slot *s)
 {
 	unsigned int i, vec = 0;
+	bool zeroes = false;
 	struct blk_plug plug;
 	struct bio *bio;
 
 	s->err = 0;
-	atomic_set(&s->pending, s->count + 1);
+	atomic_set(&s->pending, 1);
 	blk_start_plug(&plug);
 	for (i = 0; i < s->count; i++) {
+		if (s->recs[i].flags & KFM_D_ZEROES) {
+			zeroes = true;
+			continue;
+		}
 		bio = &s->bios[i];
 		bio_init(bio, s->m->leg->bdev, &s->vecs[vec], KFM_DIRECT_PAGES - vec,
 			 REQ_OP_WRITE | REQ_FUA | REQ_SYNC);
@@ -107,10 +132,14 @@ static void slot_begin(struct kfm_direct_slot *s)
 		bio->bi_private = s;
 		kfm_bio_add(bio, s->data + s->recs[i].at, s->recs[i].len);
 		vec += bio->bi_vcnt;
+		atomic_inc(&s->pending);
 		submit_bio(bio);
 	}
 	blk_finish_plug(&plug);
-	slot_put(s);
+	if (zeroes)
+		queue_work(kfm_store_wq, &s->zero);
+	else
+		slot_put(s);
 }
 
 /* Does a record have whole blocks of the leg? The peer may say anything. */
@@ -129,6 +158,7 @@ static int slot_read(const struct kfm_direct_slot *s, u32 at, u32 len, struct kf
 	u32 heads = KFM_DIRECT_DATA_AT - at, data = KFM_DIRECT_DATA_AT;
 	unsigned int count = heads / sizeof(struct kfm_le_direct), i;
 	struct kfm_le_direct head;
+	u32 bytes;
 
 	if (!count || heads % sizeof(head) || count > KFM_GROUP || len < heads)
 		return -EPROTO;
@@ -137,14 +167,15 @@ static int slot_read(const struct kfm_direct_slot *s, u32 at, u32 len, struct kf
 		memcpy(&head, s->data + at + i * sizeof(head), sizeof(head));
 		if (kfm_direct_decode(&head, s->m->sectors, &recs[i]))
 			return -EBADMSG;
-		if (recs[i].len > len)
+		bytes = recs[i].flags & KFM_D_ZEROES ? 0 : recs[i].len;
+		if (bytes > len)
 			return -EPROTO;
-		if (le32_to_cpu(head.flags) & KFM_D_CRC &&
-		    crc32c(~0U, s->data + data, recs[i].len) != le32_to_cpu(head.data_crc))
+		if (recs[i].flags & KFM_D_CRC &&
+		    crc32c(~0U, s->data + data, bytes) != le32_to_cpu(head.data_crc))
 			return -EBADMSG;
 		recs[i].at = data;
-		data += recs[i].len;
-		len -= recs[i].len;
+		data += bytes;
+		len -= bytes;
 	}
 	return len ? -EPROTO : count;
 }
@@ -335,6 +366,7 @@ static void slots_init(struct kfm *m)
 		d->slots[i].m = m;
 		d->slots[i].data = d->mem + i * KFM_DIRECT_SLOT;
 		d->slots[i].bios = d->bios + i * KFM_GROUP;
+		INIT_WORK(&d->slots[i].zero, slot_zero);
 		INIT_WORK(&d->slots[i].work, slot_work);
 	}
 }

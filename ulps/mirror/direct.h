@@ -27,10 +27,11 @@ struct kfm_peer;
  * @data: the slot, KFM_DIRECT_SLOT bytes
  * @recs: the records; @at is the place of the data in the slot
  * @count: how many
- * @pending: writes to the leg that have not ended, plus 1
+ * @pending: writes to the leg that have not ended, plus 1 until all have begun and @zero has run
  * @err: first error of these writes
  * @bios: the writes, KFM_GROUP of kfm_direct.bios
  * @vecs: their vectors
+ * @zero: writes the zeroes of records that have no data
  * @work: ends the call if the last of @bios has ended where interrupts are off
  */
 struct kfm_direct_slot {
@@ -45,6 +46,7 @@ struct kfm_direct_slot {
 	int			err;
 	struct bio		*bios;
 	struct bio_vec		vecs[KFM_DIRECT_PAGES];
+	struct work_struct	zero;
 	struct work_struct	work;
 };
 

@@ -28,6 +28,7 @@
 #include "status.h"
 #include "table.h"
 #include "write.h"
+#include "zero.h"
 
 #define PLUG_WRITES	32	/* writes that a plug holds back, as many as requests in a plug */
 
@@ -233,6 +234,9 @@ static int kfm_ctr(struct dm_target *ti, unsigned int argc, char **argv)
 	ti->per_io_data_size = sizeof(struct kfm_read);
 	/* the clone gets the cgroup of its submitter, which leg_prepare() passes to the leg */
 	ti->needs_bio_set_dev = true;
+	ti->num_discard_bios = !m->leg_tears;
+	ti->num_write_zeroes_bios = !m->leg_tears;
+	ti->discards_supported = !m->leg_tears;	/* see kfm_io_hints() */
 	ti->private = m;
 	mutex_lock(&mirrors_lock);
 	list_add(&m->entry, &mirrors);
@@ -319,6 +323,16 @@ static void map_write(struct kfm *m, struct bio *bio)
 	plug->count = 0;
 }
 
+/* Take a write of zeroes up to where the next record of them would begin. */
+static void zeroes_part(struct bio *bio)
+{
+	const u32 most = KFM_ZEROES_MAX / KFM_SECTOR;
+	u32 part = most - bio->bi_iter.bi_sector % most;
+
+	if (bio_sectors(bio) > part)
+		dm_accept_partial_bio(bio, part);
+}
+
 static int kfm_map(struct dm_target *ti, struct bio *bio)
 {
 	struct kfm *m = ti->private;
@@ -335,8 +349,10 @@ static int kfm_map(struct dm_target *ti, struct bio *bio)
 		kfm_read_hold(m, bio);
 		return DM_MAPIO_SUBMITTED;
 	}
-	if (bio_op(bio) != REQ_OP_WRITE || !bio->bi_iter.bi_size)
+	if ((bio_op(bio) != REQ_OP_WRITE && !kfm_bio_zeroes(bio)) || !bio->bi_iter.bi_size)
 		return DM_MAPIO_KILL;
+	if (kfm_bio_zeroes(bio))
+		zeroes_part(bio);
 	map_write(m, bio);
 	return DM_MAPIO_SUBMITTED;
 }
@@ -499,6 +515,19 @@ static int kfm_iterate_devices(struct dm_target *ti, iterate_devices_callout_fn 
 	return fn(ti, m->leg, 0, ti->len, data);
 }
 
+/*
+ * A discard writes zeroes (zero.c). It is offered if the leg does that by itself: a discard that
+ * writes them by hand would be of no use. dm-table.c offers write-zeroes under the same condition.
+ */
+static void kfm_io_hints(struct dm_target *ti, struct queue_limits *limits)
+{
+	limits->max_hw_discard_sectors = limits->max_write_zeroes_sectors ?
+					 UINT_MAX >> SECTOR_SHIFT : 0;
+	limits->max_discard_sectors = limits->max_hw_discard_sectors;
+	limits->discard_granularity = max(limits->discard_granularity,
+					  limits->physical_block_size);
+}
+
 static struct target_type kfm_target = {
 	.name			= "kfi_mirror",
 	.version		= { 1, 0, 0 },
@@ -515,6 +544,7 @@ static struct target_type kfm_target = {
 	.status			= kfm_status,
 	.message		= kfm_message,
 	.iterate_devices	= kfm_iterate_devices,
+	.io_hints		= kfm_io_hints,
 };
 
 /* ---- the module ---- */

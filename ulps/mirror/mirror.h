@@ -105,6 +105,7 @@ struct kfm_uevent {
  * @writes: writes, and parts of resynchronisations and a read that is repaired
  * @slots: how many
  * @bios: writes in @flight that have a bio
+ * @zeroes: of these, the ones that write zeroes
  * @free: unused writes
  * @queue: bios that have no struct kfm_write yet
  * @flight: writes, in the order of their records
@@ -192,6 +193,7 @@ struct kfm {
 	struct kfm_write	*writes;
 	unsigned int		slots;
 	unsigned int		bios;
+	unsigned int		zeroes;
 	struct list_head	free;
 	struct bio_list		queue;
 	struct list_head	flight;

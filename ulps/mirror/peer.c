@@ -38,6 +38,7 @@
 #include "ring.h"
 #include "secondary.h"
 #include "write.h"
+#include "zero.h"
 
 #define HELLO_EVERY	(HZ / 2)
 #define REFUSED_EVERY	(2 * HZ)
@@ -321,7 +322,7 @@ void kfm_peer_hello(struct kfm_peer *p, u32 flags)
 		.arg = m->policy,
 		.peers = kfm_peer_count(m),
 		.versions = KFM_VERSIONS(KFM_MSG_LOWEST, KFM_MSG_VERSION),
-		.features = KFM_F_LEAVE | KFM_F_DIRECT | KFM_F_NO_LOG,
+		.features = KFM_F_LEAVE | KFM_F_DIRECT | KFM_F_NO_LOG | KFM_F_ZEROES,
 	};
 
 	hello.session = kfm_random();
@@ -443,9 +444,11 @@ static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
 
 static void session_up(struct kfm_peer *p)
 {
+	if (!p->slots.zeroes)
+		kfm_zeroes_left_out(p);
 	/*
-	 * Writes ended alone meanwhile: the peer's copy has to be inconsistent before it gets
-	 * them.
+	 * Writes ended alone meanwhile, or the peer does not take what is in flight: its copy has
+	 * to be inconsistent before it gets these regions.
 	 */
 	if (!p->attach && p->oos_count) {
 		kfm_peer_lost(p, -EAGAIN);

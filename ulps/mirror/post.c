@@ -34,6 +34,7 @@ void kfm_slots_begin(struct kfm_peer *p, const struct kfm_msg *grant)
 	s->key = grant->slots_key;
 	s->addr = grant->slots_addr;
 	s->data_crc = p->m->data_crc || !p->net.checked;
+	s->zeroes = grant->flags & KFM_M_ZEROES;
 	s->number = 0;
 	for (s->count = 0; s->count < grant->arg; s->count++)
 		s->free[s->count] = s->count;
@@ -50,14 +51,16 @@ void kfm_slot_free(struct kfm_peer *p, struct kfm_post *post)
 /*
  * Is the record of a write to be a direct one (direct.c)? It is if there is a slot for it, and if
  * it overlaps no record in the peer's log that a replay may still write to the leg. Else it is
- * logged, and waits for nothing; or, if the peer has no log, for a slot.
+ * logged, and waits for nothing; or, if the peer has no log, for a slot. Zeroes are never logged:
+ * they wait for both.
  */
 static bool slots_fit(const struct kfm_peer *p, const struct kfm_write *w)
 {
 	const struct kfm_rec r = { .sector = w->sector, .len = w->len };
 	u64 seq;
 
-	if (!p->slots.count || (p->ring.len && w->len < p->m->direct_min))
+	if (!p->slots.count ||
+	    (p->ring.len && w->len < p->m->direct_min && w->kind == KFM_DATA))
 		return false;
 	for (seq = p->ring.applied + 1; seq < p->ring.next.seq; seq++) {
 		if (kfm_recs_overlap(&p->slots.logged[seq % KFM_WINDOW], &r))
@@ -69,11 +72,11 @@ static bool slots_fit(const struct kfm_peer *p, const struct kfm_write *w)
 /* Add a direct record to a group. Return: false if it has no room. */
 static bool direct_add(struct kfm_group *g, struct kfm_write *w)
 {
-	const u32 head = sizeof(struct kfm_le_direct);
+	const u32 head = sizeof(struct kfm_le_direct), data = kfm_write_data(w);
 
-	if (g->count == KFM_GROUP || g->bytes - g->count * head + w->len > KFM_WRITE_MAX)
+	if (g->count == KFM_GROUP || g->bytes - g->count * head + data > KFM_WRITE_MAX)
 		return false;
-	g->bytes += head + w->len;
+	g->bytes += head + data;
 	g->writes[g->count++] = w;
 	return true;
 }
@@ -98,12 +101,17 @@ static bool log_add(const struct kfm_ring *ring, struct kfm_group *g, struct kfm
 	return true;
 }
 
-/* Add the next record. Return: false if it does not go with the others, or has no room. */
+/*
+ * Add the next record. Return: false if it does not go with the others, has no room, or waits. Data
+ * does not go with zeroes, which need longer.
+ */
 static bool group_add(const struct kfm_peer *p, struct kfm_group *g, struct kfm_write *w)
 {
 	bool direct = slots_fit(p, w);
 
-	if (g->count && direct != g->direct)
+	if (g->count && (direct != g->direct || w->kind != g->writes[0]->kind))
+		return false;
+	if (!direct && w->kind == KFM_ZEROES)
 		return false;
 	g->direct = direct;
 	return direct ? direct_add(g, w) : log_add(&p->ring, g, w);
@@ -127,12 +135,20 @@ static void group_collect(struct kfm_peer *p, struct kfm_group *g, struct kfm_wr
 /* The CRC of the data, the same for all peers; NULL if the peer gets none */
 static const u32 *data_crc(const struct kfm_peer *p, struct kfm_write *w)
 {
-	if (!p->slots.data_crc)
+	if (!p->slots.data_crc || w->kind != KFM_DATA)
 		return NULL;
 	if (!w->crc_known)
 		w->crc = crc32c(~0U, w->buf + KFM_DATA_AT, w->len);
 	w->crc_known = true;
 	return &w->crc;
+}
+
+/* KFM_D_ of the direct record of a write, without that of a CRC */
+static u32 rec_flags(const struct kfm_write *w)
+{
+	if (w->kind != KFM_ZEROES)
+		return 0;
+	return KFM_D_ZEROES | (w->bio->bi_opf & REQ_NOUNMAP ? KFM_D_NOUNMAP : 0);
 }
 
 static void group_encode(const struct kfm_peer *p, const struct kfm_group *g)
@@ -148,6 +164,7 @@ static void group_encode(const struct kfm_peer *p, const struct kfm_group *g)
 		w = g->writes[i];
 		r.sector = w->sector;
 		r.len = w->len;
+		r.flags = rec_flags(w);
 		if (g->direct)
 			kfm_direct_encode(&r, data_crc(p, w), kfm_write_head(p, w));
 		else
@@ -215,7 +232,7 @@ static bool post_due(const struct kfm_peer *p)
 		switch (w->posts[p->index].state) {
 		case KFM_P_WAIT:
 			waiting++;
-			bytes += kfm_rec_room(w->len);
+			bytes += kfm_rec_room(kfm_write_data(w));
 			break;
 		case KFM_P_POSTED:
 			posted++;

@@ -294,10 +294,10 @@ void kfm_rec_encode(const struct kfm_rec *r, const void *data, struct kfm_le_rec
 	out->crc = cpu_to_le32(rec_crc(out, data, r->len));
 }
 
-/* Does a record lie inside the mirror? */
-static bool rec_fits(const struct kfm_rec *r, u64 sectors)
+/* Does a record, of at most @most bytes, lie inside the mirror? */
+static bool rec_fits(const struct kfm_rec *r, u32 most, u64 sectors)
 {
-	return r->seq && r->len && r->len <= KFM_WRITE_MAX && !(r->len % KFM_SECTOR) &&
+	return r->seq && r->len && r->len <= most && !(r->len % KFM_SECTOR) &&
 	       r->sector < sectors && sectors - r->sector >= r->len / KFM_SECTOR;
 }
 
@@ -318,7 +318,7 @@ int kfm_rec_decode(const struct kfm_le_rec *in, u64 sectors, struct kfm_rec *r)
 	r->seq = le64_to_cpu(in->seq);
 	r->sector = le64_to_cpu(in->sector);
 	r->len = le32_to_cpu(in->len);
-	return rec_fits(r, sectors) ? 0 : -EBADMSG;
+	return rec_fits(r, KFM_WRITE_MAX, sectors) ? 0 : -EBADMSG;
 }
 
 bool kfm_rec_intact(const struct kfm_le_rec *in, const void *data, u32 len)
@@ -326,7 +326,7 @@ bool kfm_rec_intact(const struct kfm_le_rec *in, const void *data, u32 len)
 	return rec_crc(in, data, len) == le32_to_cpu(in->crc);
 }
 
-/* @data_crc: CRC32C of the data, or NULL if it goes without */
+/* @data_crc: CRC32C of the data, or NULL if there is none, or if it goes without */
 void kfm_direct_encode(const struct kfm_rec *r, const u32 *data_crc, struct kfm_le_direct *out)
 {
 	memset(out, 0, sizeof(*out));
@@ -337,7 +337,7 @@ void kfm_direct_encode(const struct kfm_rec *r, const u32 *data_crc, struct kfm_
 	out->sector = cpu_to_le64(r->sector);
 	out->len = cpu_to_le32(r->len);
 	out->data_crc = cpu_to_le32(data_crc ? *data_crc : 0);
-	out->flags = cpu_to_le32(data_crc ? KFM_D_CRC : 0);
+	out->flags = cpu_to_le32(r->flags | (data_crc ? KFM_D_CRC : 0));
 	out->crc = cpu_to_le32(crc_skipping(out, offsetof(struct kfm_le_direct, crc),
 					    sizeof(*out)));
 }
@@ -353,6 +353,8 @@ void kfm_direct_encode(const struct kfm_rec *r, const u32 *data_crc, struct kfm_
  */
 int kfm_direct_decode(const struct kfm_le_direct *in, u64 sectors, struct kfm_rec *r)
 {
+	bool zeroes;
+
 	if (le32_to_cpu(in->magic) != KFM_DIRECT_MAGIC || !all_zero(in->zero, sizeof(in->zero)) ||
 	    le32_to_cpu(in->flags) & ~KFM_D_FLAGS ||
 	    crc_skipping(in, offsetof(struct kfm_le_direct, crc), sizeof(*in)) !=
@@ -363,7 +365,11 @@ int kfm_direct_decode(const struct kfm_le_direct *in, u64 sectors, struct kfm_re
 	r->seq = le64_to_cpu(in->number);
 	r->sector = le64_to_cpu(in->sector);
 	r->len = le32_to_cpu(in->len);
-	return rec_fits(r, sectors) ? 0 : -EBADMSG;
+	r->flags = le32_to_cpu(in->flags);
+	zeroes = r->flags & KFM_D_ZEROES;
+	if (r->flags & (zeroes ? KFM_D_CRC : KFM_D_NOUNMAP))
+		return -EBADMSG;
+	return rec_fits(r, zeroes ? KFM_ZEROES_MAX : KFM_WRITE_MAX, sectors) ? 0 : -EBADMSG;
 }
 
 static int ring_at(const u8 *ring, u32 ring_len, u64 sectors, const struct kfm_log_head *h, u32 at,
@@ -467,7 +473,8 @@ static bool msg_fits(const struct kfm_msg *m)
 		return m->gens.cur;
 	case KFM_GRANT:
 		return (m->ring_len ? ring_fits(m->ring_len) : m->arg) &&
-		       m->bitmap_len <= KFM_WIRE_REGIONS_MAX / 8 && m->arg <= KFM_SLOTS_MAX;
+		       m->bitmap_len <= KFM_WIRE_REGIONS_MAX / 8 && m->arg <= KFM_SLOTS_MAX &&
+		       (m->arg || !(m->flags & KFM_M_ZEROES));
 	case KFM_COPY:
 		return m->arg && m->arg <= KFM_WRITE_MAX && !(m->arg % KFM_SECTOR) && m->id;
 	default:

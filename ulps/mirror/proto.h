@@ -31,6 +31,7 @@
 #define KFM_SECTOR		512u
 #define KFM_BLOCK		4096u	/* distance between the two copies of a block */
 #define KFM_WRITE_MAX		65536u	/* bytes of data in a record */
+#define KFM_ZEROES_MAX		(4u << 20)	/* bytes that a record without data sets to zero */
 #define KFM_WINDOW		256u	/* records of a log that are not applied */
 #define KFM_GROUP		16u	/* records in one write to the ring */
 #define KFM_HISTORY		8u	/* earlier generations that are stored */
@@ -229,6 +230,7 @@ struct kfm_rec {
 	u64	sector;
 	u32	len;
 	u32	at;		/* of its room in the ring, or of its data; not stored */
+	u32	flags;		/* of a direct record: KFM_D_ */
 };
 
 #define KFM_REC_HEAD_AT		(KFM_SECTOR - sizeof(struct kfm_le_rec))	/* in its room */
@@ -242,11 +244,14 @@ struct kfm_rec {
 #define KFM_DIRECT_SLOT		(KFM_DIRECT_DATA_AT + KFM_WRITE_MAX)
 
 #define KFM_D_CRC		1u	/* the data has a CRC of its own */
-#define KFM_D_FLAGS		1u
+#define KFM_D_ZEROES		2u	/* there is no data: the range is set to zero (zero.c) */
+#define KFM_D_NOUNMAP		16u	/* with KFM_D_ZEROES: the leg has to keep the room */
+#define KFM_D_FLAGS		(KFM_D_CRC | KFM_D_ZEROES | KFM_D_NOUNMAP)
 
 /*
  * The head of a direct record, which no device stores. A slot has the heads of a group, and from
- * KFM_DIRECT_DATA_AT on the data of its records, one behind the other.
+ * KFM_DIRECT_DATA_AT on the data of its records, one behind the other. A record with KFM_D_ZEROES
+ * has no data, and may be as long as KFM_ZEROES_MAX.
  */
 struct kfm_le_direct {
 	__le32	magic;
@@ -255,7 +260,7 @@ struct kfm_le_direct {
 	__le64	gen;
 	__le64	number;		/* of the direct record in the session, from 1 */
 	__le64	sector;
-	__le32	len;		/* bytes of data, a multiple of KFM_SECTOR */
+	__le32	len;		/* bytes that it writes, a multiple of KFM_SECTOR */
 	__le32	data_crc;	/* CRC32C of the data; 0 without KFM_D_CRC */
 	__le32	flags;		/* KFM_D_ */
 	u8	zero[12];
@@ -301,11 +306,13 @@ enum kfm_refusal {
 #define KFM_F_DIRECT		2ull	/* has direct records, if GRANT names slots */
 /* sends direct records alone to a peer whose GRANT names no log */
 #define KFM_F_NO_LOG		4ull
+#define KFM_F_ZEROES		8ull	/* sends records with KFM_D_ZEROES, if GRANT says so */
 
 #define KFM_M_CANDIDATE		1u	/* HELLO: asks before a promotion, changes nothing */
 #define KFM_M_DIRTY		2u	/* STATE: the bitmap has bits of a former primary */
 #define KFM_M_SETTLED		4u	/* PING, SYNCED: see recent.c */
-#define KFM_M_FLAGS		7u
+#define KFM_M_ZEROES		8u	/* GRANT: slots take records with KFM_D_ZEROES */
+#define KFM_M_FLAGS		15u
 
 /*
  * All types have one layout; members that a type does not use are 0. The first four members are

@@ -98,7 +98,7 @@ static unsigned int direct_iov(const struct kfm_peer *p, const struct kfm_group 
 		head = kfm_write_head(p, w);
 		bvec_set_page(&iov[i], virt_to_page(head), sizeof(struct kfm_le_direct),
 			      offset_in_page(head));
-		n = kfm_write_pieces(w, KFM_DATA_AT, w->len, pieces);
+		n = kfm_write_pieces(w, KFM_DATA_AT, kfm_write_data(w), pieces);
 		for (k = 0; k < n; k++)
 			bvec_set_page(&iov[count++], virt_to_page(pieces[k].iov_base),
 				      pieces[k].iov_len, offset_in_page(pieces[k].iov_base));

@@ -49,6 +49,7 @@ struct kfm_ring {
  * @key: key of the slots
  * @addr: address of the first one
  * @data_crc: the data of direct records has a CRC
+ * @zeroes: a direct record may have KFM_D_ZEROES
  * @number: of the last direct record of the session
  * @free: unused slots, the one that was used last at the end
  * @count: how many
@@ -59,6 +60,7 @@ struct kfm_slots {
 	u64		key;
 	u64		addr;
 	bool		data_crc;
+	bool		zeroes;
 	u64		number;
 	u8		free[KFM_SLOTS_MAX];
 	unsigned int	count;

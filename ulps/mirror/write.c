@@ -29,6 +29,7 @@
 #include "repair.h"
 #include "resync.h"
 #include "write.h"
+#include "zero.h"
 
 #define ATOMIC_BYTES	(4 * KFM_WRITE_MAX)	/* begun by one kfm_writes_run_atomic() */
 
@@ -37,6 +38,7 @@ static void write_init(struct kfm *m, struct kfm_write *w)
 	unsigned int i;
 
 	w->m = m;
+	INIT_WORK(&w->zero, kfm_zero_work);
 	for (i = 0; i < KFM_PEERS; i++)
 		w->posts[i].w = w;
 }
@@ -141,6 +143,7 @@ struct kfm_write *kfm_write_get(struct kfm *m, struct kfm_peer *peer, u64 sector
 		return NULL;
 	list_del_init(&w->entry);
 	w->bio = NULL;
+	w->kind = KFM_DATA;
 	w->sector = sector;
 	w->len = len;
 	w->leg_status = BLK_STS_OK;
@@ -228,7 +231,7 @@ static void leg_end_io(struct bio *bio)
 static void leg_prepare(struct kfm_write *w, blk_opf_t op)
 {
 	struct kvec pieces[KFM_CHUNKS];
-	unsigned int i, n = kfm_write_pieces(w, KFM_DATA_AT, w->len, pieces);
+	unsigned int i, n = kfm_write_pieces(w, KFM_DATA_AT, kfm_write_data(w), pieces);
 
 	bio_init(&w->leg, w->m->leg->bdev, w->vecs, KFM_CHUNKS, op);
 	if (w->bio) {
@@ -259,7 +262,9 @@ static bool leg_logged(struct kfm_write *w)
 void kfm_write_leg(struct kfm_write *w, blk_opf_t op)
 {
 	leg_prepare(w, op);
-	if (leg_logged(w))
+	if (w->kind == KFM_ZEROES)
+		queue_work(kfm_store_wq, &w->zero);
+	else if (leg_logged(w))
 		submit_bio(&w->leg);
 }
 
@@ -271,6 +276,7 @@ static void end_bio(struct kfm_write *w, blk_status_t status)
 	bio_endio(w->bio);
 	w->bio = NULL;
 	w->m->bios--;
+	w->m->zeroes -= w->kind == KFM_ZEROES;
 }
 
 /* Is there a record for the peer that is not known to be durable? */
@@ -488,16 +494,27 @@ static void fail_queue(struct kfm *m)
 		bio_io_error(bio);
 }
 
+/* The first bio of the queue, if it may begin as far as the writes in flight are concerned */
+static struct bio *next_write(struct kfm *m)
+{
+	struct bio *bio = bio_list_peek(&m->queue);
+
+	if (m->bios == KFM_WRITES || !bio || kfm_repair_waits(m, bio))
+		return NULL;
+	return kfm_bio_zeroes(bio) && m->zeroes == KFM_ZEROES_FLIGHT ? NULL : bio;
+}
+
 /*
  * Take writes out of the queue, in order. A write that overlaps a write in flight waits, and so do
  * all writes behind it. A write that overlaps a read waiting for its repair waits, too; otherwise
  * new writes could keep the range in use forever. The extents of the writes are active in memory.
+ * Zeroes that a peer does not take end as not supported.
  *
- * @atomic: take only writes whose extents are active, durably, and at most ATOMIC_BYTES of data.
+ * @atomic: take only writes of data whose extents are active, durably, and at most ATOMIC_BYTES.
  *
- * Return: false if the next write is left to the worker: its extent is not active yet, this node's
- * log has no room for its record, or ATOMIC_BYTES are used up. True otherwise, also if a write
- * waits for one that it overlaps.
+ * Return: false if the next write is left to the worker: it writes zeroes, its extent is not active
+ * yet, this node's log has no room for its record, or ATOMIC_BYTES are used up. True otherwise, also
+ * if a write waits for one that it overlaps, or for other writes of zeroes.
  */
 static bool admit_writes(struct kfm *m, struct list_head *batch, bool atomic)
 {
@@ -505,14 +522,21 @@ static bool admit_writes(struct kfm *m, struct list_head *batch, bool atomic)
 	struct kfm_peer *p;
 	struct bio *bio;
 	u32 bytes = 0;
+	bool zeroes;
 
-	while (m->bios < KFM_WRITES && (bio = bio_list_peek(&m->queue)) &&
-	       !kfm_repair_waits(m, bio)) {
+	while ((bio = next_write(m))) {
+		zeroes = kfm_bio_zeroes(bio);
 		bytes += bio->bi_iter.bi_size;
-		if (atomic && (bytes > ATOMIC_BYTES ||
+		if (atomic && (zeroes || bytes > ATOMIC_BYTES ||
 			       !kfm_active_durable(m, bio->bi_iter.bi_sector,
 						   bio->bi_iter.bi_size)))
 			return false;
+		if (zeroes && !kfm_zeroes_taken(m)) {
+			bio_list_pop(&m->queue);
+			bio->bi_status = BLK_STS_NOTSUPP;
+			bio_endio(bio);
+			continue;
+		}
 		if (kfm_own_full(m, bio->bi_iter.bi_size))
 			return false;
 		w = kfm_write_get(m, NULL, bio->bi_iter.bi_sector, bio->bi_iter.bi_size);
@@ -521,7 +545,9 @@ static bool admit_writes(struct kfm *m, struct list_head *batch, bool atomic)
 		kfm_own_take(w);
 		bio_list_pop(&m->queue);
 		w->bio = bio;
+		w->kind = zeroes ? KFM_ZEROES : KFM_DATA;
 		m->bios++;
+		m->zeroes += zeroes;
 		w->leg_busy = true;	/* until the leg has the data, or launch_writes() fails */
 		kfm_for_each_peer(p, m)
 			kfm_active_set(p, w->sector, w->len);
@@ -567,7 +593,8 @@ static void launch_writes(struct kfm *m)
 			kfm_write_put(w);
 			continue;
 		}
-		copy_data(w);
+		if (w->kind == KFM_DATA)
+			copy_data(w);
 		kfm_write_leg(w, REQ_OP_WRITE | REQ_FUA | REQ_SYNC | REQ_META);
 	}
 }

@@ -15,6 +15,12 @@
 /* Writes, parts and reads that use one peer; the last one is a read being repaired */
 #define KFM_SLOTS	(KFM_WRITES + KFM_READS + 1)
 
+/*
+ * Writes of zeroes in flight. A leg may have to write them by hand, and a peer that needs the
+ * time-out for all of them is lost.
+ */
+#define KFM_ZEROES_FLIGHT	8
+
 #define KFM_DATA_AT	PAGE_SIZE	/* data in kfm_write.buf; legs may need alignment */
 #define KFM_BUF_SIZE	(KFM_DATA_AT + KFM_WRITE_MAX)	/* heads, data */
 /*
@@ -53,6 +59,12 @@ struct kfm_post {
 	} state;
 };
 
+/* What a write writes */
+enum kfm_write_kind {
+	KFM_DATA,	/* the bytes in its buffer */
+	KFM_ZEROES,	/* zeroes, up to KFM_ZEROES_MAX of them; the buffer is not used (zero.c) */
+};
+
 /**
  * struct kfm_write - a write of the primary, a part that is being resynchronised, or a read
  * that is being repaired
@@ -60,6 +72,7 @@ struct kfm_post {
  * @begin: in the list of writes that launch_writes() or launch_durable() begins
  * @m: the mirror
  * @bio: write or read to end, NULL for resynchronisation
+ * @kind: what it writes; a part and a read have data
  * @sector: first sector
  * @len: bytes
  * @number: writes and parts are numbered as they begin
@@ -70,8 +83,9 @@ struct kfm_post {
  * @crc_known: it was computed, for a direct record
  * @leg: write to the leg, or read for resynchronisation
  * @vecs: its vector
+ * @zero: writes zeroes to the leg, and then ends @leg
  * @leg_status: its result, valid when @leg_busy is false
- * @leg_busy: the block layer owns @leg and uses @buf. Cleared with release semantics
+ * @leg_busy: the block layer, or @zero, owns @leg and uses @buf. Cleared with release semantics
  * @posts: the records for all peers, by kfm_peer.index
  * @own_seq: number of its record in the log of this node (own.c). 0: there is no record, because
  *	the leg needs none, or because it could not be stored; then the leg was not written either
@@ -84,6 +98,7 @@ struct kfm_write {
 	struct list_head	begin;
 	struct kfm		*m;
 	struct bio		*bio;
+	enum kfm_write_kind	kind;
 	u64			sector;
 	u32			len;
 	u64			number;
@@ -93,6 +108,7 @@ struct kfm_write {
 	bool			crc_known;
 	struct bio		leg;
 	struct bio_vec		vecs[KFM_CHUNKS];
+	struct work_struct	zero;
 	blk_status_t		leg_status;
 	bool			leg_busy;
 	struct kfm_post		posts[KFM_PEERS];
@@ -116,6 +132,12 @@ static inline unsigned int kfm_write_pieces(const struct kfm_write *w, u32 at, u
 		};
 	}
 	return n;
+}
+
+/* Bytes of data that its record has */
+static inline u32 kfm_write_data(const struct kfm_write *w)
+{
+	return w->kind == KFM_DATA ? w->len : 0;
 }
 
 int kfm_writes_alloc(struct kfm *m);
