@@ -82,17 +82,15 @@ static void mw_queue(struct work_struct *work)
 		work->func(work);
 }
 
-/* What the write of zeroes writes that is in flight at this sector */
+/* What the write of zeroes writes that has this sector */
 static u32 mw_zeroes(const struct mw *w, u64 sector)
 {
-	const struct bio *bio;
-	unsigned int n;
+	struct kfm_write *write;
 
-	for_each_set_bit(n, &w->flight, ARRAY_SIZE(w->bios)) {
-		bio = &w->bios[n];
-		if (kfm_bio_zeroes(bio) && bio->bi_iter.bi_sector <= sector &&
-		    sector < bio_end_sector(bio))
-			return *(u32 *)(w->page + n * PAGE_SIZE);
+	list_for_each_entry(write, &w->m.flight, entry) {
+		if (write->kind == KFM_ZEROES && write->sector <= sector &&
+		    sector < bio_end_sector(write->bio))
+			return *(u32 *)(w->page + (write->bio - w->bios) * PAGE_SIZE);
 	}
 	KUNIT_FAIL(w->test, "nobody writes zeroes to sector %llu", sector);
 	return 0;
