@@ -98,12 +98,15 @@ static void fuzz_direct(struct kfm_le_direct *le, int honest)
 	}
 	if (kfm_direct_decode(le, sectors, &r))
 		return;
-	PROMISE(r.seq && r.len && r.len <= KFM_WRITE_MAX && !(r.len % KFM_SECTOR));
+	if (r.flags & KFM_D_FLUSH)
+		PROMISE(r.seq && !r.len && !r.sector && r.flags == KFM_D_FLUSH);
+	else
+		PROMISE(r.seq && r.len && r.len <= KFM_WRITE_MAX && !(r.len % KFM_SECTOR));
 	PROMISE(r.sector < sectors && r.sector + r.len / KFM_SECTOR <= sectors);
 	crc = le32_to_cpu(le->data_crc);
-	if (!le->flags && crc)		/* not looked at */
+	if (!(r.flags & KFM_D_CRC) && crc)		/* not looked at */
 		return;
-	kfm_direct_encode(&r, le->flags ? &crc : NULL, &again);
+	kfm_direct_encode(&r, r.flags & KFM_D_CRC ? &crc : NULL, &again);
 	PROMISE(!memcmp(le, &again, sizeof(again)));
 }
 

@@ -15,6 +15,8 @@
 /**
  * struct copy - a peer that keeps to the protocol, and may vanish
  * @has: what it has of each region
+ * @safe: the same without what only its volatile cache has
+ * @start: kfm.start; @lost: it has changed since the copies were the same
  * @log: records that are durable, by their numbers; they count up to @next, where one is missing
  * @gen: generation that it has stored
  * @source: of the resynchronisation that overwrites it; 0: it is whole
@@ -22,7 +24,9 @@
  * @gone: so many of the records that were posted are of earlier sessions
  */
 struct copy {
-	u32		has[MW_REGIONS];
+	u32		has[MW_REGIONS], safe[MW_REGIONS];
+	u64		start;
+	bool		lost;
 	struct { u32 region, value; bool durable; } log[KFM_WINDOW];
 	u64		next, gen, source;
 	unsigned int	synced, gone;
@@ -31,7 +35,8 @@ struct copy {
 /**
  * struct model - a primary and its peers
  * @ended: what the last write that has ended well has written to each region
- * @region: of each write in flight; @value: what it writes
+ * @region: of each write in flight, MW_REGIONS for a flush; @value: what it writes
+ * @before: what had ended before the flush
  * @last: the last value
  * @writes: that have ended well
  * @direct: direct records
@@ -42,6 +47,7 @@ struct model {
 	struct copy		copies[2];
 	u32			ended[MW_REGIONS];
 	u32			region[8], value[8], last;
+	u32			before[8][MW_REGIONS];
 	unsigned int		writes, direct;
 };
 
@@ -56,10 +62,17 @@ static void model_logged(struct model *d, struct copy *c, const struct kfm_post 
 	unsigned int at = post->seq % KFM_WINDOW;
 	u32 region = kfm_region(&d->w->m, post->w->sector);
 
+	if (post->w->kind == KFM_FLUSH) {
+		memcpy(c->safe, c->has, sizeof(c->has));
+		return;
+	}
 	if (post->direct) {
 		d->direct++;
-		if (post->w->sector == (u64)region << d->w->m.shift)
-			c->has[region] = *(u32 *)(post->w->buf + KFM_DATA_AT);
+		if (post->w->sector != (u64)region << d->w->m.shift)
+			return;
+		c->has[region] = *(u32 *)(post->w->buf + KFM_DATA_AT);
+		if (!kfm_write_cached(post->w))
+			c->safe[region] = c->has[region];
 		return;
 	}
 	c->log[at].durable = true;
@@ -71,7 +84,21 @@ static void model_logged(struct model *d, struct copy *c, const struct kfm_post 
 		at = c->next % KFM_WINDOW;
 		c->log[at].durable = false;
 		if (c->log[at].region < MW_REGIONS)
-			c->has[c->log[at].region] = c->log[at].value;
+			c->safe[c->log[at].region] = c->has[c->log[at].region] = c->log[at].value;
+	}
+}
+
+/* A peer has lost its power, and with it a part of its cache. */
+static void model_restart(struct model *d, struct copy *c)
+{
+	unsigned int r;
+
+	c->start++;
+	c->lost = true;
+	for (r = 0; r < MW_REGIONS; r++) {
+		if (draw(d, 2))
+			c->has[r] = c->safe[r];
+		c->safe[r] = c->has[r];
 	}
 }
 
@@ -106,6 +133,7 @@ static bool model_synced(struct model *d, unsigned int peer)
 	c->synced = d->w->count[peer][KFM_SYNCED];
 	c->gen = d->w->sent[peer][KFM_SYNCED].gens.cur;
 	c->source = 0;
+	c->lost = false;
 	return true;
 }
 
@@ -122,6 +150,8 @@ static void model_answer(struct model *d, unsigned int peer)
 			model_synced(d, peer);
 		c->synced = w->count[peer][KFM_SYNCED];
 		c->gone = w->nr_posted[peer];
+		if (w->m.cache && !draw(d, 4))
+			model_restart(d, c);
 		c->next = 1;
 		memset(c->log, 0, sizeof(c->log));
 		mw_say(w, peer, (struct kfm_msg) {
@@ -129,7 +159,7 @@ static void model_answer(struct model *d, unsigned int peer)
 			/* refused: its generation is too old to be known */
 			.state = w->peers[peer].refused ? KFM_BLANK :
 				 c->source ? KFM_INCONSISTENT : KFM_UPTODATE,
-			.gens = { .cur = c->gen, .source = c->source },
+			.gens = { .cur = c->gen, .source = c->source }, .start = c->start,
 		});
 		break;
 	case KFM_SESSION_ATTACH:
@@ -154,10 +184,17 @@ static void model_write(struct model *d)
 
 	if (test_bit(n, &d->w->flight))
 		return;
+	if (d->w->m.cache && !draw(d, 4)) {
+		d->region[n] = MW_REGIONS;
+		memcpy(d->before[n], d->ended, sizeof(d->ended));
+		mw_flush(d->w, n);
+		return;
+	}
 	d->region[n] = draw(d, draw(d, 2) ? 4 : MW_REGIONS);
 	d->value[n] = ++d->last;
 	*(u32 *)(d->w->page + n * PAGE_SIZE) = d->value[n];
 	mw_write(d->w, n, d->region[n]);
+	d->w->bios[n].bi_opf |= draw(d, 8) ? 0 : REQ_FUA;
 }
 
 /* dm takes back what has not ended. */
@@ -217,6 +254,8 @@ static void model_step(struct model *d)
 			mw_say(w, peer, (struct kfm_msg) { .type = KFM_BYE });
 		else if (!draw(d, 64))
 			model_suspend(d);
+		else if (!draw(d, 4))
+			kfm_bits_clean(&w->m);
 		break;
 	default:
 		model_answer(d, peer);
@@ -239,8 +278,13 @@ static const char *model_wrong(const struct model *d)
 		p = &w->peers[i];
 		c = &d->copies[i];
 		for (r = 0; r < MW_REGIONS; r++)
-			if (c->has[r] >= d->ended[r])
+			if (!test_bit_le(r, p->bits) &&
+			    (w->leg[r] != w->leg_safe[r] || c->has[r] != c->safe[r]))
+				return "a bit is cleared before a flush";	/* C1 */
+			else if (c->has[r] >= d->ended[r])
 				continue;
+			else if (c->lost && (p->state != KFM_SESSION_UP || test_bit(r, p->oos)))
+				continue;	/* C2 */
 			else if (!kfm_is_alone(p) || !test_bit(r, p->oos))
 				return "a write is lost";
 			else if (!c->source && c->gen == w->m.sb.gens.cur)
@@ -252,6 +296,23 @@ static const char *model_wrong(const struct model *d)
 	return NULL;
 }
 
+/* What had ended before a flush is durable at all whole copies that this node needs. */
+static bool model_flushed(const struct model *d, const u32 *before)
+{
+	const struct copy *c;
+	unsigned int i, r;
+
+	for (i = 0; i < 2; i++) {
+		c = &d->copies[i];
+		for (r = 0; r < MW_REGIONS; r++)
+			if (d->w->leg_safe[r] < before[r] ||
+			    (c->safe[r] < before[r] && !c->lost && !c->source &&
+			     !kfm_is_alone(&d->w->peers[i])))
+				return false;
+	}
+	return true;
+}
+
 /* Return: what is wrong after a step, or NULL */
 static const char *model_after(struct model *d)
 {
@@ -260,6 +321,10 @@ static const char *model_after(struct model *d)
 	unsigned int n;
 
 	for_each_set_bit(n, &w->done, ARRAY_SIZE(d->region)) {
+		if (d->region[n] == MW_REGIONS && !model_flushed(d, d->before[n]))
+			return "a flush has not reached all copies";
+		if (d->region[n] == MW_REGIONS)
+			continue;
 		d->ended[d->region[n]] = d->value[n];
 		d->writes++;
 	}
@@ -289,7 +354,7 @@ static void model_end(struct model *d)
 }
 
 /* Return: the primary at the end */
-static struct mw *model_run(struct kunit *test, unsigned int steps, bool tears)
+static struct mw *model_run(struct kunit *test, unsigned int steps, bool tears, bool cache)
 {
 	struct model *d = kunit_kzalloc(test, sizeof(*d), GFP_KERNEL);
 	u64 seed = get_random_u64();
@@ -303,12 +368,14 @@ static struct mw *model_run(struct kunit *test, unsigned int steps, bool tears)
 	mw_primary(d->w, 6);
 	if (tears)
 		mw_leg_tears(d->w);
+	if (cache)
+		mw_cache(d->w);
 	d->w->m.policy = KFM_ALONE;
 	d->w->newer = true;
 	d->w->slots = 2;	/* a record that finds none is logged */
 	d->w->m.direct_min = 0;
-	d->copies[0].gen = 5;
-	d->copies[1].gen = 5;
+	for (i = 0; i < 2; i++)
+		d->copies[i] = (struct copy) { .gen = 5, .start = 1 };
 	for (i = 0; i < steps; i++) {
 		model_step(d);
 		KUNIT_ASSERT_NULL_MSG(test, wrong = model_after(d), "step %u: %s", i, wrong);
@@ -328,13 +395,29 @@ static struct mw *model_run(struct kunit *test, unsigned int steps, bool tears)
 
 static void writes_model(struct kunit *test)
 {
-	model_run(test, MODEL_STEPS, false);
+	model_run(test, MODEL_STEPS, false, false);
+}
+
+/* Writes stay in volatile caches until a flush, and peers lose these. */
+static void writes_model_cached(struct kunit *test)
+{
+	struct mw *w = model_run(test, MODEL_STEPS, false, true);
+	unsigned int i;
+
+	for (i = 0; i < 4; i++) {	/* choose, flush, clear */
+		kfm_bits_clean(&w->m);
+		mw_run(w);
+		mw_ack(w, 0);
+		mw_ack(w, 1);
+		mw_run(w);
+	}
+	KUNIT_EXPECT_FALSE(test, kfm_bits_any(&w->peers[0]) || kfm_bits_any(&w->peers[1]));
 }
 
 /* Each write to the leg has a record in the log from its beginning to its end: see mw_submit(). */
 static void writes_model_logged(struct kunit *test)
 {
-	struct mw *w = model_run(test, MODEL_STEPS / 10, true);
+	struct mw *w = model_run(test, MODEL_STEPS / 10, true, false);
 
 	KUNIT_EXPECT_GT(test, w->m.log.head.seq, 1);	/* it was trimmed */
 }
@@ -481,6 +564,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(verify_compares),
 	KUNIT_CASE_SLOW(writes_model),
 	KUNIT_CASE_SLOW(writes_model_logged),
+	KUNIT_CASE_SLOW(writes_model_cached),
 	KUNIT_CASE(read_waits),
 	KUNIT_CASE(read_passes),
 	KUNIT_CASE(read_ends),

@@ -6,12 +6,14 @@
 
 /* There is no device, and I/O ends at once. */
 static int mw_io(struct bio *bio);
+static struct mw *mw_now;	/* KUnit runs one test at a time */
 
 #undef bdev_logical_block_size
 #define bdev_logical_block_size(bdev)	((void)(bdev), KFM_SECTOR)
 #define submit_bio_wait(bio)		mw_io(bio)
 #define submit_bio(bio)			mw_submit(bio)
 #define submit_bio_noacct(bio)		mw_submit(bio)
+#define blkdev_issue_flush(bdev)	((void)(bdev), mw_now->flush_err)
 #define bio_endio(bio)			((bio)->bi_end_io(bio))
 
 #include "../../ulps/mirror/meta.c"
@@ -27,8 +29,7 @@ static int mw_io(struct bio *bio);
 #include "../../ulps/mirror/verify.c"
 #include "../../ulps/mirror/command.c"
 #include "../../ulps/mirror/status.c"
-
-static struct mw *mw_now;	/* KUnit runs one test at a time */
+#include "../../ulps/mirror/flush.c"
 
 /* ---- disks ---- */
 
@@ -72,12 +73,16 @@ static void mw_leg(struct mw *w, struct bio *bio)
 {
 	u32 region = kfm_region(&w->m, bio->bi_iter.bi_sector);
 
+	if (bio->bi_opf & REQ_PREFLUSH)
+		memcpy(w->leg_safe, w->leg, sizeof(w->leg));
 	if (!bio_has_data(bio) || bio->bi_iter.bi_sector != (u64)region << w->m.shift)
 		return;
 	if (op_is_write(bio_op(bio)))
 		w->leg[region] = *(u32 *)bio_data(bio);
 	else
 		*(u32 *)bio_data(bio) = w->leg[region];
+	if (bio->bi_opf & REQ_FUA)
+		w->leg_safe[region] = w->leg[region];
 }
 
 /* A bio is submitted to the leg. */
@@ -86,7 +91,7 @@ void mw_submit(struct bio *bio)
 	u32 region = kfm_region(&mw_now->m, bio->bi_iter.bi_sector);
 	struct mw *w = mw_now;
 
-	if (op_is_write(bio_op(bio))) {
+	if (bio->bi_iter.bi_size && op_is_write(bio_op(bio))) {
 		KUNIT_EXPECT_TRUE(w->test, kfm_bit_durable(&w->m, region));
 		if (w->m.leg_tears)
 			KUNIT_EXPECT_TRUE(w->test, mw_logged(w, bio));
@@ -390,6 +395,7 @@ struct mw *mw_make(struct kunit *test, unsigned int peers)
 	KUNIT_ASSERT_EQ(test, kfm_writes_alloc(m), 0);
 	m->formatted = true;
 	m->active = true;
+	m->numbered = 1;
 	m->was_insync = true;
 	kfm_log_start(m, 1, 5, 0);
 	return w;
@@ -416,6 +422,14 @@ void mw_leg_tears(struct mw *w)
 	KUNIT_ASSERT_NOT_NULL(w->test, w->ring);
 	m->log.ring = w->ring;
 	KUNIT_ASSERT_EQ(w->test, kfm_own_resume(m), 0);
+}
+
+/* Legs have volatile caches, and the node uses them when it is primary. */
+void mw_cache(struct mw *w)
+{
+	w->m.cache = true;
+	w->m.cooling = mw_alloc(w, BITS_TO_LONGS(w->m.regions) * sizeof(long));
+	kfm_flush_reset(&w->m);
 }
 
 /* A secondary in a session with its first peer */
@@ -454,7 +468,7 @@ void mw_state(struct mw *w, unsigned int peer, u32 state, u64 gen, u32 flags)
 {
 	mw_say(w, peer, (struct kfm_msg) {
 		.type = KFM_STATE, .state = state, .flags = flags, .gens.cur = gen,
-		.peers = w->m.sb.peers, .sectors = w->m.sectors,
+		.peers = w->m.sb.peers, .sectors = w->m.sectors, .start = 1,
 	});
 }
 
@@ -463,6 +477,7 @@ void mw_grant(struct mw *w, unsigned int peer)
 {
 	mw_say(w, peer, (struct kfm_msg) {
 		.type = KFM_GRANT, .ring_len = w->no_log ? 0 : KFM_RING_MIN, .arg = w->slots,
+		.flags = w->m.cache ? KFM_M_CACHE : 0,
 	});
 }
 
@@ -550,6 +565,13 @@ void mw_read(struct mw *w, unsigned int number)
 	bio->bi_end_io = mw_ended;
 	KUNIT_ASSERT_FALSE(w->test, test_and_set_bit(number, &w->flight));
 	bio_list_add(&w->m.held, bio);
+}
+
+/* A flush, which has to go to the legs (kfm_flush_needed()) */
+void mw_flush(struct mw *w, unsigned int number)
+{
+	mw_write_at(w, number, 0, 0);
+	w->bios[number].bi_opf |= REQ_PREFLUSH;
 }
 
 /* A dm message; @rest: the words behind the first one. Return: its result, or 1 if it waits. */

@@ -11,6 +11,7 @@
 #include <linux/device-mapper.h>
 #define dm_table_device_name(table)	((void)sizeof(table), "mirror")	/* there is none */
 #include "../../ulps/mirror/command.h"
+#include "../../ulps/mirror/flush.h"
 #include "../../ulps/mirror/log.h"
 #include "../../ulps/mirror/meta.h"
 #include "../../ulps/mirror/mirror.h"
@@ -51,6 +52,8 @@
  * @leg_waits: what is submitted to the leg ends when the test says so
  * @legs: what has not ended
  * @leg: first word of each region of the leg
+ * @leg_safe: the same without what only its volatile cache has
+ * @flush_err: result of a flush that a promotion waits for
  * @leg_fails_late: the oldest of @legs fails in the middle of kfm_writes_run()
  * @ring: the node's own log, see mw_leg_tears()
  * @events: uevents, with a blank behind each
@@ -83,6 +86,8 @@ struct mw {
 	bool		leg_waits;
 	struct bio_list	legs;
 	u32		leg[MW_REGIONS];
+	u32		leg_safe[MW_REGIONS];
+	int		flush_err;
 	bool		leg_fails_late;
 	u8		*ring;
 	char		events[512];
@@ -99,6 +104,7 @@ struct mw *mw_make(struct kunit *test, unsigned int peers);
 struct mw *mw_follower(struct kunit *test);
 void mw_primary(struct mw *w, u64 gen);
 void mw_leg_tears(struct mw *w);
+void mw_cache(struct mw *w);
 void mw_submit(struct bio *bio);
 void mw_leg_ends(struct mw *w, blk_status_t status);
 void mw_run(struct mw *w);
@@ -112,6 +118,7 @@ void mw_ack(struct mw *w, unsigned int peer);
 void mw_write_at(struct mw *w, unsigned int number, u64 sector, u32 bytes);
 void mw_write(struct mw *w, unsigned int number, u32 region);
 void mw_read(struct mw *w, unsigned int number);
+void mw_flush(struct mw *w, unsigned int number);
 int mw_order(struct mw *w, const char *first, const char *rest);
 
 #endif

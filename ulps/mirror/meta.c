@@ -5,12 +5,13 @@
  *
  * The bit of a region is set on the device before a write to the region is submitted to a leg. It
  * is cleared later, when no write to the region is in flight and the region is in sync
- * (kfm_peer.oos).
+ * (kfm_peer.oos); with volatile caches, after a flush (flush.c).
  * So after a crash the bits cover all regions in which the copies may differ.
  */
 #include <linux/bitmap.h>
 #include <linux/mm.h>
 #include <linux/vmalloc.h>
+#include "flush.h"
 #include "log.h"
 #include "meta.h"
 #include "mirror.h"
@@ -199,11 +200,13 @@ static void set_one(struct kfm_peer *p, u32 region)
 		mark_stale(p, region);
 }
 
-/* Set the bit of a region in all bitmaps. */
+/* A write begins: set the bit of its region in all bitmaps. */
 void kfm_bit_set(struct kfm *m, u32 region)
 {
 	struct kfm_peer *p;
 
+	if (m->cooling)
+		__clear_bit(region, m->cooling);
 	kfm_for_each_peer(p, m)
 		set_one(p, region);
 }
@@ -234,6 +237,20 @@ void kfm_bits_clear(struct kfm_peer *p)
 	p->oos_count = 0;
 }
 
+/*
+ * May the bit of a region be cleared? With volatile caches after a flush: this is rule C1 of
+ * flush.c.
+ */
+static bool may_clear(const struct kfm_peer *p, u32 r)
+{
+	const struct kfm *m = p->m;
+
+	if (test_bit(r, p->oos) || kfm_region_busy(m, r))
+		return false;
+	return !m->primary || !kfm_caches(m) ||
+	       (m->cool_from && test_bit(r, m->cooling) && p->flushed >= m->cool_from);
+}
+
 static void clean_one(struct kfm_peer *p)
 {
 	struct kfm *m = p->m;
@@ -241,20 +258,52 @@ static void clean_one(struct kfm_peer *p)
 
 	for (r = find_next_bit_le(p->bits, m->regions, 0); r < m->regions;
 	     r = find_next_bit_le(p->bits, m->regions, r + 1)) {
-		if (test_bit(r, p->oos) || kfm_region_busy(m, r))
+		if (!may_clear(p, r))
 			continue;
 		__clear_bit_le(r, p->bits);
 		mark_stale(p, r);
 	}
 }
 
-/* Clear the bits of regions that are in sync and have no write in flight. */
-int kfm_bits_clean(struct kfm *m)
+static void clean_all(struct kfm *m)
 {
 	struct kfm_peer *p;
 
 	kfm_for_each_peer(p, m)
 		clean_one(p);
+}
+
+/* Choose the regions whose bits the next flush clears, if no write begins there before it ends. */
+static void cool(struct kfm *m)
+{
+	struct kfm_peer *p;
+	u32 r;
+
+	bitmap_zero(m->cooling, m->regions);
+	m->cool_from = 0;
+	kfm_for_each_peer(p, m) {
+		for (r = find_next_bit_le(p->bits, m->regions, 0); r < m->regions;
+		     r = find_next_bit_le(p->bits, m->regions, r + 1)) {
+			if (test_bit(r, p->oos) || kfm_region_busy(m, r))
+				continue;
+			__set_bit(r, m->cooling);
+			m->cool_from = m->written;
+		}
+	}
+}
+
+/*
+ * Clear the bits of regions that are in sync and have no write in flight. A primary with volatile
+ * caches does so in two steps: it chooses regions, and clears them after a flush, in a later call,
+ * or now if all that was written has been flushed already.
+ */
+int kfm_bits_clean(struct kfm *m)
+{
+	clean_all(m);
+	if (m->primary && kfm_caches(m) && !kfm_flush_awaited(m)) {
+		cool(m);
+		clean_all(m);
+	}
 	return kfm_bits_flush(m);
 }
 
@@ -281,6 +330,12 @@ static void add_bits(struct kfm_peer *p, const u8 *bits)
 		kfm_oos_set(p, r);
 }
 
+/* Every region whose bit is set may differ: all that was written since the bits were cleared. */
+void kfm_oos_add_bits(struct kfm_peer *p)
+{
+	add_bits(p, p->bits);
+}
+
 /* Load the regions that may differ after a crash, from the bitmaps */
 void kfm_oos_load(struct kfm *m)
 {
@@ -289,7 +344,7 @@ void kfm_oos_load(struct kfm *m)
 	kfm_for_each_peer(p, m) {
 		bitmap_zero(p->oos, m->regions);
 		p->oos_count = 0;
-		add_bits(p, p->bits);
+		kfm_oos_add_bits(p);
 	}
 }
 

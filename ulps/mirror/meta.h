@@ -24,5 +24,6 @@ void kfm_oos_clear(struct kfm_peer *p, u32 region);
 int kfm_oos_fill(struct kfm_peer *p);
 int kfm_oos_merge(struct kfm_peer *p);
 void kfm_oos_load(struct kfm *m);
+void kfm_oos_add_bits(struct kfm_peer *p);
 
 #endif /* KFM_META_H */

@@ -41,6 +41,9 @@ enum kfm_session_state {
  * @candidate_session: session number of the last HELLO before a promotion
  * @answer: answer to that
  * @features: KFM_F_ of the peer, from its HELLO; used by a secondary
+ * @start: what the peer's last STATE says, see kfm.start
+ * @flushed: number of the last flush that this leg and that of the peer have had
+ * @settled: what a flush of this session has covered, which all copies that are needed have had
  * @insync: both nodes have recorded that the copies are the same
  * @refused: reason for which there is no session, for status
  * @live: time of the last message from the peer, jiffies
@@ -93,6 +96,9 @@ struct kfm_peer {
 	u64			candidate_session;
 	enum { KFM_A_NONE, KFM_A_STATE, KFM_A_FOLLOWS, KFM_A_NO } answer;
 	u64			features;
+	u64			start;
+	u64			flushed;
+	struct kfm_settled	settled;
 	bool			insync;
 	const char		*refused;
 	unsigned long		live;

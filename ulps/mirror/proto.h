@@ -210,6 +210,7 @@ struct kfm_rec {
 	u64	seq;		/* of a direct record its number */
 	u64	sector;
 	u32	len;
+	u32	flags;		/* of a direct record: KFM_D_ */
 	u32	at;		/* of its room in the ring, or of its data; not stored */
 };
 
@@ -223,7 +224,9 @@ struct kfm_rec {
 #define KFM_DIRECT_SLOT		(KFM_DIRECT_DATA_AT + KFM_WRITE_MAX)
 
 #define KFM_D_CRC		1u	/* the data has a CRC of its own */
-#define KFM_D_FLAGS		1u
+#define KFM_D_CACHED		4u	/* the leg's volatile cache may keep the data */
+#define KFM_D_FLUSH		8u	/* no data, no other flag: the leg is flushed */
+#define KFM_D_FLAGS		(KFM_D_CRC | KFM_D_CACHED | KFM_D_FLUSH)
 
 /*
  * The head of a direct record, which no device stores. A slot has the heads of a group, and from
@@ -236,7 +239,7 @@ struct kfm_le_direct {
 	__le64	gen;
 	__le64	number;		/* of the direct record in the session, from 1 */
 	__le64	sector;
-	__le32	len;		/* bytes of data, a multiple of KFM_SECTOR */
+	__le32	len;		/* bytes of data, a multiple of KFM_SECTOR; 0 for KFM_D_FLUSH */
 	__le32	data_crc;	/* CRC32C of the data; 0 without KFM_D_CRC */
 	__le32	flags;		/* KFM_D_ */
 	u8	zero[12];
@@ -282,11 +285,13 @@ enum kfm_refusal {
 #define KFM_F_DIRECT		2ull	/* has direct records, if GRANT names slots */
 /* sends direct records alone to a peer whose GRANT names no log */
 #define KFM_F_NO_LOG		4ull
+#define KFM_F_CACHE		16ull	/* sends KFM_D_CACHED and KFM_D_FLUSH after KFM_M_CACHE */
 
 #define KFM_M_CANDIDATE		1u	/* HELLO: asks before a promotion, changes nothing */
 #define KFM_M_DIRTY		2u	/* STATE: the bitmap has bits of a former primary */
 #define KFM_M_SETTLED		4u	/* PING, SYNCED: see recent.c */
-#define KFM_M_FLAGS		7u
+#define KFM_M_CACHE		16u	/* GRANT: the slots take KFM_D_CACHED and KFM_D_FLUSH */
+#define KFM_M_FLAGS		23u
 
 /*
  * All types have one layout; members that a type does not use are 0. The first four members are
@@ -323,6 +328,7 @@ struct kfm_le_msg {
 		__le64	id;	/* COPY, and repeated by COPIED */
 		__le64	slots_key;	/* GRANT */
 		__le64	direct;	/* PING, SYNCED: as @seq, of direct records */
+		__le64	start;	/* STATE: see kfm.start; 0 from an older program */
 	};
 	union {
 		__le64	sector;	/* COPY */
@@ -364,6 +370,7 @@ struct kfm_msg {
 		u64	id;
 		u64	slots_key;
 		u64	direct;
+		u64	start;
 	};
 	union {
 		u64	sector;

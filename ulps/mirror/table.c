@@ -3,7 +3,7 @@
  * table.c - the table of a mirror: its words, and the disks, peers and memory that they ask for
  *
  * Table: 0 LENGTH kfi_mirror LEG META LOG PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE POLICY
- *	[COUNT [timeout MS] [rate KIB] [direct BYTES|off] [data-crc log|all]
+ *	[COUNT [timeout MS] [rate KIB] [direct BYTES|off] [data-crc log|all] [cache on|off|auto]
  *	[secret KEY] [peer PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE]...]
  */
 #include <linux/kstrtox.h>
@@ -169,10 +169,36 @@ static int table_data_crc(struct kfm *m, const char *word)
 	return m->data_crc || !strcmp(word, "log") ? 0 : -EINVAL;
 }
 
+static int table_cache(struct kfm *m, const char *word)
+{
+	int i = match_string(kfm_cache_words, KFM_CACHE_WORDS, word);
+
+	m->ti->error = "cache is on, off or auto";
+	if (i < 0)
+		return -EINVAL;
+	m->cache_word = i;
+	return 0;
+}
+
+/* Are writes kept in volatile caches? By default if the leg has one. */
+static int cache_alloc(struct kfm *m)
+{
+	m->ti->error = "cache on: the leg is memory that can tear its sectors, which needs a log";
+	if (m->cache_word == KFM_CACHE_ON && m->leg_tears)
+		return -EINVAL;
+	m->cache = m->cache_word == KFM_CACHE_ON ||
+		   (m->cache_word == KFM_CACHE_AUTO && !m->leg_tears &&
+		    bdev_write_cache(m->leg->bdev));
+	m->ti->error = "No memory";
+	if (m->cache)
+		m->cooling = kvcalloc(BITS_TO_LONGS(m->regions), sizeof(long), GFP_KERNEL);
+	return m->cache && !m->cooling ? -ENOMEM : 0;
+}
+
 static int table_options(struct kfm *m, struct dm_arg_set *as)
 {
 	static const struct dm_arg count = {
-		0, 10 + (KFM_PEERS - 1) * (1 + KFM_PEER_WORDS), "Invalid number of options"
+		0, 12 + (KFM_PEERS - 1) * (1 + KFM_PEER_WORDS), "Invalid number of options"
 	};
 	static const struct dm_arg timeout = { 200, 600000, "Invalid timeout" };
 	unsigned int args = 0, ms = 5000;
@@ -193,6 +219,8 @@ static int table_options(struct kfm *m, struct dm_arg_set *as)
 			ret = table_direct(m, dm_shift_arg(as));
 		} else if (!strcasecmp(word, "data-crc")) {
 			ret = table_data_crc(m, dm_shift_arg(as));
+		} else if (!strcasecmp(word, "cache")) {
+			ret = table_cache(m, dm_shift_arg(as));
 		} else if (!strcasecmp(word, "secret")) {
 			ret = kfm_secret_get(m, dm_shift_arg(as));
 		} else if (!strcasecmp(word, "peer") && args <= KFM_PEER_WORDS) {
@@ -239,7 +267,7 @@ static int table_memory(struct kfm *m)
 		if (peer_memory(p))
 			return -ENOMEM;
 	}
-	return kfm_writes_alloc(m) ?: kfm_direct_alloc(m);
+	return cache_alloc(m) ?: kfm_writes_alloc(m) ?: kfm_direct_alloc(m);
 }
 
 /**
@@ -309,6 +337,7 @@ void kfm_table_free(struct kfm *m)
 	kfm_log_free(m);
 	kfm_for_each_peer(p, m)
 		peer_free(p);
+	kvfree(m->cooling);
 	free_page((unsigned long)m->page);
 	if (m->logdev)
 		dm_put_device(m->ti, m->logdev);
