@@ -20,8 +20,8 @@
  *
  * A demotion and a suspend flush before the sessions end, and clear the bits. Bits that are left,
  * because a peer is away or a suspend must not wait, are regions that may differ. A promotion
- * flushes the leg before it raises the generation (command.c), and the first flush after that, or
- * after a resume, goes to all peers, whatever was flushed before.
+ * flushes the leg before it raises the generation (NO_LEG_FLUSH, command.c). The first flush after
+ * that, or after a resume, goes to all peers, whatever was flushed before.
  *
  * A leg that fails may lose what it has acknowledged since the last flush. So this node is no
  * source any more (KFM_SB_LEG_FAILED).
