@@ -569,7 +569,8 @@ static bool admit_writes(struct kfm *m, struct list_head *batch, bool atomic)
 			return false;
 		if (kfm_own_full(m, bio->bi_iter.bi_size))
 			return false;
-		w = kfm_write_get(m, NULL, bio->bi_iter.bi_sector, bio->bi_iter.bi_size);
+		w = kfm_write_get(m, NULL, bio->bi_iter.bi_size ? bio->bi_iter.bi_sector : 0,
+				  bio->bi_iter.bi_size);
 		if (!w)
 			return true;
 		bio_list_pop(&m->queue);
