@@ -99,9 +99,13 @@ static void fuzz_direct(struct kfm_le_direct *le, int honest)
 	}
 	if (kfm_direct_decode(le, sectors, &r))
 		return;
-	PROMISE(r.seq && r.len && !(r.len % KFM_SECTOR));
-	PROMISE(r.len <= (r.flags & KFM_D_ZEROES ? KFM_ZEROES_MAX : KFM_WRITE_MAX));
-	PROMISE(!(r.flags & KFM_D_CRC && r.flags & KFM_D_ZEROES));
+	if (r.flags & KFM_D_FLUSH) {
+		PROMISE(r.seq && !r.len && !r.sector && r.flags == KFM_D_FLUSH);
+	} else {
+		PROMISE(r.seq && r.len && !(r.len % KFM_SECTOR));
+		PROMISE(r.len <= (r.flags & KFM_D_ZEROES ? KFM_ZEROES_MAX : KFM_WRITE_MAX));
+		PROMISE(!(r.flags & (KFM_D_CRC | KFM_D_CACHED) && r.flags & KFM_D_ZEROES));
+	}
 	PROMISE(r.sector < sectors && r.sector + r.len / KFM_SECTOR <= sectors);
 	crc = le32_to_cpu(le->data_crc);
 	if (!(r.flags & KFM_D_CRC) && crc)	/* not looked at */

@@ -12,15 +12,20 @@
 
 #define MODEL_STEPS	200000
 
-/* A record that is durable: what it writes to the first words of regions, from @region on */
+/*
+ * A record that is durable, or, if it is direct, perhaps @cached: what it writes to the first words of
+ * regions, from @region on
+ */
 struct logged {
 	u32	region, count, value[9];
-	bool	durable;
+	bool	durable, cached;
 };
 
 /**
  * struct copy - a peer that keeps to the protocol, and may vanish
  * @has: what it has of each region
+ * @safe: the same without what only its volatile cache has
+ * @start: kfm.start; @lost: it has changed since the copies were the same
  * @log: records that are durable, by their numbers; they count up to @next, where one is missing
  * @gen: generation that it has stored
  * @source: of the resynchronisation that overwrites it; 0: it is whole
@@ -28,7 +33,9 @@ struct logged {
  * @gone: so many of the records that were posted are of earlier sessions
  */
 struct copy {
-	u32		has[MW_REGIONS];
+	u32		has[MW_REGIONS], safe[MW_REGIONS];
+	u64		start;
+	bool		lost;
 	struct logged	log[KFM_WINDOW];
 	u64		next, gen, source;
 	unsigned int	synced, gone;
@@ -37,7 +44,9 @@ struct copy {
 /**
  * struct model - a primary and its peers
  * @ended: what the last write that has ended well has written to each region
- * @region: first one of each write in flight, @regions of them; @value: what it writes
+ * @region: first one of each write in flight, @regions of them; MW_REGIONS for a flush
+ * @value: what it writes
+ * @before: what had ended before the flush
  * @last: the last value
  * @writes: that have ended well, @zeroes of them with zeroes
  * @direct: direct records
@@ -48,6 +57,7 @@ struct model {
 	struct copy		copies[2];
 	u32			ended[MW_REGIONS];
 	u32			region[8], regions[8], value[8], last;
+	u32			before[8][MW_REGIONS];
 	unsigned int		writes, zeroes, direct;
 };
 
@@ -59,6 +69,8 @@ static u32 draw(struct model *d, u32 n)
 static void model_apply(struct copy *c, const struct logged *l)
 {
 	memcpy(&c->has[l->region], l->value, l->count * sizeof(u32));
+	if (!l->cached)
+		memcpy(&c->safe[l->region], l->value, l->count * sizeof(u32));
 }
 
 /* A record is durable: on the leg, or in the log, and so are those behind it that have waited. */
@@ -68,9 +80,14 @@ static void model_logged(struct model *d, struct copy *c, const struct kfm_post 
 	struct logged *l, one = {
 		.region = post->w->sector >> d->w->m.shift,
 		.count = DIV_ROUND_UP(post->w->len, bytes), .durable = true,
+		.cached = post->direct && kfm_write_cached(post->w),
 	};
 	unsigned int i;
 
+	if (post->w->kind == KFM_FLUSH) {
+		memcpy(c->safe, c->has, sizeof(c->has));
+		return;
+	}
 	for (i = 0; i < one.count; i++)
 		one.value[i] = *(u32 *)(post->w->buf + KFM_DATA_AT +
 					(post->w->kind == KFM_DATA ? i * bytes : 0));
@@ -82,6 +99,20 @@ static void model_logged(struct model *d, struct copy *c, const struct kfm_post 
 	for (; (l = &c->log[c->next % KFM_WINDOW])->durable; c->next++) {
 		l->durable = false;
 		model_apply(c, l);
+	}
+}
+
+/* A peer has lost its power, and with it a part of its cache. */
+static void model_restart(struct model *d, struct copy *c)
+{
+	unsigned int r;
+
+	c->start++;
+	c->lost = true;
+	for (r = 0; r < MW_REGIONS; r++) {
+		if (draw(d, 2))
+			c->has[r] = c->safe[r];
+		c->safe[r] = c->has[r];
 	}
 }
 
@@ -116,6 +147,7 @@ static bool model_synced(struct model *d, unsigned int peer)
 	c->synced = d->w->count[peer][KFM_SYNCED];
 	c->gen = d->w->sent[peer][KFM_SYNCED].gens.cur;
 	c->source = 0;
+	c->lost = false;
 	return true;
 }
 
@@ -132,6 +164,8 @@ static void model_answer(struct model *d, unsigned int peer)
 			model_synced(d, peer);
 		c->synced = w->count[peer][KFM_SYNCED];
 		c->gone = w->nr_posted[peer];
+		if (w->m.cache && !draw(d, 4))
+			model_restart(d, c);
 		c->next = 1;
 		memset(c->log, 0, sizeof(c->log));
 		mw_say(w, peer, (struct kfm_msg) {
@@ -139,7 +173,7 @@ static void model_answer(struct model *d, unsigned int peer)
 			/* refused: its generation is too old to be known */
 			.state = w->peers[peer].refused ? KFM_BLANK :
 				 c->source ? KFM_INCONSISTENT : KFM_UPTODATE,
-			.gens = { .cur = c->gen, .source = c->source },
+			.gens = { .cur = c->gen, .source = c->source }, .start = c->start,
 		});
 		break;
 	case KFM_SESSION_ATTACH:
@@ -165,12 +199,19 @@ static void model_write(struct model *d)
 
 	if (test_bit(n, &d->w->flight))
 		return;
+	if (d->w->m.cache && !draw(d, 4)) {
+		d->region[n] = MW_REGIONS;
+		memcpy(d->before[n], d->ended, sizeof(d->ended));
+		mw_flush(d->w, n);
+		return;
+	}
 	d->region[n] = draw(d, draw(d, 2) ? 4 : MW_REGIONS);
 	d->value[n] = ++d->last;
 	*(u32 *)(d->w->page + n * PAGE_SIZE) = d->value[n];
 	d->regions[n] = 1;
 	if (draw(d, 8)) {
 		mw_write(d->w, n, d->region[n]);
+		d->w->bios[n].bi_opf |= draw(d, 8) ? 0 : REQ_FUA;
 		return;
 	}
 	d->regions[n] += draw(d, min(MW_REGIONS - d->region[n], 9));
@@ -258,8 +299,13 @@ static const char *model_wrong(const struct model *d)
 		p = &w->peers[i];
 		c = &d->copies[i];
 		for (r = 0; r < MW_REGIONS; r++)
-			if (c->has[r] >= d->ended[r])
+			if (!test_bit_le(r / 8, p->active) && !test_bit_le(r, p->oos) &&
+			    (w->leg[r] != w->leg_safe[r] || c->has[r] != c->safe[r]))
+				return "an extent is cleaned before a flush";	/* C1 */
+			else if (c->has[r] >= d->ended[r])
 				continue;
+			else if (c->lost && (p->state != KFM_SESSION_UP || test_bit_le(r, p->oos)))
+				continue;	/* C2 */
 			else if (!kfm_is_alone(p) || !test_bit_le(r, p->oos))
 				return "a write is lost";
 			else if (!c->source && c->gen == w->m.sb.gens.cur)
@@ -271,6 +317,23 @@ static const char *model_wrong(const struct model *d)
 	return NULL;
 }
 
+/* What had ended before a flush is durable at all whole copies that this node needs. */
+static bool model_flushed(const struct model *d, const u32 *before)
+{
+	const struct copy *c;
+	unsigned int i, r;
+
+	for (i = 0; i < 2; i++) {
+		c = &d->copies[i];
+		for (r = 0; r < MW_REGIONS; r++)
+			if (d->w->leg_safe[r] < before[r] ||
+			    (c->safe[r] < before[r] && !c->lost && !c->source &&
+			     !kfm_is_alone(&d->w->peers[i])))
+				return false;
+	}
+	return true;
+}
+
 /* Return: what is wrong after a step, or NULL */
 static const char *model_after(struct model *d)
 {
@@ -279,6 +342,10 @@ static const char *model_after(struct model *d)
 	unsigned int n, r;
 
 	for_each_set_bit(n, &w->done, ARRAY_SIZE(d->region)) {
+		if (d->region[n] == MW_REGIONS && !model_flushed(d, d->before[n]))
+			return "a flush has not reached all copies";
+		if (d->region[n] == MW_REGIONS)
+			continue;
 		for (r = d->region[n]; r < d->region[n] + d->regions[n]; r++)
 			d->ended[r] = d->value[n];
 		d->writes++;
@@ -310,7 +377,7 @@ static void model_end(struct model *d)
 }
 
 /* Return: the primary at the end */
-static struct mw *model_run(struct kunit *test, unsigned int steps, bool tears)
+static struct mw *model_run(struct kunit *test, unsigned int steps, bool tears, bool cache)
 {
 	struct model *d = kunit_kzalloc(test, sizeof(*d), GFP_KERNEL);
 	u64 seed = get_random_u64();
@@ -324,12 +391,14 @@ static struct mw *model_run(struct kunit *test, unsigned int steps, bool tears)
 	mw_primary(d->w, 6);
 	if (tears)
 		mw_leg_tears(d->w);
+	if (cache)
+		mw_cache(d->w);
 	d->w->m.policy = KFM_ALONE;
 	d->w->newer = true;
 	d->w->slots = 2;	/* a record that finds none is logged */
 	d->w->m.direct_min = 0;
-	d->copies[0].gen = 5;
-	d->copies[1].gen = 5;
+	for (i = 0; i < 2; i++)
+		d->copies[i] = (struct copy) { .gen = 5, .start = 1 };
 	for (i = 0; i < steps; i++) {
 		model_step(d);
 		KUNIT_ASSERT_NULL_MSG(test, wrong = model_after(d), "step %u: %s", i, wrong);
@@ -351,13 +420,30 @@ static struct mw *model_run(struct kunit *test, unsigned int steps, bool tears)
 
 static void writes_model(struct kunit *test)
 {
-	model_run(test, MODEL_STEPS, false);
+	model_run(test, MODEL_STEPS, false, false);
+}
+
+/* Writes stay in volatile caches until a flush, and peers lose these. */
+static void writes_model_cached(struct kunit *test)
+{
+	struct mw *w = model_run(test, MODEL_STEPS, false, true);
+	unsigned int i;
+
+	for (i = 0; i < 4; i++) {	/* choose, flush, clear */
+		w->m.renewed -= 20 * HZ;
+		mw_run(w);
+		mw_ack(w, 0);
+		mw_ack(w, 1);
+		mw_run(w);
+	}
+	for (i = 0; i < 2; i++)
+		KUNIT_EXPECT_EQ(test, w->peers[i].active_count + w->peers[i].oos_count, 0);
 }
 
 /* Each write to the leg has a record in the log from its beginning to its end: see mw_submit(). */
 static void writes_model_logged(struct kunit *test)
 {
-	struct mw *w = model_run(test, MODEL_STEPS / 10, true);
+	struct mw *w = model_run(test, MODEL_STEPS / 10, true, false);
 
 	KUNIT_EXPECT_GT(test, w->m.log.head.seq, 1);	/* it was trimmed */
 }
@@ -503,6 +589,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(verify_compares),
 	KUNIT_CASE_SLOW(writes_model),
 	KUNIT_CASE_SLOW(writes_model_logged),
+	KUNIT_CASE_SLOW(writes_model_cached),
 	KUNIT_CASE(read_waits),
 	KUNIT_CASE(read_passes),
 	KUNIT_CASE(read_ends),

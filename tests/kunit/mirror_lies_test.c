@@ -117,7 +117,11 @@ static void something_happens(struct mw *w, struct rnd_state *rnd)
 
 	switch (below(rnd, 32)) {
 	case 0 ... 3:
-		if (w->m.primary && !test_bit(i, &w->flight))
+		if (!w->m.primary || test_bit(i, &w->flight))
+			break;
+		if (w->m.cache && !below(rnd, 4))
+			mw_flush(w, i);
+		else
 			mw_write(w, i, below(rnd, MW_REGIONS));
 		break;
 	case 4 ... 7:
@@ -160,6 +164,8 @@ static void lies_peers(struct kunit *test)
 	kunit_info(test, "seed %llu\n", seed);
 	prandom_seed_state(&rnd, seed);
 	mw_primary(w, 6);
+	if (seed & 1)
+		mw_cache(w);
 	w->m.policy = KFM_ALONE;
 	w->newer = true;
 	w->slots = 2;

@@ -77,6 +77,7 @@ static int ml_zero(u64 sector, u32 len, blk_opf_t flags);
  * @leg: first and last sector of each record that was written to the leg, in turn
  * @in_place: of these, the records that were written from the ring
  * @flushes: of the leg
+ * @op: the last bio of a slot
  * @no_crc: direct records have no CRC of their data
  * @zero_err: result of each write of zeroes
  * @zero_flags: of the last one
@@ -98,6 +99,7 @@ struct ml {
 	unsigned int	legs;
 	unsigned int	in_place;
 	unsigned int	flushes;
+	blk_opf_t	op;
 	bool		no_crc;
 	int		zero_err;
 	blk_opf_t	zero_flags;
@@ -183,8 +185,9 @@ static void ml_submit(struct bio *bio)
 	ml_now->leg[ml_now->legs++] = bio->bi_iter.bi_sector;
 	ml_now->leg[ml_now->legs++] = bio_end_sector(bio) - 1;
 	if (bio->bi_end_io == slot_end_io) {
-		KUNIT_EXPECT_TRUE(ml_now->w->test, bio->bi_opf & REQ_FUA);
-		ml_marked(bio->bi_iter.bi_sector, bio->bi_iter.bi_size);
+		ml_now->op = bio->bi_opf;
+		if (bio->bi_iter.bi_size)
+			ml_marked(bio->bi_iter.bi_sector, bio->bi_iter.bi_size);
 	}
 	if (bio->bi_end_io == slot_end_io && ml_now->waits)
 		bio_list_add(&ml_now->writes, bio);
@@ -686,6 +689,7 @@ static void direct_writes(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, ml_direct(l, KFM_DIRECT_SLOTS - 1, &whole, 1), 0);
 	KUNIT_EXPECT_EQ(test, l->leg[1], 256 + KFM_WRITE_MAX / KFM_SECTOR - 1);
+	KUNIT_EXPECT_TRUE(test, l->op & REQ_FUA);
 	l->waits = true;
 	KUNIT_EXPECT_EQ(test, ml_direct(l, 5, recs, 3), -EIOCBQUEUED);
 	for (i = 0; i < 3; i++) {
@@ -697,6 +701,31 @@ static void direct_writes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ml_answer(l, 5), 0);
 	KUNIT_EXPECT_EQ(test, l->flushes, 0);
 	KUNIT_EXPECT_NULL(test, memchr_inv(l->disk + KFM_RING_AT, 0, KFM_RING_MIN));
+}
+
+/* The cache of the leg may keep a record that says so, and a record may be a flush and no more. */
+static void direct_flushes(struct kunit *test)
+{
+	static const struct kfm_rec recs[] = {
+		{ .seq = 1, .sector = 8, .len = KFM_BLOCK, .flags = KFM_D_CACHED },
+		{ .seq = 2, .flags = KFM_D_FLUSH },
+		{ .seq = 3, .flags = KFM_D_FLUSH, .sector = 8 },
+		{ .seq = 3, .flags = KFM_D_FLUSH, .len = KFM_BLOCK },
+		{ .seq = 3, .flags = KFM_D_FLUSH | KFM_D_CACHED },
+		{ .seq = 3 },
+	};
+	struct ml *l = ml_make(test);
+	unsigned int i;
+
+	l->no_crc = true;
+	KUNIT_EXPECT_EQ(test, ml_direct(l, 0, recs, 1), 0);
+	KUNIT_EXPECT_FALSE(test, l->op & (REQ_FUA | REQ_PREFLUSH));
+	KUNIT_EXPECT_EQ(test, ml_direct(l, 0, recs + 1, 1), 0);
+	KUNIT_EXPECT_TRUE(test, l->op & REQ_PREFLUSH);
+	for (i = 2; i < ARRAY_SIZE(recs); i++)
+		KUNIT_EXPECT_EQ_MSG(test, ml_direct(l, 0, recs + i, 1), -EBADMSG, "row %u", i);
+	l->no_crc = false;
+	KUNIT_EXPECT_EQ(test, ml_direct(l, 0, recs + 1, 1), -EBADMSG);
 }
 
 /* What an honest primary never writes is refused, and no byte of it is on the leg. */
@@ -945,6 +974,7 @@ static void direct_granted(struct kunit *test)
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(direct_writes),
+	KUNIT_CASE(direct_flushes),
 	KUNIT_CASE(direct_refuses),
 	KUNIT_CASE(direct_in_flight),
 	KUNIT_CASE(direct_behind_log),

@@ -6,7 +6,7 @@
 
 /* There is no device, and I/O ends at once. */
 static int mw_io(struct bio *bio);
-static int mw_flush(void);
+static int mw_meta_flush(void);
 static unsigned int mw_zero_limit(void);
 static void mw_queue(struct work_struct *work);
 
@@ -14,7 +14,7 @@ static void mw_queue(struct work_struct *work);
 #define bdev_logical_block_size(bdev)	((void)(bdev), KFM_SECTOR)
 #undef bdev_write_zeroes_sectors
 #define bdev_write_zeroes_sectors(bdev)	((void)(bdev), mw_zero_limit())
-#define blkdev_issue_flush(bdev)	((void)(bdev), mw_flush())
+#define blkdev_issue_flush(bdev)	((void)(bdev), mw_meta_flush())
 #define queue_work(wq, work)		((void)(wq), mw_queue(work))
 #define submit_bio_wait(bio)		mw_io(bio)
 #define submit_bio(bio)			mw_submit(bio)
@@ -36,6 +36,7 @@ static void mw_queue(struct work_struct *work);
 #include "../../ulps/mirror/verify.c"
 #include "../../ulps/mirror/command.c"
 #include "../../ulps/mirror/status.c"
+#include "../../ulps/mirror/flush.c"
 
 static struct mw *mw_now;	/* KUnit runs one test at a time */
 
@@ -60,10 +61,10 @@ static void mw_covered(const struct mw *w)
 	}
 }
 
-static int mw_flush(void)
+static int mw_meta_flush(void)
 {
-	if (mw_now->io_err)
-		return mw_now->io_err;
+	if (mw_now->io_err || mw_now->flush_err)
+		return mw_now->io_err ?: mw_now->flush_err;
 	memcpy(mw_now->durable, mw_now->meta, MW_META);
 	mw_covered(mw_now);
 	return 0;
@@ -158,6 +159,8 @@ static void mw_leg(struct mw *w, struct bio *bio)
 	struct bio_vec vec;
 	u32 at, *word;
 
+	if (bio->bi_opf & REQ_PREFLUSH)
+		memcpy(w->leg_safe, w->leg, sizeof(w->leg));
 	bio_for_each_segment(vec, bio, iter) {
 		for (at = 0; at < vec.bv_len; at += KFM_SECTOR) {
 			word = &w->leg[(iter.bi_sector + at / KFM_SECTOR) >> w->m.shift];
@@ -167,6 +170,8 @@ static void mw_leg(struct mw *w, struct bio *bio)
 				*word = *(u32 *)(bvec_virt(&vec) + at);
 			else
 				*(u32 *)(bvec_virt(&vec) + at) = *word;
+			if (bio->bi_opf & REQ_FUA)
+				w->leg_safe[word - w->leg] = *word;
 		}
 	}
 }
@@ -199,7 +204,7 @@ static int mw_io(struct bio *bio)
 	KUNIT_EXPECT_TRUE(w->test, mw_active(w, bio));
 	for (r = sector >> w->m.shift; r <= (bio_end_sector(bio) - 1) >> w->m.shift; r++) {
 		if (!w->io_err && (u64)r << w->m.shift >= sector)
-			w->leg[r] = mw_zeroes(w, (u64)r << w->m.shift);
+			w->leg[r] = w->leg_safe[r] = mw_zeroes(w, (u64)r << w->m.shift);
 	}
 	return w->io_err;
 }
@@ -209,7 +214,7 @@ void mw_submit(struct bio *bio)
 {
 	struct mw *w = mw_now;
 
-	if (op_is_write(bio_op(bio))) {
+	if (bio->bi_iter.bi_size && op_is_write(bio_op(bio))) {
 		KUNIT_EXPECT_TRUE(w->test, mw_active(w, bio));
 		if (w->m.leg_tears)
 			KUNIT_EXPECT_TRUE(w->test, mw_logged(w, bio));
@@ -526,6 +531,7 @@ struct mw *mw_make(struct kunit *test, unsigned int peers)
 	KUNIT_ASSERT_EQ(test, kfm_writes_alloc(m), 0);
 	m->formatted = true;
 	m->active = true;
+	m->numbered = 1;
 	m->was_insync = true;
 	m->renewed = jiffies;
 	w->watched = true;
@@ -554,6 +560,17 @@ void mw_leg_tears(struct mw *w)
 	KUNIT_ASSERT_NOT_NULL(w->test, w->ring);
 	m->log.ring = w->ring;
 	KUNIT_ASSERT_EQ(w->test, kfm_own_resume(m), 0);
+}
+
+/* Legs have volatile caches, and the node uses them when it is primary. */
+void mw_cache(struct mw *w)
+{
+	struct kfm_peer *p;
+
+	w->m.cache = true;
+	kfm_for_each_peer(p, &w->m)
+		p->cached = mw_alloc(w, BITS_TO_LONGS(w->m.extents) * sizeof(long));
+	kfm_flush_reset(&w->m);
 }
 
 /* A secondary in a session with its first peer */
@@ -609,7 +626,7 @@ void mw_state(struct mw *w, unsigned int peer, u32 state, u64 gen, u32 flags)
 {
 	mw_say(w, peer, (struct kfm_msg) {
 		.type = KFM_STATE, .state = state, .flags = flags, .gens.cur = gen,
-		.peers = w->m.sb.peers, .sectors = w->m.sectors,
+		.peers = w->m.sb.peers, .sectors = w->m.sectors, .start = 1,
 	});
 }
 
@@ -618,7 +635,7 @@ void mw_grant(struct mw *w, unsigned int peer)
 {
 	mw_say(w, peer, (struct kfm_msg) {
 		.type = KFM_GRANT, .ring_len = w->no_log ? 0 : KFM_RING_MIN, .arg = w->slots,
-		.flags = w->takes_zeroes ? KFM_M_ZEROES : 0,
+		.flags = (w->takes_zeroes ? KFM_M_ZEROES : 0) | (w->m.cache ? KFM_M_CACHE : 0),
 	});
 }
 
@@ -713,6 +730,13 @@ void mw_read(struct mw *w, unsigned int number)
 	bio->bi_end_io = mw_ended;
 	KUNIT_ASSERT_FALSE(w->test, test_and_set_bit(number, &w->flight));
 	bio_list_add(&w->m.held, bio);
+}
+
+/* A flush, which has to go to the legs (kfm_flush_needed()) */
+void mw_flush(struct mw *w, unsigned int number)
+{
+	mw_write_at(w, number, 0, 0);
+	w->bios[number].bi_opf |= REQ_PREFLUSH;
 }
 
 /* A dm message; @rest: the words behind the first one. Return: its result, or 1 if it waits. */

@@ -12,6 +12,7 @@
 #define dm_table_device_name(table)	((void)sizeof(table), "mirror")	/* there is none */
 #include "../../ulps/mirror/bits.h"
 #include "../../ulps/mirror/command.h"
+#include "../../ulps/mirror/flush.h"
 #include "../../ulps/mirror/log.h"
 #include "../../ulps/mirror/meta.h"
 #include "../../ulps/mirror/mirror.h"
@@ -63,6 +64,8 @@
  * @zero_limit: sectors that the leg sets to zero by itself in one bio
  * @zero_bios: bios that have done that, or have written zeros
  * @leg: first word of each region of the leg
+ * @leg_safe: the same without what only its volatile cache has
+ * @flush_err: result of a flush that a promotion waits for
  * @leg_fails_late: the oldest of @legs fails in the middle of kfm_writes_run()
  * @ring: the node's own log, see mw_leg_tears()
  * @events: uevents, with a blank behind each
@@ -104,6 +107,8 @@ struct mw {
 	unsigned int	zero_limit;
 	unsigned int	zero_bios;
 	u32		leg[MW_REGIONS];
+	u32		leg_safe[MW_REGIONS];
+	int		flush_err;
 	bool		leg_fails_late;
 	u8		*ring;
 	char		events[512];
@@ -120,6 +125,7 @@ struct mw *mw_make(struct kunit *test, unsigned int peers);
 struct mw *mw_follower(struct kunit *test);
 void mw_primary(struct mw *w, u64 gen);
 void mw_leg_tears(struct mw *w);
+void mw_cache(struct mw *w);
 void mw_submit(struct bio *bio);
 void mw_leg_ends(struct mw *w, blk_status_t status);
 void mw_run(struct mw *w);
@@ -136,6 +142,7 @@ void mw_write_at(struct mw *w, unsigned int number, u64 sector, u32 bytes);
 void mw_write(struct mw *w, unsigned int number, u32 region);
 void mw_zero(struct mw *w, unsigned int number, u32 first, u32 regions, blk_opf_t op);
 void mw_read(struct mw *w, unsigned int number);
+void mw_flush(struct mw *w, unsigned int number);
 int mw_order(struct mw *w, const char *first, const char *rest);
 
 #endif

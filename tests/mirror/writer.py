@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""writer.py write DEVICE STATE SECONDS SEED | check DEVICE STATE - a writer that knows what was
-acknowledged.
+"""writer.py write DEVICE STATE SECONDS SEED | check DEVICE STATE [lost] - a writer that knows what was
+acknowledged, and what was flushed.
 
 Each sector says which one it is, which version of it, and has a checksum. STATE keeps for each sector
-the last version that was acknowledged, the last one that was begun, and which ones are zeros. "write"
-overwrites random sectors, 512 bytes to 64 KiB at a time, or sets up to 512 KiB to zero, where the device
-does so by itself, from several threads, until the time is over, the device fails
-or SIGTERM comes, after which each thread ends its write; "check" reads everything. A sector has to be
-whole, and no older than what was acknowledged. The variable WRITER_BLOCKS limits both to the device's
+the last version that was begun, that was acknowledged, and that was flushed, and which ones are zeros.
+"write" overwrites random sectors, 512 bytes to 64 KiB at a time, or sets up to 512 KiB to zero, where the
+device does so by itself, from several threads, which flush now and then, until the time is over, the device
+fails or SIGTERM comes, after which each thread ends its write; "check" reads everything. A sector has to be
+whole, and no older than what was acknowledged. With "lost", after a loss of all volatile caches, it may be as
+old as what was flushed, and what is found counts as flushed from then on. The variable WRITER_BLOCKS limits both to the device's
 first blocks of 4 KiB, WRITER_PAUSE are seconds that each thread waits after a write, and WRITER_READY is a file
 into which "write" writes a line when it begins."""
 
@@ -55,14 +56,15 @@ class State:
         self.error = "told to end, or the time is over"
         self.begun = [0] * count
         self.acked = [0] * count
+        self.flushed = [0] * count
         self.zeros = [[0] for _ in range(count)]
         if os.path.exists(path):
             with open(path, encoding="ascii") as file:
-                self.begun, self.acked, self.zeros = json.load(file)
+                self.begun, self.acked, self.flushed, self.zeros = json.load(file)
 
     def save(self):
         with open(self.path, "w", encoding="ascii") as file:
-            json.dump([self.begun, self.acked, self.zeros], file)
+            json.dump([self.begun, self.acked, self.flushed, self.zeros], file)
 
 
 def write_run(fd, state, run, buf):
@@ -74,7 +76,7 @@ def write_run(fd, state, run, buf):
 def zero_run(fd, state, run):
     """Return: false if the device does not take this."""
     for number in run:
-        state.zeros[number] = [v for v in state.zeros[number] if v >= state.acked[number]]
+        state.zeros[number] = [v for v in state.zeros[number] if v >= state.flushed[number]]
         state.zeros[number].append(state.begun[number])
     if not libc.fallocate(fd, PUNCH_HOLE, run[0] * SECTOR, len(run) * SECTOR):
         return True
@@ -94,11 +96,14 @@ def write_some(fd, state, mine, rng, until):
             state.begun[number] += 1
         try:
             done = zero_run(fd, state, run) if zeroes else write_run(fd, state, run, buf)
+            for number in run if done else ():
+                state.acked[number] = state.begun[number]
+            if not rng.randrange(16):
+                os.fsync(fd)
+                state.flushed[mine.start:mine.stop] = state.acked[mine.start:mine.stop]
         except OSError as error:
             state.error = str(error)
             return
-        for number in run if done else ():
-            state.acked[number] = state.begun[number]
         if PAUSE:
             time.sleep(PAUSE)
 
@@ -127,28 +132,34 @@ def write(device, path, seconds, seed):
 
 
 def check_sector(raw, number, acked, begun, zeros):
-    """What is wrong with a sector, or nothing."""
+    """What is wrong with a sector, and its version."""
     if raw == bytes(SECTOR):
-        return None if any(v >= acked for v in zeros) else f"sector {number}: empty, acknowledged {acked}"
+        found = min((v for v in zeros if v >= acked), default=None)
+        return f"sector {number}: empty, acknowledged {acked}" if found is None else None, found
     _, found, version = HEAD.unpack(raw[:HEAD.size])
     crc, = struct.unpack("<I", raw[-4:])
     if crc != zlib.crc32(raw[:-4]) or found != number:
-        return f"sector {number}: torn, or another one ({found})"
+        return f"sector {number}: torn, or another one ({found})", 0
     if not acked <= version <= begun:
-        return f"sector {number}: version {version}, acknowledged {acked}, begun {begun}"
-    return None
+        return f"sector {number}: version {version}, acknowledged {acked}, begun {begun}", version
+    return None, version
 
 
-def check(device, path):
+def check(device, path, lost):
     count = sectors_of(device)
     state = State(path, count)
     wrong = []
     with open(device, "rb") as file:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         for number in range(count):
-            bad = check_sector(file.read(SECTOR), number, state.acked[number], state.begun[number], state.zeros[number])
+            least = state.flushed if lost else state.acked
+            bad, version = check_sector(file.read(SECTOR), number, least[number], state.begun[number], state.zeros[number])
             if bad:
                 wrong.append(bad)
+            elif lost:
+                state.acked[number] = state.flushed[number] = version
+    if lost:
+        state.save()
     for text in wrong[:10]:
         print(text)
     print(f"{len(wrong)} of {count} sectors are wrong, {sum(state.acked)} were acknowledged")
@@ -158,4 +169,4 @@ def check(device, path):
 if sys.argv[1] == "write":
     write(sys.argv[2], sys.argv[3], float(sys.argv[4]), int(sys.argv[5]))
 else:
-    sys.exit(check(sys.argv[2], sys.argv[3]))
+    sys.exit(check(sys.argv[2], sys.argv[3], sys.argv[4:] == ["lost"]))

@@ -26,6 +26,7 @@
  *			would write it over the new data
  * NO_KEEP		such a record is not just dropped, for the same reason
  * NO_FLUSH_FIRST	and until both legs were flushed since the last write
+ * NO_LEG_FLUSH		a node that is promoted flushes its leg: what it has then, it keeps
  * NO_STARTS		a secondary that has lost its power gets each region whose extent is active, not
  *			only the write in flight: its cache is lost
  * NO_NEW_LOG		a session, and a promotion, begin with an empty log: old records never
@@ -109,7 +110,7 @@ inline forget()
 	new_head = 0
 }
 
-/* The power may fail behind each sector. */
+/* The power may fail behind each sector. What was replayed is flushed. */
 inline replay(n)
 {
 	died = false;
@@ -120,6 +121,7 @@ inline replay(n)
 		if
 		:: is(log[n], k) && k >= head[n] ->
 			put(n, 0, k);
+			wrote = true;
 			if
 			:: deaths < DEATHS -> power_off(n); died = true
 			:: put(n, 1, k)
@@ -131,8 +133,10 @@ inline replay(n)
 	if
 	:: died
 	:: !died && deaths < DEATHS -> power_off(n); died = true
-	:: !died -> flush(n)
+	:: !died && wrote -> flush(n)
+	:: !died && !wrote
 	fi;
+	wrote = false;
 	k = 0
 }
 
@@ -150,7 +154,9 @@ inline promote()
 {
 	assert(is(allowed[0], seen[of(node, 0)]));
 	assert(is(allowed[1], seen[of(node, 1)]));
+#ifndef NO_LEG_FLUSH
 	flush(node);
+#endif
 	new_log(node);
 	p = node;
 	whole[node] = true;
@@ -198,7 +204,7 @@ byte stray;
 active proctype Mirror()
 {
 	byte k, node;
-	bool died, lost;
+	bool died, lost, wrote;
 
 	atomic { if :: cached = true :: cached = false fi };
 end:	do

@@ -45,6 +45,7 @@ static cfg_opt_t options_of_file[] = {
 	CFG_INT("rate", 0, CFGF_NONE),
 	CFG_STR("direct", NULL, CFGF_NODEFAULT),
 	CFG_STR("data-crc", "log", CFGF_NONE),
+	CFG_STR("cache", "auto", CFGF_NONE),
 	CFG_STR("size", NULL, CFGF_NODEFAULT),
 	CFG_STR("secret", NULL, CFGF_NODEFAULT),
 	CFG_SEC("node", node_options, CFGF_MULTI | CFGF_TITLE | CFGF_NO_TITLE_DUPES),
@@ -180,6 +181,14 @@ static bool check_data_crc(const char *file, const char *word)
 	return false;
 }
 
+static bool check_cache(const char *file, const char *word)
+{
+	if (!strcmp(word, "on") || !strcmp(word, "off") || !strcmp(word, "auto"))
+		return true;
+	complain("%s: cache is on, off or auto, not '%s'", file, word);
+	return false;
+}
+
 static bool check_file(const char *file, cfg_t *cfg)
 {
 	const char *uuid = cfg_getstr(cfg, "uuid");
@@ -192,6 +201,7 @@ static bool check_file(const char *file, cfg_t *cfg)
 	       check_range(file, cfg, "timeout", 200, 600000) &&
 	       check_range(file, cfg, "rate", 0, UINT32_MAX) && check_direct(file, cfg) &&
 	       check_data_crc(file, cfg_getstr(cfg, "data-crc")) &&
+	       check_cache(file, cfg_getstr(cfg, "cache")) &&
 	       check_nodes(file, cfg) && check_ports(file, cfg);
 }
 
@@ -238,7 +248,9 @@ static void print_pair(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cfg
 /* In the form in which the kernel shows it, so that both can be compared */
 static void print_table(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cfg_t *node)
 {
-	bool crc = !strcmp(cfg_getstr(cfg, "data-crc"), "all");	/* the default is not shown */
+	const char *cache = cfg_getstr(cfg, "cache");
+	/* defaults are not shown */
+	bool crc = !strcmp(cfg_getstr(cfg, "data-crc"), "all"), cached = strcmp(cache, "auto");
 	char direct[24];
 	size_t i;
 
@@ -249,13 +261,15 @@ static void print_table(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cf
 		cfg_getstr(node, "log"));
 	print_pair(to, conf, cfg, node, 0);
 	fprintf(to, " %s %zu timeout %ld rate %ld", cfg_getstr(cfg, "policy"),
-		4 + (*direct ? 2 : 0) + (crc ? 2 : 0) + (conf->secret ? 2 : 0) +
+		4 + (*direct ? 2 : 0) + (crc ? 2 : 0) + (cached ? 2 : 0) + (conf->secret ? 2 : 0) +
 		6 * (conf->npeers - 1),
 		cfg_getint(cfg, "timeout"), cfg_getint(cfg, "rate"));
 	if (*direct)
 		fprintf(to, " direct %s", direct);
 	if (crc)
 		fputs(" data-crc all", to);
+	if (cached)
+		fprintf(to, " cache %s", cache);
 	if (conf->secret)
 		fprintf(to, " secret %s", conf->key);
 	for (i = 1; i < conf->npeers; i++) {

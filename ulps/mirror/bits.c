@@ -21,6 +21,7 @@
 #include <linux/blkdev.h>
 #include <linux/string.h>
 #include "bits.h"
+#include "flush.h"
 #include "meta.h"
 #include "mirror.h"
 #include "peer.h"
@@ -245,6 +246,42 @@ void kfm_oos_set(struct kfm_peer *p, u64 sector, u32 len)
 	set_regions(p, region_of(p->m, sector), region_end(p->m, sector, len));
 }
 
+/* All regions of active extents may differ. */
+static void set_active(struct kfm_peer *p)
+{
+	const struct kfm *m = p->m;
+	u32 e;
+
+	for (e = find_next_bit_le(p->active, m->extents, 0); e < m->extents;
+	     e = find_next_bit_le(p->active, m->extents, e + 1))
+		set_piece(p, e, m->extent_shift);
+}
+
+/**
+ * kfm_cached_set() - this leg, or that of a peer, may have a range in a volatile cache alone
+ * @p: peer
+ * @sector: first sector, in an active extent
+ * @len: bytes
+ *
+ * Context: any that has claimed the mirror.
+ */
+void kfm_cached_set(struct kfm_peer *p, u64 sector, u32 len)
+{
+	u32 e;
+
+	for (e = extent_of(p->m, sector); e <= last_extent(p->m, sector, len); e++) {
+		if (!test_bit(e, p->cached))
+			__set_bit(e, p->cached);
+	}
+}
+
+/* The peer may have lost what it had in its cache: rule C2 of flush.c. Context: the worker. */
+void kfm_cached_lost(struct kfm_peer *p)
+{
+	set_active(p);
+	bitmap_zero(p->cached, p->m->extents);
+}
+
 /* The peer's copy of the regions of a range is the same. Any context that has claimed the mirror. */
 void kfm_oos_clear(struct kfm_peer *p, u64 sector, u32 len)
 {
@@ -347,6 +384,8 @@ static void forget(struct kfm_peer *p)
 	memset(p->oos, 0, m->bitmap_bytes);
 	bitmap_zero(p->active_stale, KFM_ACTIVE_BLOCKS);
 	bitmap_zero(p->stale, m->bitmap_bytes / KFM_BLOCK);
+	if (p->cached)
+		bitmap_zero(p->cached, m->extents);
 	p->active_count = 0;
 	p->oos_count = 0;
 }
@@ -406,7 +445,6 @@ static int load_one(struct kfm_peer *p)
 {
 	struct kfm *m = p->m;
 	int ret;
-	u32 e;
 
 	ret = kfm_io(m->meta->bdev, REQ_OP_READ, active_at(p), p->active, m->active_bytes) ?:
 	      kfm_io(m->meta->bdev, REQ_OP_READ, oos_at(p), p->oos, m->bitmap_bytes);
@@ -414,9 +452,7 @@ static int load_one(struct kfm_peer *p)
 		return ret;
 	p->active_count = count_bits(p->active, m->extents, m->active_bytes);
 	p->oos_count = count_bits(p->oos, m->regions, m->bitmap_bytes);
-	for (e = find_next_bit_le(p->active, m->extents, 0); e < m->extents;
-	     e = find_next_bit_le(p->active, m->extents, e + 1))
-		set_piece(p, e, m->extent_shift);
+	set_active(p);
 	return 0;
 }
 
@@ -511,9 +547,17 @@ static void choose_quarter(struct kfm_peer *p)
 }
 
 /*
- * Begin to clean, if it is time: choose extents. What is written to one from now on touches it.
- * Return: false if there is nothing to do.
+ * Extents are chosen: with volatile caches a flush goes before the end. What is written to one from
+ * now on touches it.
  */
+static void cooling_began(struct kfm *m)
+{
+	bool flush = m->primary && kfm_caches(m) && !bitmap_empty(m->cooling, m->extents);
+
+	m->cool_from = flush ? m->written : 0;
+}
+
+/* Begin to clean, if it is time: choose extents. Return: false if there is nothing to do. */
 static bool cooling_begin(struct kfm *m)
 {
 	bool due = time_after(jiffies, m->renewed + RENEW_EVERY), full = false;
@@ -524,32 +568,54 @@ static bool cooling_begin(struct kfm *m)
 	if (!due && !full)
 		return false;
 	touch_flight(m);
-	if (due) {
+	if (due)
 		choose_untouched(m);
-		return true;
-	}
 	kfm_for_each_peer(p, m) {
-		if (p->active_count > KFM_ACTIVE_MAX)
+		if (!due && p->active_count > KFM_ACTIVE_MAX)
 			choose_quarter(p);
 	}
+	cooling_began(m);
 	return true;
+}
+
+/*
+ * Rule C1 of flush.c. What may be in a cache alone was flushed, or all regions of the chosen extents
+ * may differ.
+ */
+static void uncache(struct kfm_peer *p)
+{
+	struct kfm *m = p->m;
+	bool flushed = p->state == KFM_SESSION_UP && p->flushed >= m->cool_from;
+	u32 e;
+
+	for_each_set_bit(e, m->cooling, m->extents) {
+		if (__test_and_clear_bit(e, p->cached) && !flushed)
+			set_piece(p, e, m->extent_shift);
+	}
 }
 
 /* The chosen extents that nothing has touched meanwhile are not active any more. */
 static int cooling_end(struct kfm *m)
 {
-	int ret = oos_flush(m);
 	struct kfm_peer *p;
+	int ret;
 	u32 e;
 
 	touch_flight(m);
+	bitmap_andnot(m->cooling, m->cooling, m->touched, m->extents);
+	kfm_for_each_peer(p, m) {
+		if (p->cached)
+			uncache(p);
+	}
+	ret = oos_flush(m);
 	for_each_set_bit(e, m->cooling, m->extents) {
-		if (ret || test_bit(e, m->touched))
-			continue;
-		kfm_for_each_peer(p, m)
-			active_clear(p, e);
+		kfm_for_each_peer(p, m) {
+			if (!ret)
+				active_clear(p, e);
+		}
 	}
 	bitmap_zero(m->cooling, m->extents);
+	m->cool_from = 0;
 	return ret ?: kfm_active_flush(m);
 }
 
@@ -561,21 +627,30 @@ static int cooling_end(struct kfm *m)
  */
 void kfm_bits_run(struct kfm *m)
 {
-	if (!m->meta_failed && cooling_begin(m))
+	if (m->meta_failed || (!m->cool_from && !cooling_begin(m)))
+		return;
+	if (!kfm_flush_awaited(m))
 		cooling_end(m);
+}
+
+/* Begin to clean all extents. Context: the worker. */
+void kfm_bits_cool(struct kfm *m)
+{
+	bitmap_zero(m->touched, m->extents);
+	choose_untouched(m);
+	cooling_began(m);
 }
 
 /**
  * kfm_bits_rest() - leave no extent active in which no write is in flight
  * @m: formatted mirror
  *
- * Before a node is demoted, or stops.
+ * Before a node is demoted, or stops. kfm_flush_settles() has waited for a flush, if it could.
  *
  * Context: the worker. Return: 0 or a negative error.
  */
 int kfm_bits_rest(struct kfm *m)
 {
-	bitmap_zero(m->touched, m->extents);
-	choose_untouched(m);
+	kfm_bits_cool(m);
 	return cooling_end(m);
 }

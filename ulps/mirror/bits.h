@@ -14,6 +14,8 @@ struct kfm_peer;
 int kfm_active_flush(struct kfm *m);
 void kfm_active_set(struct kfm_peer *p, u64 sector, u32 len);
 bool kfm_active_durable(const struct kfm *m, u64 sector, u32 len);
+void kfm_cached_set(struct kfm_peer *p, u64 sector, u32 len);
+void kfm_cached_lost(struct kfm_peer *p);
 void kfm_oos_set(struct kfm_peer *p, u64 sector, u32 len);
 void kfm_oos_clear(struct kfm_peer *p, u64 sector, u32 len);
 bool kfm_oos_any(const struct kfm_peer *p, u64 sector, u32 len);
@@ -26,6 +28,7 @@ int kfm_bits_flush(struct kfm *m);
 int kfm_bits_create(struct kfm *m);
 int kfm_bits_load(struct kfm *m);
 void kfm_bits_run(struct kfm *m);
+void kfm_bits_cool(struct kfm *m);
 int kfm_bits_rest(struct kfm *m);
 
 #endif /* KFM_BITS_H */

@@ -18,6 +18,7 @@
 #include <linux/uuid.h>
 #include "bits.h"
 #include "command.h"
+#include "flush.h"
 #include "log.h"
 #include "meta.h"
 #include "mirror.h"
@@ -65,10 +66,10 @@ static int promote_check(struct kfm *m, const struct kfm_cmd *cmd)
 
 /*
  * Become primary, in the order that README.md gives: end the session, so that the old primary can
- * write nothing more; replay its log to the leg; empty the log, so that it is never replayed over
- * newer writes; raise the generation. Each step is durable before the next one. Reads and writes
- * do not wait for peers that have not described their copies, or for any peer after a promotion by
- * force.
+ * write nothing more; replay its log to the leg; flush the leg, whose cache may have what the old
+ * primary has acknowledged; empty the log, so that it is never replayed over newer writes; raise
+ * the generation. Each step is durable before the next one. Reads and writes do not wait for peers
+ * that have not described their copies, or for any peer after a promotion by force.
  */
 static int become_primary(struct kfm *m, bool force)
 {
@@ -83,6 +84,9 @@ static int become_primary(struct kfm *m, bool force)
 	if (ret == -EUCLEAN && !has_word(m->promote, "force"))
 		return kfm_writes_missing(m) ?: ret;
 	if (ret && ret != -EUCLEAN)
+		return ret;
+	ret = blkdev_issue_flush(m->leg->bdev);
+	if (ret)
 		return ret;
 	before = m->sb;
 	kfm_for_each_peer(p, m) {
@@ -99,6 +103,7 @@ static int become_primary(struct kfm *m, bool force)
 		m->sb = before;
 		return ret;
 	}
+	kfm_flush_reset(m);
 	kfm_for_each_peer(p, m) {
 		p->policy_applied = false;
 		p->attach = false;
@@ -599,12 +604,29 @@ static struct kfm_cmd *next_cmd(struct kfm *m)
 	return cmd;
 }
 
-/* Execute the queued commands. */
+/* Does a command end the sessions of a primary? */
+static bool ends_sessions(const struct kfm_cmd *cmd)
+{
+	return !cmd->argc || !strcmp(cmd->argv[0], "demote");
+}
+
+static void cmd_back(struct kfm *m, struct kfm_cmd *cmd)
+{
+	spin_lock_irq(&m->lock);
+	list_add(&cmd->entry, &m->cmds);
+	spin_unlock_irq(&m->lock);
+}
+
+/* Execute the queued commands. One that ends sessions may wait for a flush, with those behind. */
 void kfm_commands(struct kfm *m)
 {
 	struct kfm_cmd *cmd;
 
 	while ((cmd = next_cmd(m))) {
+		if (ends_sessions(cmd) && !m->stop && !kfm_flush_settles(m)) {
+			cmd_back(m, cmd);
+			break;
+		}
 		if (!cmd->argc)
 			stop_begin(m, cmd);
 		else if (m->stop)

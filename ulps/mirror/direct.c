@@ -6,7 +6,8 @@
  *   takes a free slot (post.c)
  *   heads and data, commit	->	persist(): checks the heads and the data
  *					with several peers: the worker makes the bits durable
- *					writes to the leg, with FUA
+ *					writes to the leg, with FUA or, if the record says
+ *					so, into its cache; or flushes the leg
  *   the slot is free		<-	commit answered
  *
  * So the data is written once, and not twice, and nothing is left to be applied. The primary
@@ -108,6 +109,14 @@ static void slot_zero(struct work_struct *work)
 	slot_put(s);
 }
 
+/* What a record asks of the leg. A flush has no data. */
+static blk_opf_t rec_op(const struct kfm_rec *r)
+{
+	if (r->flags & KFM_D_FLUSH)
+		return REQ_OP_WRITE | REQ_PREFLUSH | REQ_SYNC;
+	return REQ_OP_WRITE | REQ_SYNC | (r->flags & KFM_D_CACHED ? 0 : REQ_FUA);
+}
+
 /* Write all records of a slot to the leg. The call ends when the last one has ended. */
 static void slot_begin(struct kfm_direct_slot *s)
 {
@@ -126,7 +135,7 @@ static void slot_begin(struct kfm_direct_slot *s)
 		}
 		bio = &s->bios[i];
 		bio_init(bio, s->m->leg->bdev, &s->vecs[vec], KFM_DIRECT_PAGES - vec,
-			 REQ_OP_WRITE | REQ_FUA | REQ_SYNC);
+			 rec_op(&s->recs[i]));
 		bio->bi_iter.bi_sector = s->recs[i].sector;
 		bio->bi_end_io = slot_end_io;
 		bio->bi_private = s;

@@ -17,6 +17,7 @@
 #include <net/net_namespace.h>
 #include "bits.h"
 #include "command.h"
+#include "flush.h"
 #include "log.h"
 #include "meta.h"
 #include "mirror.h"
@@ -193,6 +194,8 @@ static struct kfm *kfm_alloc(struct dm_target *ti)
 	m->extent_shift = kfm_extent_shift(m->sectors);
 	m->extents = ((m->sectors - 1) >> m->extent_shift) + 1;
 	m->active_bytes = kfm_bitmap_bytes(m->sectors, m->extent_shift);
+	m->numbered = 1;
+	m->start = kfm_random();
 	m->net_ns = get_net(current->nsproxy->net_ns);
 	spin_lock_init(&m->lock);
 	kfi_runner_init(&m->runner);
@@ -237,6 +240,8 @@ static int kfm_ctr(struct dm_target *ti, unsigned int argc, char **argv)
 	ti->num_discard_bios = !m->leg_tears;
 	ti->num_write_zeroes_bios = !m->leg_tears;
 	ti->discards_supported = !m->leg_tears;	/* see kfm_io_hints() */
+	ti->num_flush_bios = m->cache;
+	ti->flush_supported = m->cache;	/* also if the leg has no cache, and a peer's has */
 	ti->private = m;
 	mutex_lock(&mirrors_lock);
 	list_add(&m->entry, &mirrors);
@@ -349,11 +354,16 @@ static int kfm_map(struct dm_target *ti, struct bio *bio)
 		kfm_read_hold(m, bio);
 		return DM_MAPIO_SUBMITTED;
 	}
-	if ((bio_op(bio) != REQ_OP_WRITE && !kfm_bio_zeroes(bio)) || !bio->bi_iter.bi_size)
+	if (bio_op(bio) != REQ_OP_WRITE && !kfm_bio_zeroes(bio))
+		return DM_MAPIO_KILL;
+	if (!bio->bi_iter.bi_size && !op_is_flush(bio->bi_opf))
 		return DM_MAPIO_KILL;
 	if (kfm_bio_zeroes(bio))
 		zeroes_part(bio);
-	map_write(m, bio);
+	if (bio->bi_iter.bi_size || kfm_flush_needed(m))
+		map_write(m, bio);
+	else
+		bio_endio(bio);
 	return DM_MAPIO_SUBMITTED;
 }
 
@@ -415,21 +425,34 @@ static void kfm_postsuspend(struct dm_target *ti)
 	kfm_command(ti->private, 0, NULL);
 }
 
+/* Has the leg failed since the resume? Then its cache may have lost what it had acknowledged. */
+static bool cache_lost(const struct kfm *m)
+{
+	return m->log.failed || m->leg_failed;
+}
+
 /*
+ * What a table takes over from the one before it, if there is one. The cache of the leg has lost
+ * nothing (@start), unless the leg has failed.
+ *
  * The table before this one was primary: so is this one. Its superblock is the same. So is its
  * policy: the peer relies on it while there is no session. So is the use of its log (leg_tears):
  * the new table may have been loaded while the leg was an error target, which is no memory, and the
  * log may have records to replay.
  */
-static void inherit_role(struct kfm *m)
+static void inherit(struct kfm *m)
 {
 	struct kfm *old;
 
 	mutex_lock(&mirrors_lock);
 	list_for_each_entry(old, &mirrors, entry) {
-		if (old == m || !old->primary || READ_ONCE(old->active) ||
+		if (old == m || READ_ONCE(old->active) ||
 		    dm_table_get_md(old->ti->table) != dm_table_get_md(m->ti->table) ||
 		    memcmp(old->sb.uuid, m->sb.uuid, sizeof(m->sb.uuid)))
+			continue;
+		if (!cache_lost(old))
+			m->start = old->start;
+		if (!old->primary)
 			continue;
 		if (m->policy != old->policy)
 			DMWARN("%s: a primary keeps its policy", kfm_name(m));
@@ -477,12 +500,17 @@ static int kfm_preresume(struct dm_target *ti)
 		ret = kfm_log_load(m) ?: kfm_bits_load(m);
 	if (ret)
 		return ret;
-	inherit_role(m);
+	if (cache_lost(m))
+		m->start = kfm_random();
+	inherit(m);
 	m->leg_failed = false;
 	m->unreplayed = kfm_own_resume(m);
 	if (m->unreplayed)
 		DMERR("%s: the log can't be replayed: no reads and writes", kfm_name(m));
-	m->leg_failed = m->unreplayed || (m->primary && m->sb.flags & KFM_SB_LEG_FAILED);
+	kfm_flush_reset(m);
+	/* the table before may have left in the cache what no flush would reach any more */
+	m->leg_failed = m->unreplayed || (m->primary && (m->sb.flags & KFM_SB_LEG_FAILED ||
+							 blkdev_issue_flush(m->leg->bdev)));
 	m->log.failed = false;
 	m->log.oldest_at = 0;
 	m->was_insync = false;

@@ -5,6 +5,7 @@
  */
 #include <linux/mm.h>
 #include <linux/vmalloc.h>
+#include "flush.h"
 #include "log.h"
 #include "meta.h"
 #include "mirror.h"

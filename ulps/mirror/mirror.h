@@ -26,6 +26,8 @@
 #define KFM_PEER_WORDS	5	/* PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE */
 #define KFM_EVENTS	(16 * KFM_PEERS)	/* queued uevents; the oldest are dropped */
 
+enum kfm_cache_word { KFM_CACHE_AUTO, KFM_CACHE_OFF, KFM_CACHE_ON, KFM_CACHE_WORDS };
+
 struct kfm_apply;
 struct kfm_cmd;
 struct kfm_peer;
@@ -50,6 +52,12 @@ struct kfm_uevent {
  * @leg_tears: the leg is memory that a loss of power may leave with half a sector, see own.c
  * @direct_min: records of so many bytes and more go straight to the leg of a peer that has slots
  * @data_crc: the data of direct records has a CRC over each network
+ * @cache_word: the word `cache` of the table
+ * @cache: what it means for this leg: as primary, let volatile caches keep writes until a flush,
+ *	see kfm_caches()
+ * @start: random number that STATE names. It changes when the cache of the leg may have lost
+ *	something: with the power of this node, or with an error of the leg. A table takes it over
+ *	from the one before it; resume writes it
  * @policy: what happens when a peer in sync is lost
  * @timeout: a peer that sends nothing for so long is lost, jiffies
  * @secret: authorization key of the endpoints, NULL for none
@@ -120,8 +128,14 @@ struct kfm_uevent {
  * @touched: extents that were written since @renewed, or are to stay active for another reason
  * @renewed: time at which @touched began, jiffies
  * @cooling: active extents that are being cleaned
+ * @cool_from: number of the first flush that may end that, see flush.c; 0 if none is needed
  * @hand: extent at which the search for the next ones begins, if too many are active
- * @numbered: number of the next write or part
+ * @numbered: number of the next write, flush or part, from 1
+ * @written: a flush with this number or a later one began after all writes that have ended. With
+ *	@flushed also read by map()
+ * @flushed: number of the last flush that this leg, and all peers that are needed, have had
+ * @flush_last: number of the last flush that has begun
+ * @flushing: a flush of this node's own is in flight
  * @recent: ranges of the last records that were applied, see recent.c
  * @recent_direct: the same of the last direct records
  * @left: this secondary has said that it leaves, and takes part in no session until it is resumed,
@@ -144,6 +158,9 @@ struct kfm {
 	bool			leg_tears;
 	u32			direct_min;
 	bool			data_crc;
+	enum kfm_cache_word	cache_word;
+	bool			cache;
+	u64			start;
 	enum kfm_policy		policy;
 	unsigned long		timeout;
 	u8			*secret;
@@ -206,6 +223,10 @@ struct kfm {
 	bool			again;
 
 	u64			numbered;
+	u64			written;
+	u64			flushed;
+	u64			flush_last;
+	bool			flushing;
 	struct kfm_recent	recent[KFM_WINDOW];
 	struct kfm_recent	recent_direct[KFM_WINDOW];
 
@@ -213,6 +234,7 @@ struct kfm {
 	unsigned long		*touched;
 	unsigned long		renewed;
 	unsigned long		*cooling;
+	u64			cool_from;
 	u32			hand;
 
 	bool			left;
@@ -245,6 +267,12 @@ void kfm_run_atomic(struct kfm *m, struct bio_list *legs);
 static inline bool kfm_busy(const bool *busy)
 {
 	return smp_load_acquire(busy);	/* pairs with kfm_signal(), record_done(), leg_end_io() */
+}
+
+/* May volatile caches keep writes? A leg that can tear a sector has a log, which is durable. */
+static inline bool kfm_caches(const struct kfm *m)
+{
+	return m->cache && !m->leg_tears;
 }
 
 static inline unsigned int kfm_peer_count(const struct kfm *m)

@@ -325,6 +325,8 @@ void kfm_peer_hello(struct kfm_peer *p, u32 flags)
 		.features = KFM_F_LEAVE | KFM_F_DIRECT | KFM_F_NO_LOG | KFM_F_ZEROES,
 	};
 
+	if (kfm_caches(m) && m->direct_min != KFM_DIRECT_OFF)
+		hello.features |= KFM_F_CACHE;
 	hello.session = kfm_random();
 	if (flags & KFM_M_CANDIDATE)
 		p->candidate_session = hello.session;
@@ -399,6 +401,17 @@ static bool resync_waits(const struct kfm_peer *p)
 	return false;
 }
 
+/*
+ * Rule C2 of flush.c: if the peer's cache may have lost something, so may each region that was
+ * written since the last flush. The extents of all of these are active.
+ */
+static void start_check(struct kfm_peer *p, u64 start)
+{
+	if (p->slots.caches && p->start != start)
+		kfm_cached_lost(p);
+	p->start = start;
+}
+
 static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
 {
 	static const char * const reasons[] = {
@@ -421,6 +434,7 @@ static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
 		return;
 	}
 	p->refused = NULL;
+	start_check(p, msg->start);
 	p->whole = msg->state == KFM_UPTODATE || msg->state == KFM_OUTDATED;
 	attach.arg = verdict == KFM_FULL || p->oos_count || msg->flags & KFM_M_DIRTY || !p->whole;
 	p->attach = attach.arg;
@@ -460,6 +474,7 @@ static void session_up(struct kfm_peer *p)
 	p->live = jiffies;
 	p->next = jiffies;
 	p->insync = false;
+	p->settled.known = false;
 	p->oos_start = p->oos_count;
 	kfm_resync_begin(p);
 	kfm_peer_event(p, "connected");
@@ -468,11 +483,14 @@ static void session_up(struct kfm_peer *p)
 static void on_grant(struct kfm_peer *p, const struct kfm_msg *msg)
 {
 	struct kfm *m = p->m;
+	bool cached = p->slots.caches;
 
 	if (p->state != KFM_SESSION_ATTACH)
 		return;
 	kfm_ring_begin(p, msg);
 	kfm_slots_begin(p, msg);
+	if (cached && !p->slots.caches)	/* it can't be told any more to flush what it has */
+		kfm_cached_lost(p);
 	if (!msg->bitmap_len) {
 		session_up(p);
 		return;

@@ -42,6 +42,9 @@ enum kfm_session_state {
  * @candidate_session: session number of the last HELLO before a promotion
  * @answer: answer to that
  * @features: KFM_F_ of the peer, from its HELLO; used by a secondary
+ * @start: what the peer's last STATE says, see kfm.start
+ * @flushed: number of the last flush that this leg and that of the peer have had
+ * @settled: what a flush of this session has covered, which all copies that are needed have had
  * @insync: both nodes have recorded that the copies are the same
  * @refused: reason for which there is no session, for status
  * @live: time of the last message from the peer, jiffies
@@ -62,6 +65,8 @@ enum kfm_session_state {
  * @stale: blocks of @oos that differ from those on the device
  * @oos_count: how many regions are out of sync
  * @oos_start: how many when the resynchronisation began
+ * @cached: active extents of which this leg, or that of the peer, may have something in a volatile
+ *	cache alone (flush.c). NULL without kfm.cache
  * @wire: bitmap of wire regions: what a primary has read from the peer, or a secondary offers it
  * @fetch: completion of the read of @wire
  * @fetch_busy: the provider owns @fetch and @wire. Cleared with release semantics
@@ -92,6 +97,9 @@ struct kfm_peer {
 	u64			candidate_session;
 	enum { KFM_A_NONE, KFM_A_STATE, KFM_A_FOLLOWS, KFM_A_NO } answer;
 	u64			features;
+	u64			start;
+	u64			flushed;
+	struct kfm_settled	settled;
 	bool			insync;
 	const char		*refused;
 	unsigned long		live;
@@ -111,6 +119,7 @@ struct kfm_peer {
 	unsigned long		*stale;
 	u32			oos_count;
 	u32			oos_start;
+	unsigned long		*cached;
 	u8			*wire;
 	struct kfi_cqe		fetch;
 	bool			fetch_busy;

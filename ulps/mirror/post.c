@@ -35,6 +35,7 @@ void kfm_slots_begin(struct kfm_peer *p, const struct kfm_msg *grant)
 	s->addr = grant->slots_addr;
 	s->data_crc = p->m->data_crc || !p->net.checked;
 	s->zeroes = grant->flags & KFM_M_ZEROES;
+	s->caches = kfm_caches(p->m) && p->start && grant->flags & KFM_M_CACHE && grant->arg;
 	s->number = 0;
 	for (s->count = 0; s->count < grant->arg; s->count++)
 		s->free[s->count] = s->count;
@@ -49,10 +50,30 @@ void kfm_slot_free(struct kfm_peer *p, struct kfm_post *post)
 }
 
 /*
+ * Is there a record for the peer that is not known to be durable? A peer that keeps nothing in a
+ * volatile cache gets no record of a flush.
+ */
+bool kfm_unacked(const struct kfm_peer *p, const struct kfm_write *w)
+{
+	int state = w->posts[p->index].state;
+
+	if (w->kind == KFM_FLUSH && !p->slots.caches)
+		return false;
+	return state == KFM_P_WAIT || state == KFM_P_POSTED;
+}
+
+/* Is there a record that waits for being posted? */
+static bool waits(const struct kfm_peer *p, const struct kfm_write *w)
+{
+	return kfm_unacked(p, w) && w->posts[p->index].state == KFM_P_WAIT;
+}
+
+/*
  * Is the record of a write to be a direct one (direct.c)? It is if there is a slot for it, and if
  * it overlaps no record in the peer's log that a replay may still write to the leg. Else it is
- * logged, and waits for nothing; or, if the peer has no log, for a slot. Zeroes are never logged:
- * they wait for both.
+ * logged, and waits for nothing; or, if the peer has no log, for a slot. With volatile caches
+ * records of any length are direct: the log has to be durable, and makes a flush of the leg for
+ * each batch. Zeroes and flushes are never logged.
  */
 static bool slots_fit(const struct kfm_peer *p, const struct kfm_write *w)
 {
@@ -60,7 +81,7 @@ static bool slots_fit(const struct kfm_peer *p, const struct kfm_write *w)
 	u64 seq;
 
 	if (!p->slots.count ||
-	    (p->ring.len && w->len < p->m->direct_min && w->kind == KFM_DATA))
+	    (p->ring.len && !p->slots.caches && w->len < p->m->direct_min && w->kind == KFM_DATA))
 		return false;
 	for (seq = p->ring.applied + 1; seq < p->ring.next.seq; seq++) {
 		if (kfm_recs_overlap(&p->slots.logged[seq % KFM_WINDOW], &r))
@@ -69,11 +90,16 @@ static bool slots_fit(const struct kfm_peer *p, const struct kfm_write *w)
 	return true;
 }
 
-/* Add a direct record to a group. Return: false if it has no room. */
+/*
+ * Add a direct record to a group. Return: false if it has no room. A flush, which takes long, goes
+ * alone: a group has one answer.
+ */
 static bool direct_add(struct kfm_group *g, struct kfm_write *w)
 {
 	const u32 head = sizeof(struct kfm_le_direct), data = kfm_write_data(w);
 
+	if (g->count && (w->kind == KFM_FLUSH || g->writes[0]->kind == KFM_FLUSH))
+		return false;
 	if (g->count == KFM_GROUP || g->bytes - g->count * head + data > KFM_WRITE_MAX)
 		return false;
 	g->bytes += head + data;
@@ -111,7 +137,7 @@ static bool group_add(const struct kfm_peer *p, struct kfm_group *g, struct kfm_
 
 	if (g->count && (direct != g->direct || w->kind != g->writes[0]->kind))
 		return false;
-	if (!direct && w->kind == KFM_ZEROES)
+	if (!direct && w->kind != KFM_DATA)
 		return false;
 	g->direct = direct;
 	return direct ? direct_add(g, w) : log_add(&p->ring, g, w);
@@ -120,14 +146,11 @@ static bool group_add(const struct kfm_peer *p, struct kfm_group *g, struct kfm_
 /* Collect the records that are posted next, in the order of the writes, from @w on. */
 static void group_collect(struct kfm_peer *p, struct kfm_group *g, struct kfm_write *w)
 {
-	const struct kfm_post *post;
-
 	list_for_each_entry_from(w, &p->m->flight, entry) {
-		post = &w->posts[p->index];
-		if (post->state != KFM_P_WAIT)
+		if (!waits(p, w))
 			continue;
 		/* posted in an earlier session, not completed yet */
-		if (kfm_busy(&post->busy) || !group_add(p, g, w))
+		if (kfm_busy(&w->posts[p->index].busy) || !group_add(p, g, w))
 			return;
 	}
 }
@@ -144,11 +167,16 @@ static const u32 *data_crc(const struct kfm_peer *p, struct kfm_write *w)
 }
 
 /* KFM_D_ of the direct record of a write, without that of a CRC */
-static u32 rec_flags(const struct kfm_write *w)
+static u32 rec_flags(const struct kfm_peer *p, const struct kfm_write *w)
 {
-	if (w->kind != KFM_ZEROES)
-		return 0;
-	return KFM_D_ZEROES | (w->bio->bi_opf & REQ_NOUNMAP ? KFM_D_NOUNMAP : 0);
+	switch (w->kind) {
+	case KFM_FLUSH:
+		return KFM_D_FLUSH;
+	case KFM_ZEROES:
+		return KFM_D_ZEROES | (w->bio->bi_opf & REQ_NOUNMAP ? KFM_D_NOUNMAP : 0);
+	default:
+		return p->slots.caches && kfm_write_cached(w) ? KFM_D_CACHED : 0;
+	}
 }
 
 static void group_encode(const struct kfm_peer *p, const struct kfm_group *g)
@@ -164,7 +192,7 @@ static void group_encode(const struct kfm_peer *p, const struct kfm_group *g)
 		w = g->writes[i];
 		r.sector = w->sector;
 		r.len = w->len;
-		r.flags = rec_flags(w);
+		r.flags = rec_flags(p, w);
 		if (g->direct)
 			kfm_direct_encode(&r, data_crc(p, w), kfm_write_head(p, w));
 		else
@@ -229,16 +257,11 @@ static bool post_due(const struct kfm_peer *p)
 	u32 bytes = 0;
 
 	list_for_each_entry(w, &p->m->flight, entry) {
-		switch (w->posts[p->index].state) {
-		case KFM_P_WAIT:
+		if (waits(p, w)) {
 			waiting++;
 			bytes += kfm_rec_room(kfm_write_data(w));
-			break;
-		case KFM_P_POSTED:
-			posted++;
-			break;
-		default:
-			break;
+		} else {
+			posted += w->posts[p->index].state == KFM_P_POSTED;
 		}
 	}
 	return waiting && (waiting * GROUP_PART >= posted || bytes >= KFM_GROUP_BYTES);
@@ -262,7 +285,7 @@ int kfm_post_all(struct kfm_peer *p, u32 limit)
 	if (p->state != KFM_SESSION_UP || !post_due(p))
 		return 0;
 	list_for_each_entry(w, &p->m->flight, entry) {
-		if (w->posts[p->index].state != KFM_P_WAIT)
+		if (!waits(p, w))
 			continue;
 		if (bytes >= limit)
 			return -EAGAIN;

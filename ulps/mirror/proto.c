@@ -326,6 +326,12 @@ bool kfm_rec_intact(const struct kfm_le_rec *in, const void *data, u32 len)
 	return rec_crc(in, data, len) == le32_to_cpu(in->crc);
 }
 
+/* Without a range, and without any other flag */
+static bool flush_fits(const struct kfm_rec *r)
+{
+	return r->seq && !r->sector && !r->len && r->flags == KFM_D_FLUSH;
+}
+
 /* @data_crc: CRC32C of the data, or NULL if there is none, or if it goes without */
 void kfm_direct_encode(const struct kfm_rec *r, const u32 *data_crc, struct kfm_le_direct *out)
 {
@@ -348,8 +354,8 @@ void kfm_direct_encode(const struct kfm_rec *r, const u32 *data_crc, struct kfm_
  * @sectors: size of the mirror
  * @r: the record; @at is not set
  *
- * Return: 0 if the head is intact, and the record lies inside the mirror, else -EBADMSG. The data
- * is not checked.
+ * Return: 0 if the head is intact, and the record lies inside the mirror or is a flush, else
+ * -EBADMSG. The data is not checked.
  */
 int kfm_direct_decode(const struct kfm_le_direct *in, u64 sectors, struct kfm_rec *r)
 {
@@ -366,8 +372,10 @@ int kfm_direct_decode(const struct kfm_le_direct *in, u64 sectors, struct kfm_re
 	r->sector = le64_to_cpu(in->sector);
 	r->len = le32_to_cpu(in->len);
 	r->flags = le32_to_cpu(in->flags);
+	if (r->flags & KFM_D_FLUSH)
+		return flush_fits(r) ? 0 : -EBADMSG;
 	zeroes = r->flags & KFM_D_ZEROES;
-	if (r->flags & (zeroes ? KFM_D_CRC : KFM_D_NOUNMAP))
+	if (r->flags & (zeroes ? KFM_D_CRC | KFM_D_CACHED : KFM_D_NOUNMAP))
 		return -EBADMSG;
 	return rec_fits(r, zeroes ? KFM_ZEROES_MAX : KFM_WRITE_MAX, sectors) ? 0 : -EBADMSG;
 }

@@ -229,6 +229,7 @@ struct kfm_rec {
 	u64	seq;		/* of a direct record its number */
 	u64	sector;
 	u32	len;
+	u32	flags;		/* of a direct record: KFM_D_ */
 	u32	at;		/* of its room in the ring, or of its data; not stored */
 	u32	flags;		/* of a direct record: KFM_D_ */
 };
@@ -245,8 +246,10 @@ struct kfm_rec {
 
 #define KFM_D_CRC		1u	/* the data has a CRC of its own */
 #define KFM_D_ZEROES		2u	/* there is no data: the range is set to zero (zero.c) */
+#define KFM_D_CACHED		4u	/* the leg's volatile cache may keep the data */
+#define KFM_D_FLUSH		8u	/* no data, no other flag: the leg is flushed */
 #define KFM_D_NOUNMAP		16u	/* with KFM_D_ZEROES: the leg has to keep the room */
-#define KFM_D_FLAGS		(KFM_D_CRC | KFM_D_ZEROES | KFM_D_NOUNMAP)
+#define KFM_D_FLAGS		31u
 
 /*
  * The head of a direct record, which no device stores. A slot has the heads of a group, and from
@@ -260,7 +263,7 @@ struct kfm_le_direct {
 	__le64	gen;
 	__le64	number;		/* of the direct record in the session, from 1 */
 	__le64	sector;
-	__le32	len;		/* bytes that it writes, a multiple of KFM_SECTOR */
+	__le32	len;		/* bytes that it writes, a multiple of KFM_SECTOR; of a flush 0 */
 	__le32	data_crc;	/* CRC32C of the data; 0 without KFM_D_CRC */
 	__le32	flags;		/* KFM_D_ */
 	u8	zero[12];
@@ -307,12 +310,14 @@ enum kfm_refusal {
 /* sends direct records alone to a peer whose GRANT names no log */
 #define KFM_F_NO_LOG		4ull
 #define KFM_F_ZEROES		8ull	/* sends records with KFM_D_ZEROES, if GRANT says so */
+#define KFM_F_CACHE		16ull	/* sends KFM_D_CACHED and KFM_D_FLUSH after KFM_M_CACHE */
 
 #define KFM_M_CANDIDATE		1u	/* HELLO: asks before a promotion, changes nothing */
 #define KFM_M_DIRTY		2u	/* STATE: the bitmap has bits of a former primary */
 #define KFM_M_SETTLED		4u	/* PING, SYNCED: see recent.c */
 #define KFM_M_ZEROES		8u	/* GRANT: slots take records with KFM_D_ZEROES */
-#define KFM_M_FLAGS		15u
+#define KFM_M_CACHE		16u	/* GRANT: the slots take KFM_D_CACHED and KFM_D_FLUSH */
+#define KFM_M_FLAGS		31u
 
 /*
  * All types have one layout; members that a type does not use are 0. The first four members are
@@ -349,6 +354,7 @@ struct kfm_le_msg {
 		__le64	id;	/* COPY, and repeated by COPIED */
 		__le64	slots_key;	/* GRANT */
 		__le64	direct;	/* PING, SYNCED: as @seq, of direct records */
+		__le64	start;	/* STATE: see kfm.start; 0 from an older program */
 	};
 	union {
 		__le64	sector;	/* COPY */
@@ -390,6 +396,7 @@ struct kfm_msg {
 		u64	id;
 		u64	slots_key;
 		u64	direct;
+		u64	start;
 	};
 	union {
 		u64	sector;

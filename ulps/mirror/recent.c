@@ -8,13 +8,15 @@
  * log, or before a direct record is written to its leg. When it is promoted, it resynchronises
  * these regions, and those in the bitmaps of the other nodes.
  *
- * A write is settled when it has ended: then all peers have it that are in sync, and those that are
- * not have an older generation. PING and SYNCED of the primary contain the last record of the
- * session up to which all writes are settled, with those of earlier sessions (KFM_M_SETTLED), and
- * the last direct record. The secondary then clears the bits of all regions that no later record
- * has written. It keeps a list of the ranges of the last KFM_WINDOW records. That is enough for
- * the writes in flight, but not if many parts of a resynchronisation follow them: then it clears
- * nothing until these writes are settled.
+ * A write is settled when it has ended: then all peers have it that are in sync, and those that
+ * are not have an older generation. If legs have volatile caches, it is settled when a flush has
+ * ended, here and at all peers, that began later: until then one of them may lose it with its
+ * power. PING and SYNCED of the primary contain the last record of the session up to which all
+ * writes are settled, with those of earlier sessions (KFM_M_SETTLED), and the last direct record.
+ * The secondary then clears the bits of all regions that no later record has written. It keeps a
+ * list of the ranges of the last KFM_WINDOW records. That is enough for the writes in flight, but
+ * not if many parts of a resynchronisation follow them: then it clears nothing until these writes
+ * are settled.
  *
  * A mirror with one peer does nothing of that, nor does the replay of a node's own records (own.c),
  * whose bits were durable before they were written. All functions run in the worker.
@@ -45,6 +47,43 @@ static bool any_open(const struct kfm *m)
 	return false;
 }
 
+/* Which records of the session are settled, if no cache can lose them? */
+static struct kfm_settled settled_now(const struct kfm_peer *p)
+{
+	struct kfm_settled s = { .seq = p->ring.next.seq, .direct = p->slots.number + 1 };
+	const struct kfm_post *post;
+	struct kfm_write *w;
+
+	list_for_each_entry(w, &p->m->flight, entry) {
+		if (w->peer)	/* all peers that are in sync have what is resynchronised */
+			continue;
+		if (w->number < p->began)
+			return s;
+		post = &w->posts[p->index];
+		if (post->state != KFM_P_POSTED && post->state != KFM_P_ACKED)
+			continue;
+		if (post->direct)
+			s.direct = min(s.direct, post->seq);
+		else
+			s.seq = min(s.seq, post->seq);
+	}
+	s.seq--;
+	s.direct--;
+	s.known = true;
+	return s;
+}
+
+/* A flush begins. When it has ended, kfm_flush_ended() stores what it covers. */
+void kfm_recent_mark(struct kfm_write *w)
+{
+	struct kfm_peer *p;
+
+	kfm_for_each_peer(p, w->m) {
+		if (p->state == KFM_SESSION_UP)
+			w->posts[p->index].settled = settled_now(p);
+	}
+}
+
 /**
  * kfm_recent_announce() - report to a secondary which writes are settled
  * @p: peer in sync
@@ -53,27 +92,12 @@ static bool any_open(const struct kfm *m)
  */
 void kfm_recent_announce(const struct kfm_peer *p, struct kfm_msg *msg)
 {
-	const struct kfm_post *post;
-	u64 seq = p->ring.next.seq, direct = p->slots.number + 1;
-	struct kfm_write *w;
+	struct kfm_settled s = kfm_caches(p->m) ? p->settled : settled_now(p);
 
-	if (any_open(p->m))
+	if (any_open(p->m) || !s.known)
 		return;
-	list_for_each_entry(w, &p->m->flight, entry) {
-		if (w->peer)	/* all peers that are in sync have what is resynchronised */
-			continue;
-		if (w->number < p->began)
-			return;
-		post = &w->posts[p->index];
-		if (post->state != KFM_P_POSTED && post->state != KFM_P_ACKED)
-			continue;
-		if (post->direct)
-			direct = min(direct, post->seq);
-		else
-			seq = min(seq, post->seq);
-	}
-	msg->seq = seq - 1;
-	msg->direct = direct - 1;
+	msg->seq = s.seq;
+	msg->direct = s.direct;
 	msg->flags |= KFM_M_SETTLED;
 }
 
@@ -96,6 +120,8 @@ void kfm_recent_set(struct kfm *m, struct kfm_recent *table, const struct kfm_re
 	if (!m->peers[1] || m->log.head.node == m->sb.node)
 		return;
 	for (r = recs; r < recs + count; r++) {
+		if (!r->len)	/* a flush */
+			continue;
 		recent = &table[r->seq % KFM_WINDOW];
 		if (r->seq > recent->seq)	/* direct records come in any order */
 			*recent = (struct kfm_recent) { r->seq, r->sector, r->len };

@@ -7,6 +7,7 @@
 
 struct kfm;
 struct kfm_peer;
+struct kfm_write;
 
 /* The range of a record that a secondary has applied, or is writing to its leg: see recent.c */
 struct kfm_recent {
@@ -15,6 +16,14 @@ struct kfm_recent {
 	u32	len;
 };
 
+/* Up to these records of a session all writes are settled, if @known */
+struct kfm_settled {
+	u64	seq;
+	u64	direct;
+	bool	known;
+};
+
+void kfm_recent_mark(struct kfm_write *w);
 void kfm_recent_announce(const struct kfm_peer *p, struct kfm_msg *msg);
 void kfm_recent_set(struct kfm *m, struct kfm_recent *table, const struct kfm_rec *recs,
 		    unsigned int count);

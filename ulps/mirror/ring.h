@@ -50,6 +50,8 @@ struct kfm_ring {
  * @addr: address of the first one
  * @data_crc: the data of direct records has a CRC
  * @zeroes: a direct record may have KFM_D_ZEROES
+ * @caches: the peer takes records that its leg may keep in a volatile cache, so it has to be sent
+ *	each flush. Also after the session: what that has left in the cache
  * @number: of the last direct record of the session
  * @free: unused slots, the one that was used last at the end
  * @count: how many
@@ -61,6 +63,7 @@ struct kfm_slots {
 	u64		addr;
 	bool		data_crc;
 	bool		zeroes;
+	bool		caches;
 	u64		number;
 	u8		free[KFM_SLOTS_MAX];
 	unsigned int	count;

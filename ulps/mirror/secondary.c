@@ -67,6 +67,7 @@ void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg)
 	struct kfm_msg answer = {
 		.type = KFM_STATE, .session = msg->session, .gens = m->sb.gens,
 		.state = m->sb.state, .sectors = m->sectors, .peers = kfm_peer_count(m),
+		.start = m->start,
 	};
 
 	if (refusal == KFM_R_POLICY && msg->arg == KFM_ALONE)
@@ -154,6 +155,7 @@ static void send_grant(struct kfm_peer *p)
 	}
 	if (m->direct.mr) {
 		grant.arg = KFM_DIRECT_SLOTS;
+		grant.flags = p->features & KFM_F_CACHE ? KFM_M_CACHE : 0;
 		grant.slots_key = kfi_mr_key(m->direct.mr);
 		grant.slots_addr = kfi_mr_addr(m->direct.mr);
 		grant.flags = p->features & KFM_F_ZEROES ? KFM_M_ZEROES : 0;

@@ -8,6 +8,7 @@
 #include "status.h"
 
 const char * const kfm_policies[KFM_POLICIES] = { "stop", "fence", "alone" };
+const char * const kfm_cache_words[KFM_CACHE_WORDS] = { "auto", "off", "on" };
 static const char * const session_words[] = {
 	"down", "hello", "attaching", "fetching", "connected",
 };
@@ -119,7 +120,8 @@ static void emit_table(const struct kfm *m, char *result, unsigned int maxlen)
 	DMEMIT("%s %s %s %s %s %s %s %s %s %u timeout %u rate %u", m->leg->name, m->meta->name,
 	       m->logdev ? m->logdev->name : "-", p->provider, p->local[0], p->local[1],
 	       p->remote[0], p->remote[1], kfm_policies[m->policy],
-	       4 + (direct ? 2 : 0) + (m->data_crc ? 2 : 0) + (m->secret ? 2 : 0) +
+	       4 + (direct ? 2 : 0) + (m->data_crc ? 2 : 0) + (m->cache_word ? 2 : 0) +
+	       (m->secret ? 2 : 0) +
 	       (kfm_peer_count(m) - 1) * (1 + KFM_PEER_WORDS),
 	       jiffies_to_msecs(m->timeout), READ_ONCE(m->rate));
 	if (direct && m->direct_min == KFM_DIRECT_OFF)
@@ -128,6 +130,8 @@ static void emit_table(const struct kfm *m, char *result, unsigned int maxlen)
 		DMEMIT(" direct %u", m->direct_min);
 	if (m->data_crc)
 		DMEMIT(" data-crc all");
+	if (m->cache_word)
+		DMEMIT(" cache %s", kfm_cache_words[m->cache_word]);
 	if (m->secret)
 		DMEMIT(" secret %s", m->secret_name);
 	kfm_for_each_peer(p, m) {
@@ -169,6 +173,8 @@ void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, ch
 		DMEMIT(" left");
 	if (m->log.dax)
 		DMEMIT(" pmem");
+	if (kfm_caches(m))
+		DMEMIT(" cache");
 	if (m->repair.count)
 		DMEMIT(" repaired %u", m->repair.count);
 	if (m->verify.running)

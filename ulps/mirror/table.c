@@ -3,7 +3,7 @@
  * table.c - the table of a mirror: its words, and the disks, peers and memory that they ask for
  *
  * Table: 0 LENGTH kfi_mirror LEG META LOG PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE POLICY
- *	[COUNT [timeout MS] [rate KIB] [direct BYTES|off] [data-crc log|all]
+ *	[COUNT [timeout MS] [rate KIB] [direct BYTES|off] [data-crc log|all] [cache on|off|auto]
  *	[secret KEY] [peer PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE]...]
  */
 #include <linux/kstrtox.h>
@@ -176,10 +176,33 @@ static int table_data_crc(struct kfm *m, const char *word)
 	return m->data_crc || !strcmp(word, "log") ? 0 : -EINVAL;
 }
 
+static int table_cache(struct kfm *m, const char *word)
+{
+	int i = match_string(kfm_cache_words, KFM_CACHE_WORDS, word);
+
+	m->ti->error = "cache is on, off or auto";
+	if (i < 0)
+		return -EINVAL;
+	m->cache_word = i;
+	return 0;
+}
+
+/* Are writes kept in volatile caches? By default if the leg has one. */
+static int cache_choose(struct kfm *m)
+{
+	m->ti->error = "cache on: the leg is memory that can tear its sectors, which needs a log";
+	if (m->cache_word == KFM_CACHE_ON && m->leg_tears)
+		return -EINVAL;
+	m->cache = m->cache_word == KFM_CACHE_ON ||
+		   (m->cache_word == KFM_CACHE_AUTO && !m->leg_tears &&
+		    bdev_write_cache(m->leg->bdev));
+	return 0;
+}
+
 static int table_options(struct kfm *m, struct dm_arg_set *as)
 {
 	static const struct dm_arg count = {
-		0, 10 + (KFM_PEERS - 1) * (1 + KFM_PEER_WORDS), "Invalid number of options"
+		0, 12 + (KFM_PEERS - 1) * (1 + KFM_PEER_WORDS), "Invalid number of options"
 	};
 	static const struct dm_arg timeout = { 200, 600000, "Invalid timeout" };
 	unsigned int args = 0, ms = 5000;
@@ -200,6 +223,8 @@ static int table_options(struct kfm *m, struct dm_arg_set *as)
 			ret = table_direct(m, dm_shift_arg(as));
 		} else if (!strcasecmp(word, "data-crc")) {
 			ret = table_data_crc(m, dm_shift_arg(as));
+		} else if (!strcasecmp(word, "cache")) {
+			ret = table_cache(m, dm_shift_arg(as));
 		} else if (!strcasecmp(word, "secret")) {
 			ret = kfm_secret_get(m, dm_shift_arg(as));
 		} else if (!strcasecmp(word, "peer") && args <= KFM_PEER_WORDS) {
@@ -231,7 +256,9 @@ static int peer_memory(struct kfm_peer *p)
 	p->oos = kvzalloc(m->bitmap_bytes, GFP_KERNEL);
 	p->stale = kvcalloc(BITS_TO_LONGS(m->bitmap_bytes / KFM_BLOCK), sizeof(long), GFP_KERNEL);
 	p->wire = kvzalloc(kfm_wire_bytes(m->sectors), GFP_KERNEL);
-	return p->active && p->oos && p->stale && p->wire ? 0 : -ENOMEM;
+	if (m->cache)
+		p->cached = kvcalloc(BITS_TO_LONGS(m->extents), sizeof(long), GFP_KERNEL);
+	return p->active && p->oos && p->stale && p->wire && (p->cached || !m->cache) ? 0 : -ENOMEM;
 }
 
 static int table_memory(struct kfm *m)
@@ -281,7 +308,7 @@ int kfm_table_read(struct kfm *m, unsigned int argc, char **argv)
 	if (!ret)
 		ret = table_options(m, &as);
 	if (!ret)
-		ret = table_devices(m, argv);
+		ret = table_devices(m, argv) ?: cache_choose(m);
 	if (!ret)
 		ret = table_memory(m);
 	return ret ? ret : dm_set_target_max_io_len(ti, KFM_WRITE_MAX / KFM_SECTOR);
@@ -295,6 +322,7 @@ static void peer_free(struct kfm_peer *p)
 	kvfree(p->oos);
 	kvfree(p->stale);
 	kvfree(p->wire);
+	kvfree(p->cached);
 	for (i = 0; i < 2; i++) {
 		kfree(p->local[i]);
 		kfree(p->remote[i]);

@@ -21,6 +21,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include "bits.h"
+#include "flush.h"
 #include "log.h"
 #include "mirror.h"
 #include "own.h"
@@ -102,7 +103,7 @@ void kfm_writes_free(struct kfm *m)
 	kvfree(m->writes);
 }
 
-/* ---- ranges ---- */
+/* ---- ranges; a flush has none, and overlaps nothing ---- */
 
 static bool list_overlaps(const struct list_head *list, u64 sector, u64 end)
 {
@@ -121,6 +122,7 @@ static void post_reset(struct kfm_post *post, int state)
 	post->state = state;
 	post->direct = false;
 	post->slot = 0;
+	post->settled.known = false;
 }
 
 /**
@@ -128,7 +130,7 @@ static void post_reset(struct kfm_post *post, int state)
  * @m: mirror
  * @peer: the peer that is resynchronised, or serves a read; NULL for a write to all peers
  * @sector: first sector
- * @len: bytes
+ * @len: bytes; 0 for a flush
  *
  * Return: the write, which is on no list; NULL if all writes are in use, or if the range is.
  */
@@ -143,7 +145,7 @@ struct kfm_write *kfm_write_get(struct kfm *m, struct kfm_peer *peer, u64 sector
 		return NULL;
 	list_del_init(&w->entry);
 	w->bio = NULL;
-	w->kind = KFM_DATA;
+	w->kind = len ? KFM_DATA : KFM_FLUSH;
 	w->sector = sector;
 	w->len = len;
 	w->leg_status = BLK_STS_OK;
@@ -279,25 +281,36 @@ static void end_bio(struct kfm_write *w, blk_status_t status)
 	w->m->zeroes -= w->kind == KFM_ZEROES;
 }
 
-/* Is there a record for the peer that is not known to be durable? */
-static bool unacked(const struct kfm_write *w, const struct kfm_peer *p)
+/*
+ * A write ends. Set its bits for the peers that are not known to have it, or are not the same. For
+ * the others this leg, or theirs, may have it in a volatile cache alone.
+ */
+static void mark_peers(const struct kfm_write *w)
 {
-	return w->posts[p->index].state == KFM_P_WAIT || w->posts[p->index].state == KFM_P_POSTED;
+	struct kfm_peer *p;
+
+	kfm_for_each_peer(p, w->m) {
+		if (w->leg_status || kfm_unacked(p, w))
+			kfm_oos_set(p, w->sector, w->len);
+		else if (kfm_write_cached(w))
+			kfm_cached_set(p, w->sector, w->len);
+	}
 }
 
 static void finish(struct kfm *m, struct kfm_write *w)
 {
-	struct kfm_peer *p;
-
 	if (w->leg_status)
 		m->leg_failed = true;
-	kfm_for_each_peer(p, m) {
-		if (w->bio && (w->leg_status || unacked(w, p)))
-			kfm_oos_set(p, w->sector, w->len);
+	if (w->kind == KFM_FLUSH) {
+		kfm_flush_ended(w);
+	} else {
+		if (w->bio)
+			mark_peers(w);
+		kfm_flush_outdated(m);
 	}
 	if (w->bio)
 		end_bio(w, w->leg_status);
-	else
+	else if (w->peer)
 		kfm_resync_part(w);
 	kfm_write_put(w);
 }
@@ -329,32 +342,40 @@ static int collect_acks(struct kfm_peer *p)
  * (kfm_go_alone()). If ATTACH announced no resynchronisation, no write may end without the peer
  * until the session is up, or has failed.
  */
-static bool peer_optional(const struct kfm_peer *p)
+bool kfm_peer_optional(const struct kfm_peer *p)
 {
 	bool attaching = p->state > KFM_SESSION_HELLO && !p->attach;
 
 	return p->state != KFM_SESSION_UP && !attaching && kfm_is_alone(p) && !p->m->meta_failed;
 }
 
+/* A flush that clears bits waits for no peer that is away, whose bits stay. */
+static bool waits_for(const struct kfm_write *w, const struct kfm_peer *p)
+{
+	if (w->kind == KFM_FLUSH && !w->bio)
+		return p->state == KFM_SESSION_UP;
+	return !kfm_peer_optional(p);
+}
+
 /*
  * The peers that hold up a write, as bits: they are needed, and its record is not known to be
  * durable there, or it is in the log and one before it is not, because a replay stops at the first
- * missing record. A direct record has no place in the log. @missing: peers at whose log this is so
- * for a record before; those of this write are added.
+ * missing record. A direct record has no place in the log, nor has a flush. @missing: peers at
+ * whose log this is so for a record before; those of this write are added.
  */
 static unsigned int holding_peers(const struct kfm_write *w, unsigned int *missing)
 {
-	const struct kfm_post *post;
 	unsigned int bits = 0;
 	struct kfm_peer *p;
+	bool logged;
 
 	kfm_for_each_peer(p, w->m) {
-		post = &w->posts[p->index];
-		if (unacked(w, p) && !peer_optional(p)) {
+		logged = !w->posts[p->index].direct && w->kind != KFM_FLUSH;
+		if (kfm_unacked(p, w) && waits_for(w, p)) {
 			bits |= BIT(p->index);
-			*missing |= post->direct ? 0 : BIT(p->index);
+			*missing |= logged ? BIT(p->index) : 0;
 		}
-		if (!post->direct)
+		if (logged)
 			bits |= *missing & BIT(p->index);
 	}
 	return bits;
@@ -408,7 +429,7 @@ static void leg_check(struct kfm *m)
 	struct kfm_write *w;
 
 	list_for_each_entry(w, &m->flight, entry)
-		m->leg_failed |= w->bio && !kfm_busy(&w->leg_busy) && w->leg_status;
+		m->leg_failed |= !w->peer && !kfm_busy(&w->leg_busy) && w->leg_status;
 }
 
 /* The leg has failed: end the session, and fail all writes. The peer keeps its copy. */
@@ -417,6 +438,7 @@ static void fail_writes(struct kfm *m)
 	struct kfm_write *w, *next;
 
 	kfm_peers_leg_failed(m);
+	kfm_flush_leg_failed(m);
 	list_for_each_entry_safe(w, next, &m->flight, entry) {
 		if (kfm_busy(&w->leg_busy))
 			continue;
@@ -453,15 +475,20 @@ static void requeue_bios(struct kfm *m)
 		bio_endio(bio);
 	}
 	list_for_each_entry_safe(w, next, &m->flight, entry) {
-		if (!w->bio || kfm_busy(&w->leg_busy))
+		if (w->peer || kfm_busy(&w->leg_busy))
 			continue;
 		m->leg_failed |= w->leg_status != BLK_STS_OK;
 		/* a peer may have the record or lack it until dm submits the write again */
 		kfm_for_each_peer(p, m) {
 			p->gap |= w->posts[p->index].state == KFM_P_POSTED || !p->insync;
-			kfm_oos_set(p, w->sector, w->len);
+			if (w->kind != KFM_FLUSH)
+				kfm_oos_set(p, w->sector, w->len);
 		}
-		end_bio(w, BLK_STS_DM_REQUEUE);
+		kfm_flush_outdated(m);
+		if (w->bio)
+			end_bio(w, BLK_STS_DM_REQUEUE);
+		else
+			m->flushing = false;
 		kfm_write_put(w);
 	}
 }
@@ -504,6 +531,36 @@ static struct bio *next_write(struct kfm *m)
 	return kfm_bio_zeroes(bio) && m->zeroes == KFM_ZEROES_FLIGHT ? NULL : bio;
 }
 
+/* May a bio begin without the worker? A flush writes no extent. */
+static bool bio_durable(const struct kfm *m, const struct bio *bio)
+{
+	if (!bio->bi_iter.bi_size)
+		return true;
+	return !kfm_bio_zeroes(bio) &&
+	       kfm_active_durable(m, bio->bi_iter.bi_sector, bio->bi_iter.bi_size);
+}
+
+/* @w is that of a bio, or a flush of this node's own. Its extents are active in memory. */
+static void admit(struct kfm_write *w, struct bio *bio, struct list_head *batch)
+{
+	struct kfm *m = w->m;
+	struct kfm_peer *p;
+
+	w->bio = bio;
+	m->bios += !!bio;
+	w->leg_busy = true;	/* until the leg has the data, or launch_writes() fails */
+	if (w->kind == KFM_FLUSH) {
+		kfm_flush_begins(w);
+	} else {
+		m->zeroes += w->kind == KFM_ZEROES;
+		kfm_own_take(w);
+		kfm_for_each_peer(p, m)
+			kfm_active_set(p, w->sector, w->len);
+	}
+	list_add_tail(&w->entry, &m->flight);
+	list_add_tail(&w->begin, batch);
+}
+
 /*
  * Take writes out of the queue, in order. A write that overlaps a write in flight waits, and so do
  * all writes behind it. A write that overlaps a read waiting for its repair waits, too; otherwise
@@ -518,18 +575,17 @@ static struct bio *next_write(struct kfm *m)
  */
 static bool admit_writes(struct kfm *m, struct list_head *batch, bool atomic)
 {
-	struct kfm_write *w;
-	struct kfm_peer *p;
+	struct kfm_write *w = kfm_flush_due(m) ? kfm_write_get(m, NULL, 0, 0) : NULL;
 	struct bio *bio;
 	u32 bytes = 0;
 	bool zeroes;
 
+	if (w)
+		admit(w, NULL, batch);
 	while ((bio = next_write(m))) {
 		zeroes = kfm_bio_zeroes(bio);
 		bytes += bio->bi_iter.bi_size;
-		if (atomic && (zeroes || bytes > ATOMIC_BYTES ||
-			       !kfm_active_durable(m, bio->bi_iter.bi_sector,
-						   bio->bi_iter.bi_size)))
+		if (atomic && (bytes > ATOMIC_BYTES || !bio_durable(m, bio)))
 			return false;
 		if (zeroes && !kfm_zeroes_taken(m)) {
 			bio_list_pop(&m->queue);
@@ -539,22 +595,22 @@ static bool admit_writes(struct kfm *m, struct list_head *batch, bool atomic)
 		}
 		if (kfm_own_full(m, bio->bi_iter.bi_size))
 			return false;
-		w = kfm_write_get(m, NULL, bio->bi_iter.bi_sector, bio->bi_iter.bi_size);
+		w = kfm_write_get(m, NULL, bio->bi_iter.bi_size ? bio->bi_iter.bi_sector : 0,
+				  bio->bi_iter.bi_size);
 		if (!w)
 			return true;
-		kfm_own_take(w);
 		bio_list_pop(&m->queue);
-		w->bio = bio;
-		w->kind = zeroes ? KFM_ZEROES : KFM_DATA;
-		m->bios++;
-		m->zeroes += zeroes;
-		w->leg_busy = true;	/* until the leg has the data, or launch_writes() fails */
-		kfm_for_each_peer(p, m)
-			kfm_active_set(p, w->sector, w->len);
-		list_add_tail(&w->entry, &m->flight);
-		list_add_tail(&w->begin, batch);
+		w->kind = zeroes ? KFM_ZEROES : w->kind;
+		admit(w, bio, batch);
 	}
 	return true;
+}
+
+static blk_opf_t leg_op(const struct kfm_write *w)
+{
+	if (w->kind == KFM_FLUSH)
+		return REQ_OP_WRITE | REQ_PREFLUSH | REQ_SYNC;
+	return REQ_OP_WRITE | REQ_SYNC | (kfm_write_cached(w) ? 0 : REQ_FUA);
 }
 
 static void copy_data(struct kfm_write *w)
@@ -563,6 +619,8 @@ static void copy_data(struct kfm_write *w)
 	struct bvec_iter iter;
 	struct bio_vec vec;
 
+	if (w->kind != KFM_DATA)
+		return;
 	bio_for_each_segment(vec, w->bio, iter) {
 		memcpy_from_bvec(to, &vec);
 		to += vec.bv_len;
@@ -588,14 +646,13 @@ static void launch_writes(struct kfm *m)
 	ret = kfm_active_flush(m);
 	list_for_each_entry_safe(w, next, &batch, begin) {
 		list_del(&w->begin);
-		if (ret) {
+		if (ret && w->kind != KFM_FLUSH) {
 			end_bio(w, BLK_STS_IOERR);
 			kfm_write_put(w);
 			continue;
 		}
-		if (w->kind == KFM_DATA)
-			copy_data(w);
-		kfm_write_leg(w, REQ_OP_WRITE | REQ_FUA | REQ_SYNC | REQ_META);
+		copy_data(w);
+		kfm_write_leg(w, leg_op(w) | REQ_META);
 	}
 }
 
@@ -612,7 +669,7 @@ static bool launch_durable(struct kfm *m, struct bio_list *legs)
 	list_for_each_entry_safe(w, next, &batch, begin) {
 		list_del(&w->begin);
 		copy_data(w);
-		leg_prepare(w, REQ_OP_WRITE | REQ_FUA | REQ_SYNC);
+		leg_prepare(w, leg_op(w));
 		if (leg_logged(w))
 			bio_list_add(legs, &w->leg);
 	}

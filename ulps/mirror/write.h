@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* write.h - writes, and parts of a resynchronisation and reads under repair, which are like them */
+/* write.h - writes, and flushes, parts of a resynchronisation and repairs, which are like them */
 #ifndef KFM_WRITE_H
 #define KFM_WRITE_H
 
@@ -40,6 +40,7 @@
  * @seq: number of the record in the session, if it was posted; direct records are counted apart
  * @direct: it was posted as a direct record (direct.c)
  * @slot: slot of the direct records of which this is the first one, plus 1; or 0
+ * @settled: of a flush: which records it covers, if the session goes on
  * @state: how far the record is
  */
 struct kfm_post {
@@ -51,6 +52,7 @@ struct kfm_post {
 	u64			seq;
 	bool			direct;
 	u8			slot;
+	struct kfm_settled	settled;
 	enum {
 		KFM_P_NONE,	/* this peer gets no record of the write */
 		KFM_P_WAIT,	/* to be posted: it was not posted in the present session */
@@ -63,15 +65,16 @@ struct kfm_post {
 enum kfm_write_kind {
 	KFM_DATA,	/* the bytes in its buffer */
 	KFM_ZEROES,	/* zeroes, up to KFM_ZEROES_MAX of them; the buffer is not used (zero.c) */
+	KFM_FLUSH,	/* nothing: the leg is flushed, and those of peers (flush.c). No range */
 };
 
 /**
- * struct kfm_write - a write of the primary, a part that is being resynchronised, or a read
- * that is being repaired
+ * struct kfm_write - a write or a flush of the primary, a part that is being resynchronised, or a
+ * read that is being repaired
  * @entry: in one of the lists of struct kfm
  * @begin: in the list of writes that launch_writes() or launch_durable() begins
  * @m: the mirror
- * @bio: write or read to end, NULL for resynchronisation
+ * @bio: write or read to end, NULL for resynchronisation, and for a flush of this node's own
  * @kind: what it writes; a part and a read have data
  * @sector: first sector
  * @len: bytes
@@ -140,11 +143,18 @@ static inline u32 kfm_write_data(const struct kfm_write *w)
 	return w->kind == KFM_DATA ? w->len : 0;
 }
 
+/* May a volatile cache keep the data, at this node and at peers that take such records? */
+static inline bool kfm_write_cached(const struct kfm_write *w)
+{
+	return kfm_caches(w->m) && w->kind == KFM_DATA && w->bio && !(w->bio->bi_opf & REQ_FUA);
+}
+
 int kfm_writes_alloc(struct kfm *m);
 void kfm_writes_free(struct kfm *m);
 void kfm_writes_run(struct kfm *m);
 bool kfm_writes_run_atomic(struct kfm *m, struct bio_list *legs);
 void kfm_writes_lost(struct kfm_peer *p);
+bool kfm_peer_optional(const struct kfm_peer *p);
 bool kfm_writes_may_end(const struct kfm *m);
 bool kfm_writes_idle(const struct kfm *m);
 struct kfm_write *kfm_write_get(struct kfm *m, struct kfm_peer *p, u64 sector, u32 len);
@@ -154,6 +164,7 @@ void kfm_write_leg(struct kfm_write *w, blk_opf_t op);
 /* post.c */
 void kfm_slots_begin(struct kfm_peer *p, const struct kfm_msg *grant);
 void kfm_slot_free(struct kfm_peer *p, struct kfm_post *post);
+bool kfm_unacked(const struct kfm_peer *p, const struct kfm_write *w);
 void *kfm_write_head(const struct kfm_peer *p, const struct kfm_write *w);
 int kfm_post_all(struct kfm_peer *p, u32 limit);
 

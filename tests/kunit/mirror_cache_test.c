@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Volatile caches of legs: what a primary of kfi_mirror flushes, and when. */
+#include "mirror_world.h"
+
+/* A primary whose legs have caches, as those of its peers, which are in sync */
+static struct mw *cached(struct kunit *test, unsigned int peers)
+{
+	struct mw *w = mw_make(test, peers);
+	unsigned int i;
+
+	w->newer = true;
+	w->slots = 4;
+	mw_cache(w);
+	mw_primary(w, 6);
+	for (i = 0; i < peers; i++) {
+		mw_join(w, i, 5);
+		mw_synced_ok(w, i);
+	}
+	return w;
+}
+
+static void ack_all(struct mw *w)
+{
+	struct kfm_peer *p;
+
+	mw_run(w);
+	kfm_for_each_peer(p, &w->m)
+		mw_ack(w, p->index);
+	mw_run(w);
+}
+
+static unsigned int flags_of(struct mw *w)
+{
+	const struct kfm_write *last = w->group[0].writes[w->group[0].count - 1];
+	const struct kfm_le_direct *head = kfm_write_head(&w->peers[0], last);
+
+	return w->group[0].direct ? le32_to_cpu(head->flags) & ~KFM_D_CRC : U32_MAX;
+}
+
+/*
+ * Records of any length are direct, and say what the cache may keep. A flush goes to the leg and to
+ * the peer, alone, and waits for both. When all is flushed none is needed.
+ */
+static void cache_flush(struct kunit *test)
+{
+	struct mw *w = cached(test, 1);
+
+	KUNIT_EXPECT_TRUE(test, kfm_flush_needed(&w->m));	/* what was there before is unknown */
+	KUNIT_EXPECT_TRUE(test, w->sent[0][KFM_HELLO].features & KFM_F_CACHE);
+	mw_write(w, 0, 1);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, flags_of(w), KFM_D_CACHED);
+	mw_write(w, 1, 2);
+	w->bios[1].bi_opf |= REQ_FUA;
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, flags_of(w), 0);
+	ack_all(w);
+	mw_write(w, 2, 3);
+	mw_flush(w, 3);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, flags_of(w), KFM_D_FLUSH);
+	KUNIT_EXPECT_EQ(test, w->group[0].count, 1);
+	KUNIT_EXPECT_EQ(test, w->done, 3);
+	ack_all(w);
+	KUNIT_EXPECT_EQ(test, w->done, 15);
+	KUNIT_EXPECT_TRUE(test, kfm_flush_needed(&w->m));	/* the third write ended too late */
+	mw_flush(w, 4);
+	ack_all(w);
+	KUNIT_EXPECT_FALSE(test, kfm_flush_needed(&w->m));
+}
+
+/* An older peer, and one whose start is not known, are sent neither; their records are durable. */
+static void cache_older_peer(struct kunit *test)
+{
+	struct mw *w = cached(test, 1);
+
+	w->peers[0].slots.caches = false;
+	mw_write_at(w, 0, 0, KFM_DIRECT_DEFAULT);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, flags_of(w), 0);
+	mw_write(w, 1, 1);
+	mw_run(w);
+	KUNIT_EXPECT_FALSE(test, w->group[0].direct);
+	ack_all(w);
+	w->groups[0] = 0;
+	mw_flush(w, 2);
+	mw_run(w);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 7);
+	KUNIT_EXPECT_EQ(test, w->groups[0], 0);
+}
+
+/* A peer that comes back with another start, or takes no flush, gets each active extent. */
+static void cache_lost(struct kunit *test)
+{
+	struct mw *w = cached(test, 1);
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		mw_write(w, 0, 3);
+		ack_all(w);
+		mw_say(w, 0, (struct kfm_msg) { .type = KFM_BYE });
+		w->peers[0].next = jiffies;
+		mw_run(w);
+		w->peers[0].start += i == 1;
+		w->m.cache = i < 2;	/* in GRANT */
+		mw_state(w, 0, KFM_UPTODATE, 6, 0);
+		KUNIT_EXPECT_EQ(test, w->sent[0][KFM_ATTACH].arg, i == 1);
+		mw_grant(w, 0);
+		KUNIT_EXPECT_EQ(test, w->peers[0].oos_count, i ? 8 : 0);	/* the extent */
+		KUNIT_EXPECT_EQ(test, w->peers[0].state == KFM_SESSION_UP, i < 2);
+		ack_all(w);
+		ack_all(w);
+		mw_synced_ok(w, 0);
+	}
+}
+
+/* The leg is flushed before anything is stored that says that this node is primary. */
+static void cache_promoted(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 1);
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		w->flush_err = i ? 0 : -EIO;
+		KUNIT_EXPECT_EQ(test, mw_order(w, "promote", "force"), 1);
+		mw_run(w);
+		mw_state(w, 0, KFM_UPTODATE, 5, 0);
+		KUNIT_EXPECT_EQ(test, i, w->m.primary);
+		KUNIT_EXPECT_EQ(test, i, w->m.sb.gens.cur != 5);
+	}
+}
+
+/* A demotion waits for a flush, and leaves no bit; without the peer it leaves what may differ. */
+static void cache_demoted(struct kunit *test)
+{
+	struct mw *w = cached(test, 1);
+
+	mw_write(w, 0, 3);
+	ack_all(w);
+	KUNIT_EXPECT_EQ(test, mw_order(w, "demote", NULL), 1);
+	ack_all(w);
+	KUNIT_EXPECT_TRUE(test, w->m.primary);
+	kfm_commands(&w->m);
+	KUNIT_EXPECT_FALSE(test, w->m.primary);
+	KUNIT_EXPECT_EQ(test, w->peers[0].oos_count + w->peers[0].active_count, 0);
+
+	w = cached(test, 1);
+	mw_write(w, 0, 3);
+	ack_all(w);
+	KUNIT_EXPECT_EQ(test, mw_order(w, "demote", NULL), 1);
+	mw_run(w);
+	mw_say(w, 0, (struct kfm_msg) { .type = KFM_BYE });
+	mw_run(w);
+	kfm_commands(&w->m);
+	KUNIT_EXPECT_FALSE(test, w->m.primary);
+	KUNIT_EXPECT_TRUE(test, test_bit_le(3, w->peers[0].oos));
+	KUNIT_EXPECT_FALSE(test, test_bit(0, w->peers[0].stale));
+}
+
+/* A leg that fails may have lost what it has acknowledged, so it is no source after a resume. */
+static void cache_leg_fails(struct kunit *test)
+{
+	struct mw *w = cached(test, 1);
+
+	mw_write(w, 0, 3);
+	ack_all(w);
+	w->leg_waits = true;
+	mw_flush(w, 1);
+	mw_run(w);
+	mw_leg_ends(w, BLK_STS_IOERR);
+	mw_run(w);
+	KUNIT_EXPECT_TRUE(test, w->m.leg_failed && w->m.sb.flags & KFM_SB_LEG_FAILED);
+	KUNIT_EXPECT_EQ(test, w->done, 1);
+	KUNIT_EXPECT_EQ(test, w->flight, 0);
+}
+
+/* Writes are settled when a flush has ended at all nodes that began after them. */
+static void cache_settled(struct kunit *test)
+{
+	struct mw *w = cached(test, 2);
+	const struct kfm_msg *ping = &w->sent[0][KFM_PING];
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		if (i % 2)
+			mw_flush(w, i);
+		else
+			mw_write(w, i, i);
+		ack_all(w);
+		ack_all(w);
+		w->peers[0].next = jiffies;
+		mw_run(w);
+		KUNIT_EXPECT_EQ(test, ping->flags, i ? KFM_M_SETTLED : 0);
+		KUNIT_EXPECT_EQ(test, ping->direct, (i + 1) / 2 * 2 - !!i);
+	}
+	KUNIT_EXPECT_EQ(test, w->done, 15);
+	/* the list of a secondary is short: a flush comes by itself */
+	for (i = 0; i < KFM_WINDOW; i++) {
+		mw_write(w, 0, i % MW_REGIONS);
+		ack_all(w);
+		ack_all(w);
+	}
+	KUNIT_EXPECT_GT(test, w->peers[1].settled.direct, KFM_WINDOW / 2);
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE(cache_flush),
+	KUNIT_CASE(cache_older_peer),
+	KUNIT_CASE(cache_lost),
+	KUNIT_CASE(cache_promoted),
+	KUNIT_CASE(cache_demoted),
+	KUNIT_CASE(cache_leg_fails),
+	KUNIT_CASE(cache_settled),
+	{}
+};
+
+static struct kunit_suite suite = {
+	.name = "kfi_mirror_cache",
+	.test_cases = cases,
+};
+kunit_test_suite(suite);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* flush.h - volatile caches of the legs, and when they are flushed */
+#ifndef KFM_FLUSH_H
+#define KFM_FLUSH_H
+
+#include <linux/types.h>
+
+struct kfm;
+struct kfm_write;
+
+bool kfm_flush_needed(const struct kfm *m);
+bool kfm_flush_awaited(const struct kfm *m);
+bool kfm_flush_due(const struct kfm *m);
+void kfm_flush_begins(struct kfm_write *w);
+void kfm_flush_ended(struct kfm_write *w);
+void kfm_flush_outdated(struct kfm *m);
+void kfm_flush_leg_failed(struct kfm *m);
+bool kfm_flush_settles(struct kfm *m);
+void kfm_flush_reset(struct kfm *m);
+
+#endif /* KFM_FLUSH_H */
