@@ -231,7 +231,6 @@ struct kfm_rec {
 	u32	len;
 	u32	flags;		/* of a direct record: KFM_D_ */
 	u32	at;		/* of its room in the ring, or of its data; not stored */
-	u32	flags;		/* of a direct record: KFM_D_ */
 };
 
 #define KFM_REC_HEAD_AT		(KFM_SECTOR - sizeof(struct kfm_le_rec))	/* in its room */

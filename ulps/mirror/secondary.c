@@ -155,10 +155,10 @@ static void send_grant(struct kfm_peer *p)
 	}
 	if (m->direct.mr) {
 		grant.arg = KFM_DIRECT_SLOTS;
-		grant.flags = p->features & KFM_F_CACHE ? KFM_M_CACHE : 0;
+		grant.flags = (p->features & KFM_F_ZEROES ? KFM_M_ZEROES : 0) |
+			      (p->features & KFM_F_CACHE ? KFM_M_CACHE : 0);
 		grant.slots_key = kfi_mr_key(m->direct.mr);
 		grant.slots_addr = kfi_mr_addr(m->direct.mr);
-		grant.flags = p->features & KFM_F_ZEROES ? KFM_M_ZEROES : 0;
 	}
 	kfm_net_send(p, &grant);
 }
