@@ -33,12 +33,6 @@ struct page;
 bool kfi_ntb_mock_device_write(struct page *page, size_t off, const void *src, size_t len);
 
 /*
- * A device or CPU of the machine of an end reads or writes @len bytes of its memory: count them,
- * and wait until the memory has had time for them (command "ram"). Process context.
- */
-void kfi_ntb_mock_ram(int bridge, int port, size_t len);
-
-/*
  * In kfi_iommu_mock.ko, set by kfi_ntb_mock.ko: waits until accesses have ended that have translated
  * their addresses before. Called in any context, so it does not sleep.
  */
