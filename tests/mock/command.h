@@ -14,15 +14,6 @@ int kfi_ntb_mock_command(const char *line);
 /* Return a counter of an end, by its name in the file stats; ~0 if there is none. Any context. */
 u64 kfi_ntb_mock_count(int bridge, int port, const char *name);
 
-/*
- * What the client of an end shows its peer through a window.
- *
- * @first: physical address of the first byte; 0: none
- *
- * Return: bytes; 0: the window is closed. Any context.
- */
-u64 kfi_ntb_mock_shows(int bridge, int port, int window, phys_addr_t *first);
-
 struct page;
 
 /*
