@@ -121,8 +121,10 @@ static void nm_start(struct nm_chan *c)
 /* Does the copy fail, by command or by its alignment? Then it is not made. Set its result. */
 static bool nm_fails(struct nm_copy *copy)
 {
+	struct dma_device *engine = copy->tx.chan->device;
+
 	copy->result = (struct dmaengine_result){ .result = DMA_TRANS_NOERROR };
-	if (!copy->fails && is_dma_copy_aligned(copy->tx.chan->device, copy->src, copy->dst, copy->len))
+	if (!copy->fails && is_dma_copy_aligned(engine, copy->src, copy->dst, copy->len))
 		return false;
 	copy->result.result = DMA_TRANS_WRITE_FAILED;
 	copy->result.residue = copy->len;
