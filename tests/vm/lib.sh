@@ -119,9 +119,9 @@ vm_source()
 		tar -xJ -C "$dir" --strip-components="$strip" --wildcards "${@/#/$top/}"
 }
 
-# vm_left_out WHAT SERIES: build modules that a kernel has in its source but Debian leaves out of its
-# packages, unchanged, against the stock headers, into the cache; print the directory of .ko files.
-# The script has $CONFIG, $FLAGS for the compiler, and unpack DIR SERIES, which makes DIR/Kbuild.
+# vm_left_out WHAT SERIES FLAGS CONFIG...: build modules that a kernel has in its source but Debian
+# leaves out of its packages, unchanged, against the stock headers, into the cache; print the directory
+# of .ko files. FLAGS are the compiler's. The script has unpack DIR SERIES, which makes DIR/Kbuild.
 vm_left_out()
 {
 	local dir
@@ -133,12 +133,12 @@ vm_left_out()
 
 vm_make_left_out()
 {
-	local dir=$1 what=$2 series=$3 config
+	local dir=$1 what=$2 series=$3 flags=$4
+	shift 4
 
 	vm_say "building the kernel's $what for $series"
-	read -r -d '' -a config <<<"$CONFIG" || true
 	unpack "$dir" "$series"
-	nice -n 5 "$vm_dir/kmake" "$series" M="$dir" -j"$(nproc)" "${config[@]}" KCFLAGS="$FLAGS" \
+	nice -n 5 "$vm_dir/kmake" "$series" M="$dir" -j"$(nproc)" "$@" KCFLAGS="$flags" \
 		modules >"$dir/log" 2>&1 ||
 	{ tail -n 40 "$dir/log" >&2; vm_die "the kernel's $what do not build for $series"; }
 	mkdir "$dir/ko"
