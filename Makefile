@@ -18,7 +18,7 @@ help:		## this list
 	@echo "  KDIR=<kernel build dir>  PREFIX=$(PREFIX)  PROVIDER=$(PROVIDER)  KERNEL=6.1|6.12, TLS=1|x509, ULP=nvme|nfs|iser|user|mirror|example (demo; PROVIDER=sockets|verbs|ntb)"
 
 demo:		## two virtual machines of a stock Debian kernel exchange messages and RMA, or with ULP=nvme share a disk (with PROVIDER=ntb also READs that bypass the memory of the disk's machine), with TLS=1 look for their payload on the wire between them in clear text and under TLS, with ULP=nfs or ULP=iser use the kernel's own NFS/RDMA or iSER, with ULP=mirror mirror a file system and are killed, with ULP=user run libfabric's programs; with ULP=example the template of a ULP, in User Mode Linux
-	@tests/vm/demo
+	@tools/demo/run
 
 test:		## proves that this tree works: unit tests, every provider, NVMe, mirror, processes, two machines (docs/testing.md)
 	@tests/run

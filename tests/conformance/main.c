@@ -47,10 +47,6 @@ static bool quick;
 module_param(quick, bool, 0444);
 MODULE_PARM_DESC(quick, "fewer and smaller messages, for slow kernels");
 
-static bool list;
-module_param(list, bool, 0444);
-MODULE_PARM_DESC(list, "print the names of the cases, run none");
-
 static unsigned int loss_ms = 20000;
 module_param(loss_ms, uint, 0444);
 MODULE_PARM_DESC(loss_ms, "milliseconds in which the provider promises to find a dead peer");
@@ -70,7 +66,6 @@ MODULE_PARM_DESC(lost_ops, "operations outstanding or reposted when a peer is lo
 static unsigned int removals = 5;
 module_param(removals, uint, 0444);
 MODULE_PARM_DESC(removals, "how often script.device_gone wants a device removed");
-
 
 static unsigned long below[3];
 module_param_array(below, ulong, NULL, 0444);
@@ -142,14 +137,9 @@ static bool wanted(const struct test_case *c)
 	return in || !any;
 }
 
-/* For the list of all cases */
-static const struct world every_world = { .offered = T_ALL };
-
 /* A case with features that a queue pair does not have does not run on it. */
 static bool suits(const struct world *w, const struct test_case *c, enum kfi_ep_type type)
 {
-	if (w == &every_world)
-		return true;
 	if (w->hw_recv & BIT(type))
 		return !(c->flags & (CASE_MATCHING | CASE_CHECKED)) && !(c->caps & ~C_HW_RECV);
 	return !(c->flags & CASE_HW_RECV);
@@ -197,12 +187,6 @@ static void count_case(const struct test_case *c, enum kfi_ep_type type,
 	struct tally *tally = arg;
 
 	tally->number++;
-}
-
-static void list_case(const struct test_case *c, enum kfi_ep_type type,
-		      void *arg)
-{
-	pr_info("    # case %s/%s\n", c->name, type_name(type));
 }
 
 static void report(struct tally *tally, const struct test *t)
@@ -337,7 +321,7 @@ static int run_all(struct world *w)
 	return tally.failed || !tally.passed ? -EIO : 0;
 }
 
-static int run_world(void)
+static int __init conformance_init(void)
 {
 	struct world *w;
 	int ret;
@@ -353,15 +337,6 @@ static int run_world(void)
 free_world:
 	kfree(w);
 	return ret;
-}
-
-static int __init conformance_init(void)
-{
-	if (list) {
-		visit_cases(&every_world, list_case, NULL);
-		return 0;
-	}
-	return run_world();
 }
 module_init(conformance_init);
 

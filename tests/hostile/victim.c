@@ -145,17 +145,6 @@ void victim_close_end(struct victim *v)
 	put_task_struct(v->closer);
 }
 
-int victim_close_in(struct victim *v, unsigned int ms)
-{
-	int ret = victim_close_begin(v);
-
-	if (ret)
-		return ret;
-	ret = victim_closed_in(v, ms) ? 0 : -ETIMEDOUT;
-	victim_close_end(v);
-	return ret;
-}
-
 int victim_region(struct victim *v, void *mem, size_t len, u64 access, u64 key)
 {
 	return kfi_mr_reg(v->domain, mem, len, access, 0, key, 0, &v->mr, NULL);
@@ -174,7 +163,6 @@ static int victim_next(struct victim *v, struct kfid_cq *cq, unsigned int ms, vo
 	struct kfi_cq_msg_entry entry = {};
 	ssize_t ret = kfi_cq_sread(cq, &entry, 1, NULL, ms);
 
-	v->done_len = entry.len;
 	*context = entry.op_context;
 	if (ret == -KFI_EAVAIL) {
 		ret = kfi_cq_readerr(cq, &err, 0);
@@ -226,15 +214,4 @@ int victim_send(struct victim *v, const void *to)
 
 	return addr == KFI_ADDR_NOTAVAIL ? -EINVAL :
 					   kfi_send(v->ep, v->buf, v->buf_len, NULL, addr, NULL);
-}
-
-u64 __victim_stat(const struct victim *v, size_t offset)
-{
-	const struct kfi_ep *ep = kfi_to_ep(v->ep);
-	u64 sum = 0;
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		sum += *(const u64 *)((const char *)per_cpu_ptr(ep->stats, cpu) + offset);
-	return sum;
 }

@@ -43,7 +43,6 @@ struct victim_attr {
  * @mem: memory of @mr that kfi_mem_alloc() has returned, or NULL
  * @name: the endpoint's address, of @name_len bytes
  * @buf: messages are sent from here and received here, @buf_len bytes
- * @done_len: length in the completion that was read last
  * @closer: thread of victim_close_begin()
  * @closed: that thread has closed everything
  */
@@ -60,7 +59,6 @@ struct victim {
 	size_t			name_len;
 	u8			*buf;
 	size_t			buf_len;
-	size_t			done_len;
 	struct task_struct	*closer;
 	bool			closed;
 };
@@ -73,7 +71,6 @@ void victim_close(struct victim *v);
 int victim_close_begin(struct victim *v);
 bool victim_closed_in(struct victim *v, unsigned int ms);
 void victim_close_end(struct victim *v);
-int victim_close_in(struct victim *v, unsigned int ms);		/* -ETIMEDOUT: took longer */
 
 int victim_region(struct victim *v, void *mem, size_t len, u64 access, u64 key);
 /* open a region of kfi_mem_alloc() that peers may write to */
@@ -89,9 +86,5 @@ int victim_done(struct victim *v, unsigned int ms);
 /* the same, with the context of the operation */
 int victim_ended(struct victim *v, unsigned int ms, void **context);
 kfi_addr_t victim_knows(struct victim *v, const void *name);	/* or KFI_ADDR_NOTAVAIL */
-
-/* a count of "kfi stats", by the name of a member of struct kfi_stats */
-#define victim_stat(v, member)	__victim_stat((v), offsetof(struct kfi_stats, member))
-u64 __victim_stat(const struct victim *v, size_t offset);
 
 #endif

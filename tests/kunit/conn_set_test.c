@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Connection sets (struct kfi_conn_set): which connections they list, move and publish, and that a
+ * Connection sets (struct kfi_conn_set): connections begin, move and end at random moments, and a
  * set that stops waits for the end of all. The endpoints, contexts and the listener are those of a
- * provider without a network.
+ * provider without a network. How many callers may wait is tested in proto_link_test.c.
  */
-#include <linux/completion.h>
 #include <linux/slab.h>
 #include <kfi_conn_set.h>
 #include "crew.h"
@@ -13,8 +12,6 @@
 /* ---- the provider ---- */
 
 #define HW_CTXS	2
-#define CALLED	false	/* called by the peer */
-#define DIALED	true
 
 /**
  * struct hw - the world
@@ -25,14 +22,12 @@
  * @ended: connections that have ended
  * @twice: connections that have ended more than once
  * @odd: connections that were moved or answered in a wrong state
- * @hold: if set, connections wait for it before they end
  */
 struct hw {
 	struct kunit		*test;
 	struct workqueue_struct	*wq;
 	struct hw_ep		*top, *ctx[HW_CTXS], *ep;
 	struct kfi_conn_set	listener;
-	struct completion	*hold;
 	atomic_t		nr_conns, ended, twice, odd;
 };
 
@@ -44,8 +39,6 @@ struct hw_ep {
 /**
  * struct hw_conn - a connection
  * @failed: bit 0: its end has begun, with @err; bit 1: it has ended
- * @source: its address
- * @said: it has sent a hello, so it is not pending
  * @moved: how often it was moved
  * @accepted: how often it was accepted
  * @rejected: how often it was rejected
@@ -57,8 +50,6 @@ struct hw_conn {
 	unsigned long		failed;
 	int			err;
 	unsigned int		moved, accepted, rejected;
-	int			source;
-	bool			said;
 	struct work_struct	down;
 };
 
@@ -67,7 +58,7 @@ static inline struct hw_conn *to_hw_conn(const struct kfi_peer_conn *pc)
 	return container_of(pc, struct hw_conn, pc);
 }
 
-static unsigned int hw_backlog;
+static const unsigned int hw_backlog = 64;
 
 /* ---- operations of the provider ---- */
 
@@ -141,8 +132,6 @@ static void hw_down(struct work_struct *work)
 	moved = conn->moved;
 	kfi_conn_set_unpublish(&conn->pc);
 	synchronize_rcu_expedited();
-	if (conn->w->hold)
-		wait_for_completion(conn->w->hold);
 	if (conn->pc.conn_set != set || conn->moved != moved)
 		atomic_inc(&conn->w->odd);
 	if (test_and_set_bit(1, &conn->failed))
@@ -184,7 +173,6 @@ static struct hw *hw_open(struct kunit *test)
 	int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, w);
-	hw_backlog = 2;
 	w->test = test;
 	w->wq = alloc_workqueue("kfi_kunit_conn_set", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	KUNIT_ASSERT_NOT_NULL(test, w->wq);
@@ -232,151 +220,29 @@ static void hw_close(struct hw *w)
 }
 
 /* A connection that is not listed, with a reference for the caller. NULL: no memory */
-static struct hw_conn *hw_conn(struct hw *w, bool dialed)
+static struct hw_conn *hw_conn(struct hw *w)
 {
 	struct hw_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL);
 
 	if (!conn)
 		return NULL;
 	conn->w = w;
-	conn->pc.dialed = dialed;
 	refcount_set(&conn->ref, 1);
 	INIT_WORK(&conn->down, hw_down);
 	atomic_inc(&w->nr_conns);
 	return conn;
 }
 
-/* ---- helpers of the cases ---- */
-
-/* Return a connection after an attempt to list it; *@ret is the result of the attempt. */
-static struct hw_conn *hw_listed(struct hw *w, struct kfi_conn_set *set, bool dialed, int *ret)
-{
-	struct hw_conn *conn = hw_conn(w, dialed);
-
-	KUNIT_ASSERT_NOT_NULL(w->test, conn);
-	*ret = kfi_conn_set_add(set, &conn->pc);
-	return conn;
-}
-
-static struct hw_conn *hw_called(struct hw *w, struct kfi_conn_set *set)
-{
-	struct hw_conn *conn;
-	int ret;
-
-	conn = hw_listed(w, set, CALLED, &ret);
-	KUNIT_EXPECT_EQ(w->test, 0, ret);
-	return conn;
-}
-
-/* List a connection and drop the reference. Return: the result of the attempt. */
-static int hw_try(struct hw *w, struct kfi_conn_set *set, bool dialed)
-{
-	int ret;
-
-	hw_put(&hw_listed(w, set, dialed, &ret)->pc);
-	return ret;
-}
-
-/* ---- list ---- */
-
-static bool hw_unproven(const struct kfi_peer_conn *pc)
-{
-	return !to_hw_conn(pc)->said;
-}
-
-static bool hw_same_origin(const struct kfi_peer_conn *a, const struct kfi_peer_conn *b)
-{
-	return to_hw_conn(a)->source == to_hw_conn(b)->source;
-}
-
-/* A connection request arrives from @source. */
-static struct hw_conn *hw_caller(struct hw *w, int source, int *ret)
-{
-	struct hw_conn *conn = hw_conn(w, CALLED);
-
-	KUNIT_ASSERT_NOT_NULL(w->test, conn);
-	conn->source = source;
-	*ret = kfi_conn_set_add(&w->listener, &conn->pc);
-	return conn;
-}
-
-/*
- * The oldest caller without a hello makes room for the next one: the oldest of that address if the
- * address has as many as it may have, or else the oldest of all.
- */
-static void silent_make_room(struct kunit *test)
-{
-	struct hw *w = hw_open(test);
-	struct kfi_conn_set_ops ops = *w->listener.ops;
-	/* address of a caller, and the number of the caller that fails for it, or -1 */
-	static const struct { int source, gone; } callers[] = {
-		{ 1, -1 }, { 2, -1 }, { 1, -1 },
-		{ 1, 0 },	/* the address has two already */
-		{ 3, 1 },	/* there are three */
-		{ 3, 2 },	/* there are 2, 3 and 4; 3 has sent its hello */
-		{ 4 }, { 3 },	/* refused */
-	};
-	struct hw_conn *conns[ARRAY_SIZE(callers)];
-	struct completion go;
-	int i, j, ret;
-
-	hw_backlog = 3;
-	ops.origin_backlog = &(unsigned int){ 2 };
-	ops.unproven = hw_unproven;
-	ops.same_origin = hw_same_origin;
-	w->listener.ops = &ops;
-	init_completion(&go);
-	w->hold = &go;
-	for (i = 0; i < ARRAY_SIZE(callers); i++) {
-		conns[i] = hw_caller(w, callers[i].source, &ret);
-		conns[i]->said = i == 3;
-		/*
-		 * Those that have failed are not freed yet. At most twice as many as the backlog
-		 * may exist.
-		 */
-		KUNIT_EXPECT_EQ_MSG(test, i < 6 ? 0 : -EBUSY, ret, "caller %d", i);
-		for (j = 0; j < i && i < 6; j++)
-			KUNIT_EXPECT_EQ_MSG(test, j <= callers[i].gone, hw_failed(&conns[j]->pc),
-					    "caller %d of %d", j, i);
-	}
-	complete_all(&go);
-	flush_workqueue(w->wq);
-	hw_put(&hw_caller(w, 5, &ret)->pc);
-	KUNIT_EXPECT_EQ(test, 0, ret);
-	KUNIT_EXPECT_EQ(test, -EBUSY, conns[0]->err);
-	for (i = 0; i < ARRAY_SIZE(callers); i++)
-		hw_put(&conns[i]->pc);
-	hw_close(w);
-}
-
-/* A pending connection occupies its place until it has ended. */
-static void ended_frees_its_place(struct kunit *test)
-{
-	struct hw *w = hw_open(test);
-	struct hw_conn *conn = hw_called(w, &w->listener);
-	struct completion go;
-
-	init_completion(&go);
-	w->hold = &go;
-	KUNIT_EXPECT_EQ(test, 0, hw_try(w, &w->listener, CALLED));
-	hw_fail(&conn->pc, -ECONNRESET);
-	KUNIT_EXPECT_EQ(test, -EBUSY, hw_try(w, &w->listener, CALLED));
-	complete_all(&go);
-	flush_workqueue(w->wq);
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&w->ended));
-	KUNIT_EXPECT_EQ(test, 0, hw_try(w, &w->listener, CALLED));
-	hw_put(&conn->pc);
-	hw_close(w);
-}
-
-/* ---- move ---- */
+/* ---- the cases ---- */
 
 /* The request was answered, so nobody else would end it, and it would count as pending for ever. */
 static void accepts_too_late(struct kunit *test)
 {
 	struct hw *w = hw_open(test);
-	struct hw_conn *conn = hw_called(w, &w->listener);
+	struct hw_conn *conn = hw_conn(w);
 
+	KUNIT_ASSERT_NOT_NULL(test, conn);
+	KUNIT_ASSERT_EQ(test, 0, kfi_conn_set_add(&w->listener, &conn->pc));
 	kfi_conn_set_stop(&w->ep->conn_set, -ECANCELED);
 	KUNIT_EXPECT_FALSE(test, kfi_conn_set_accept(&conn->pc, &w->ep->conn_set));
 	KUNIT_EXPECT_EQ(test, 0u, conn->accepted);
@@ -387,60 +253,6 @@ static void accepts_too_late(struct kunit *test)
 	hw_put(&conn->pc);
 	hw_close(w);
 }
-
-/* ---- stop and drain ---- */
-
-struct drain {
-	struct work_struct	work;
-	struct kfi_conn_set	*conn_set;
-	struct completion	over;
-};
-
-static void drain_work(struct work_struct *work)
-{
-	struct drain *d = container_of(work, struct drain, work);
-
-	kfi_conn_set_drain(d->conn_set);
-	complete(&d->over);
-}
-
-/* Draining does not wait for a connection of another set, which may wait for its peer. */
-static void drain_waits_for_its_own(struct kunit *test)
-{
-	struct hw *w = hw_open(test);
-	struct hw_conn *conn = hw_called(w, &w->ep->conn_set);
-	struct drain d = { .conn_set = &w->listener };
-	struct completion go;
-
-	init_completion(&go);
-	init_completion(&d.over);
-	w->hold = &go;
-	hw_fail(&conn->pc, -ECONNRESET);
-	kfi_conn_set_stop(&w->listener, -ECONNREFUSED);
-	INIT_WORK_ONSTACK(&d.work, drain_work);
-	schedule_work(&d.work);
-	KUNIT_EXPECT_TRUE(test, fake_soon(completion_done(&d.over)));
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&w->ended));
-	complete_all(&go);
-	flush_work(&d.work);
-	destroy_work_on_stack(&d.work);
-	hw_put(&conn->pc);
-	hw_close(w);
-}
-
-static struct kunit_case conn_set_cases[] = {
-	KUNIT_CASE(silent_make_room),
-	KUNIT_CASE(ended_frees_its_place),
-	KUNIT_CASE(accepts_too_late),
-	KUNIT_CASE(drain_waits_for_its_own),
-	{}
-};
-
-static struct kunit_suite conn_set_suite = {
-	.name = "kfi_conn_set",
-	.test_cases = conn_set_cases,
-};
-kunit_test_suite(conn_set_suite);
 
 /* ---- several threads ---- */
 
@@ -476,7 +288,7 @@ static void race_call(struct race *r, struct rnd_state *rnd)
 {
 	struct hw *w = r->w;
 	bool msg = prandom_u32_state(rnd) & 1;
-	struct hw_conn *conn = hw_conn(w, CALLED);
+	struct hw_conn *conn = hw_conn(w);
 
 	if (!conn)
 		return;
@@ -585,7 +397,6 @@ static void everything_ends_once(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, r);
 	r->w = hw_open(test);
-	hw_backlog = 64;
 	atomic_set(&r->calling, RACE_CALLERS);
 	crew_run(test, RACE_THREADS, race_thread, r);
 	listed = atomic_read(&r->listed);
@@ -607,6 +418,7 @@ static void everything_ends_once(struct kunit *test)
 }
 
 static struct kunit_case conn_set_race_cases[] = {
+	KUNIT_CASE(accepts_too_late),
 	KUNIT_CASE_SLOW(everything_ends_once),
 	{}
 };

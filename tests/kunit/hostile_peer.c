@@ -141,6 +141,11 @@ static void ph_close(struct kfi_link *link, bool abort)
 		WRITE_ONCE(to_peer(link)->closed, true);
 }
 
+static bool ph_released(struct kfi_link *link)
+{
+	return !READ_ONCE(ph.unreleased);
+}
+
 static int ph_probe(struct kfi_link *link)
 {
 	return ph_ended(link) ? -1 : ph.there;
@@ -234,6 +239,7 @@ static const struct kfi_link_ops ph_ops = {
 	.ended		= ph_ended,
 	.detach		= ph_detach,
 	.close		= ph_close,
+	.released	= ph_released,
 	.probe		= ph_probe,
 	.trylock	= ph_trylock,
 	.lock		= ph_lock,

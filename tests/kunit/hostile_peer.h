@@ -54,6 +54,7 @@ struct ph_peer {
  * @peers: all &struct ph_peer, under @lock
  * @dialed: the peer that the victim reaches if it calls
  * @accepts: a peer that accepts is made for each call of the victim
+ * @unreleased: connections whose links are closed do not end as long as this is set
  * @naming: called when the victim makes a name of an address
  * @dials: calls of the victim
  * @room: bytes that links hold which are made from now on, in each direction
@@ -73,7 +74,7 @@ struct ph_world {
 	spinlock_t		lock;
 	struct list_head	peers;
 	struct ph_peer		*dialed;
-	bool			accepts;
+	bool			accepts, unreleased;
 	void			(*naming)(void);
 	atomic_t		dials;
 	u32			room;

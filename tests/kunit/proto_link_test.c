@@ -148,6 +148,32 @@ static void oldest_makes_room(struct kunit *test)
 }
 
 /*
+ * The same for callers of all origins. Those that have failed count until they have ended: there
+ * are no more than twice as many as the backlog permits.
+ */
+static void backlog_makes_room(struct kunit *test)
+{
+	struct ph_peer *peers[4];
+	int i;
+
+	ph_proto.params.backlog = 2;
+	ph.unreleased = true;
+	for (i = 0; i < ARRAY_SIZE(peers); i++) {
+		peers[i] = ph_arrive(NODE + i, true);
+		kfi_link_up(peers[i]->link);
+		if (i > 1)
+			closes(test, peers[i - 2]);
+	}
+	KUNIT_EXPECT_NULL(test, ph_try(NODE + i, true));
+	KUNIT_EXPECT_FALSE(test, peers[2]->closed || peers[3]->closed);
+	ph.unreleased = false;
+	KUNIT_EXPECT_TRUE(test, fake_soon(ph_try(NODE + i, true)));
+	closes(test, peers[2]);
+	KUNIT_EXPECT_FALSE(test, peers[3]->closed);
+	kfi_proto_pep_close(&ph.ppep.pep);
+}
+
+/*
  * A caller whose link is being secured makes room as well, but not one whose link has not begun
  * to: the context that accepts it still uses it.
  */
@@ -295,6 +321,7 @@ static struct kunit_case link_cases[] = {
 	KUNIT_CASE(nothing_after_a_failure),
 	KUNIT_CASE(silence_ends_with_the_listener),
 	KUNIT_CASE(oldest_makes_room),
+	KUNIT_CASE(backlog_makes_room),
 	KUNIT_CASE(securing_makes_room),
 	KUNIT_CASE(full_link_holds_up_nobody),
 	KUNIT_CASE(full_link_ends),

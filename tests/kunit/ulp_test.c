@@ -850,24 +850,20 @@ static void kit_reopened(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1234, ms);
 }
 
-static DECLARE_COMPLETION(kit_reopens);
-
 static void kit_reopen(struct work_struct *work)
 {
 	struct kfi_dom *dom = kfi_dom_get(&init_net, kit.info, THIS_MODULE);
 
 	if (!IS_ERR(dom))
 		kfi_dom_put(dom);
-	complete(&kit_reopens);
 }
 
 static DECLARE_WORK(kit_reopen_work, kit_reopen);
 
 static void kit_closing(struct kfi_dom *dom)
 {
-	reinit_completion(&kit_reopens);
 	schedule_work(&kit_reopen_work);
-	KUNIT_EXPECT_NE(kit.test, 0, wait_for_completion_timeout(&kit_reopens, 2 * HZ));
+	KUNIT_EXPECT_TRUE(kit.test, fake_soon(!work_busy(&kit_reopen_work)));
 }
 
 /* What closes a domain may wait for one who opens a domain. */
@@ -878,6 +874,30 @@ static void kit_domain_closes(struct kunit *test)
 	flush_work(&kit_reopen_work);
 	kit.dom = kfi_dom_get(&init_net, kit.info, THIS_MODULE);
 	KUNIT_EXPECT_PTR_EQ(test, NULL, kit.dom->closing);
+}
+
+/* One that can't be opened takes nothing from others, and one without its device is replaced. */
+static void kit_domains_shared(struct kunit *test)
+{
+	struct kfi_domain_attr *attr = kit.info->domain_attr;
+	struct kfi_dom *old = kit.dom, *other;
+	int device;
+
+	attr->mr_mode ^= KFI_MR_VIRT_ADDR;	/* for another domain */
+	attr->auth_key_size = 1;		/* without a key */
+	other = kfi_dom_get(&init_net, kit.info, THIS_MODULE);
+	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR_OR_ZERO(other));
+	attr->auth_key_size = 0;
+	other = kfi_dom_get(&init_net, kit.info, THIS_MODULE);
+	attr->mr_mode ^= KFI_MR_VIRT_ADDR;
+	KUNIT_ASSERT_FALSE(test, IS_ERR(other));
+	kfi_to_domain(old->domain)->device = &device;
+	kfi_device_gone(&device);
+	kit.dom = kfi_dom_get(&init_net, kit.info, THIS_MODULE);
+	KUNIT_EXPECT_PTR_NE(test, old, kit.dom);
+	KUNIT_EXPECT_TRUE(test, old->fab == other->fab && other->fab == kit.dom->fab);
+	kfi_dom_put(old);
+	kfi_dom_put(other);
 }
 
 /* ---- callers ---- */
@@ -961,6 +981,7 @@ static struct kunit_case kit_cases[] = {
 	KUNIT_CASE(kit_name_connecting),
 	KUNIT_CASE(kit_reopened),
 	KUNIT_CASE(kit_domain_closes),
+	KUNIT_CASE(kit_domains_shared),
 	KUNIT_CASE(kit_callers_crowd),
 	KUNIT_CASE(kit_callers_bounded),
 	KUNIT_CASE(kit_caller_silent),

@@ -14,15 +14,6 @@ int kfi_ntb_mock_command(const char *line);
 /* Return a counter of an end, by its name in the file stats; ~0 if there is none. Any context. */
 u64 kfi_ntb_mock_count(int bridge, int port, const char *name);
 
-/*
- * What the client of an end shows its peer through a window.
- *
- * @first: physical address of the first byte; 0: none
- *
- * Return: bytes; 0: the window is closed. Any context.
- */
-u64 kfi_ntb_mock_shows(int bridge, int port, int window, phys_addr_t *first);
-
 struct page;
 
 /*
@@ -31,12 +22,6 @@ struct page;
  * Any context.
  */
 bool kfi_ntb_mock_device_write(struct page *page, size_t off, const void *src, size_t len);
-
-/*
- * A device or CPU of the machine of an end reads or writes @len bytes of its memory: count them,
- * and wait until the memory has had time for them (command "ram"). Process context.
- */
-void kfi_ntb_mock_ram(int bridge, int port, size_t len);
 
 /*
  * In kfi_iommu_mock.ko, set by kfi_ntb_mock.ko: waits until accesses have ended that have translated

@@ -3,7 +3,7 @@
  * control.c - commands: debugfs kfi_ntb_mock/control takes one line a write. What went wrong is the
  * write's error.
  *
- *   link 0 flap 5 20 300        link, end or channel, which one, the command and its numbers; README.md has all
+ *   link 0 lag 1000        link, end or channel, which one, the command and its numbers; README.md has all
  */
 #include <linux/debugfs.h>
 #include <linux/delay.h>
@@ -94,15 +94,6 @@ static int nm_stick(const struct nm_target *t, const u32 *n)
 	return 0;
 }
 
-/* Only timed copies wait for memory. */
-static int nm_ram(const struct nm_target *t, const u32 *n)
-{
-	if (!nm_engine_mbs)
-		return -EOPNOTSUPP;
-	WRITE_ONCE(t->end->ram.mbs, n[0]);
-	return 0;
-}
-
 static int nm_lose_tlp(const struct nm_target *t, const u32 *n)
 {
 	WRITE_ONCE(t->end->lose_tlp, n[0]);
@@ -124,7 +115,6 @@ static int nm_dma_ ## name(const struct nm_target *t, const u32 *n)			\
 }
 
 NM_FAULT(fail_write)
-NM_FAULT(fail_read)
 NM_FAULT(reorder)
 
 static int nm_dma_hang(const struct nm_target *t, const u32 *n)
@@ -147,9 +137,7 @@ static const struct nm_command nm_commands[] = {
 	{ "end", "revive", 0, nm_revive },
 	{ "end", "stuck", 1, nm_stick },
 	{ "end", "lose-tlp", 1, nm_lose_tlp },
-	{ "end", "ram", 1, nm_ram },
 	{ "dma", "fail-write", 1, nm_dma_fail_write },
-	{ "dma", "fail-read", 1, nm_dma_fail_read },
 	{ "dma", "reorder", 1, nm_dma_reorder },
 	{ "dma", "hang", 1, nm_dma_hang },
 };
@@ -260,7 +248,7 @@ static const char *const nm_count_name[NM_COUNTS] = {
 	[NM_CPU_WRITES] = "cpu_writes", [NM_CPU_BYTES] = "cpu_bytes",
 	[NM_CPU_READS] = "cpu_reads",	[NM_DMA_WRITES] = "dma_writes",
 	[NM_DMA_BYTES] = "dma_bytes",	[NM_DMA_READS] = "dma_reads",
-	[NM_DEVICE_BYTES] = "device_bytes", [NM_RAM_BYTES] = "ram_bytes",
+	[NM_DEVICE_BYTES] = "device_bytes",
 	[NM_REG_READS] = "reg_reads",	[NM_REG_WRITES] = "reg_writes",
 	[NM_BELLS_RUNG] = "bells_rung", [NM_DEAD] = "lost_dead",
 	[NM_CLOSED] = "lost_closed",	[NM_BEYOND] = "lost_beyond",
@@ -277,19 +265,6 @@ u64 kfi_ntb_mock_count(int bridge, int port, const char *name)
 	return atomic64_read(&nm_bridge[bridge].end[port].count[i]);
 }
 EXPORT_SYMBOL_GPL(kfi_ntb_mock_count);
-
-void kfi_ntb_mock_ram(int bridge, int port, size_t len)
-{
-	struct nm_end *end = &nm_bridge[bridge].end[port];
-	size_t n;
-
-	nm_add(end, NM_RAM_BYTES, len);
-	for (; len; len -= n) {
-		n = min(len, nm_budget_piece(READ_ONCE(end->ram.mbs)));
-		nm_budget_wait(nm_budget_take(&end->ram, n));
-	}
-}
-EXPORT_SYMBOL_GPL(kfi_ntb_mock_ram);
 
 static void nm_show_end(struct seq_file *file, const struct nm_end *end)
 {

@@ -62,20 +62,6 @@ static void *nm_behind(const struct nm_place *place, u64 at, size_t len, enum nm
 									      NULL;
 }
 
-u64 kfi_ntb_mock_shows(int bridge, int port, int window, phys_addr_t *first)
-{
-	const struct nm_end *end = &nm_bridge[bridge].end[port];
-	struct nm_trans trans;
-	unsigned long flags;
-
-	read_lock_irqsave(&nm_bridge[bridge].lock, flags);
-	trans = end->trans[window];
-	*first = trans.size ? nm_memory(end, trans.addr) : 0;
-	read_unlock_irqrestore(&nm_bridge[bridge].lock, flags);
-	return trans.size;
-}
-EXPORT_SYMBOL_GPL(kfi_ntb_mock_shows);
-
 /* Write aligned words with a single store each. */
 static void nm_put(void *to, const void *from, size_t len)
 {

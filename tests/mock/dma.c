@@ -19,10 +19,6 @@ static unsigned int ring = 256;
 module_param(ring, uint, 0444);
 MODULE_PARM_DESC(ring, "copies that a channel can hold");
 
-unsigned int nm_engine_mbs;
-module_param_named(engine_mbs, nm_engine_mbs, uint, 0444);
-MODULE_PARM_DESC(engine_mbs, "MB/s of a channel; 0: as fast as the CPU copies (default 0)");
-
 static bool terminate = true;
 module_param(terminate, bool, 0444);
 MODULE_PARM_DESC(terminate, "the engine can terminate copies (ioatdma can't)");
@@ -156,11 +152,7 @@ static struct dma_async_tx_descriptor *nm_prep(struct dma_chan *chan, dma_addr_t
 void nm_kick(struct nm_chan *c)
 {
 	lockdep_assert_held(&c->lock);
-	if (list_empty(&c->issued))
-		return;
-	if (nm_engine_mbs)
-		nm_timed_issue(c);
-	else
+	if (!list_empty(&c->issued))
 		kthread_queue_work(c->worker, &c->work);
 }
 
@@ -244,7 +236,6 @@ static void nm_synchronize(struct dma_chan *chan)
 	struct nm_chan *c = to_nm_chan(chan);
 
 	kthread_flush_work(&c->work);
-	nm_timed_stop(c);
 	tasklet_disable(&c->told);
 	tasklet_enable(&c->told);
 }
@@ -269,7 +260,6 @@ static int nm_chan_init(struct nm_chan *c, int i)
 	spin_lock_init(&c->lock);
 	nm_init_lists(c);
 	c->fault.reorder = reorder;
-	nm_timed_init(c);
 	kthread_init_work(&c->work, nm_run);
 	tasklet_setup(&c->told, nm_tell);
 	timer_setup(&c->look, nm_look, 0);

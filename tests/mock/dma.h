@@ -16,20 +16,18 @@
 #define KFI_NTB_MOCK_DMA_H
 
 #include <linux/dmaengine.h>
-#include <linux/hrtimer.h>
 #include <linux/interrupt.h>
 #include <linux/kthread.h>
 #include <linux/list.h>
 #include <linux/spinlock.h>
 #include <linux/timer.h>
-#include "budget.h"
 
 #define NM_CHANS	16
 
 /* Faults, set by commands */
 struct nm_fault {
-	/* the n-th copy from now ends with such an error, later ones are aborted; 0: none */
-	u32	fail_write, fail_read;
+	/* the n-th copy from now ends with a write error, later ones are aborted; 0: none */
+	u32	fail_write;
 	/* if not 0, copies are made in reverse order up to the next DMA_PREP_FENCE */
 	u32	reorder;
 	/* if not 0, no copy begins */
@@ -43,7 +41,7 @@ struct nm_copy {
 	size_t				len;
 	/* terminated while it ran: no callback */
 	bool				dropped;
-	struct nm_fault			fault;		/* of this copy */
+	bool				fails;		/* by command */
 	struct dmaengine_result		result;		/* owned by the worker while it runs */
 };
 
@@ -61,16 +59,6 @@ struct nm_chan {
 	struct nm_fault		fault;
 	struct kthread_worker	*worker;
 	struct kthread_work	work;
-	/*
-	 * instead of the worker with engine_mbs: dma_timed.c. @timer ends a piece of the running
-	 * @copy, of which @at bytes are made; NULL: all running copies are one piece. Under the lock
-	 * until the timer is armed, then owned by its function
-	 */
-	struct nm_budget	speed;
-	struct hrtimer		timer;
-	struct nm_copy		*copy;
-	size_t			at, piece;
-	bool			busy;		/* the timer is armed, or its function runs */
 	struct tasklet_struct	told;		/* its interrupt */
 	/* finds completions without an interrupt, as ioatdma does after 100 ms */
 	struct timer_list	look;
@@ -97,20 +85,8 @@ static inline struct nm_copy *to_nm_copy(struct dma_async_tx_descriptor *tx)
 void nm_kick(struct nm_chan *c);
 
 /* dma_run.c */
-/* Under the lock: take the next copy, if there is one. Return: with reordering, take another one */
-bool nm_start_one(struct nm_chan *c);
-void nm_start(struct nm_chan *c);	/* under the lock */
-bool nm_fails(struct nm_copy *copy);
-enum dmaengine_tx_result nm_copy_chunk(struct nm_chan *c, dma_addr_t dst, dma_addr_t src,
-				       size_t len);
-void nm_finish(struct nm_chan *c);	/* what runs has ended; bottom halves off */
 void nm_run(struct kthread_work *work);
 void nm_tell(struct tasklet_struct *task);
 void nm_look(struct timer_list *timer);
-
-/* dma_timed.c */
-void nm_timed_init(struct nm_chan *c);
-void nm_timed_issue(struct nm_chan *c);		/* under the lock */
-void nm_timed_stop(struct nm_chan *c);		/* what runs was terminated; may sleep */
 
 #endif

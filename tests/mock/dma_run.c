@@ -41,9 +41,8 @@ static void nm_copy_across(const struct nm_place *to, const struct nm_place *fro
 	}
 }
 
-/* The end of the window belongs to the machine whose memory is at the other end of the copy. */
-enum dmaengine_tx_result nm_copy_chunk(struct nm_chan *c, dma_addr_t dst, dma_addr_t src,
-				       size_t len)
+static enum dmaengine_tx_result nm_copy_chunk(struct nm_chan *c, dma_addr_t dst, dma_addr_t src,
+					      size_t len)
 {
 	bool cross_to, cross_from;
 	struct nm_place to, from;
@@ -61,8 +60,6 @@ enum dmaengine_tx_result nm_copy_chunk(struct nm_chan *c, dma_addr_t dst, dma_ad
 		nm_add(to.end, NM_BLOCKED, 1);
 		return DMA_TRANS_NOERROR;
 	}
-	if (cross_to != cross_from)
-		nm_add(cross_to ? to.end : from.end, NM_RAM_BYTES, len);
 	if (cross_to && cross_from)
 		nm_copy_across(&to, &from, len);
 	else if (cross_to)
@@ -94,7 +91,8 @@ static bool nm_now(u32 *countdown)
 	return *countdown && !--*countdown;
 }
 
-bool nm_start_one(struct nm_chan *c)
+/* Take the next copy, if there is one. Return: with reordering, take another one */
+static bool nm_start_one(struct nm_chan *c)
 {
 	struct nm_copy *copy = list_first_entry_or_null(&c->issued, struct nm_copy, node);
 
@@ -102,10 +100,7 @@ bool nm_start_one(struct nm_chan *c)
 	if (!copy || c->fault.hang)
 		return false;
 	list_move_tail(&copy->node, &c->running);
-	copy->fault = (struct nm_fault){
-		.fail_write = nm_now(&c->fault.fail_write),
-		.fail_read = nm_now(&c->fault.fail_read),
-	};
+	copy->fails = nm_now(&c->fault.fail_write);
 	return nm_no_order || !(copy->tx.flags & DMA_PREP_FENCE);
 }
 
@@ -114,7 +109,7 @@ bool nm_start_one(struct nm_chan *c)
  * DMA_PREP_FENCE, before whose end no later copy begins. Copies complete in order, so all earlier
  * copies are complete then, too.
  */
-void nm_start(struct nm_chan *c)
+static void nm_start(struct nm_chan *c)
 {
 	unsigned int n = 1;
 
@@ -124,18 +119,16 @@ void nm_start(struct nm_chan *c)
 }
 
 /* Does the copy fail, by command or by its alignment? Then it is not made. Set its result. */
-bool nm_fails(struct nm_copy *copy)
+static bool nm_fails(struct nm_copy *copy)
 {
-	const struct nm_fault *fault = &copy->fault;
+	struct dma_device *engine = copy->tx.chan->device;
 
 	copy->result = (struct dmaengine_result){ .result = DMA_TRANS_NOERROR };
-	if (fault->fail_write || !is_dma_copy_aligned(copy->tx.chan->device, copy->src, copy->dst, copy->len))
-		copy->result.result = DMA_TRANS_WRITE_FAILED;
-	else if (fault->fail_read)
-		copy->result.result = DMA_TRANS_READ_FAILED;
-	if (copy->result.result != DMA_TRANS_NOERROR)
-		copy->result.residue = copy->len;
-	return copy->result.result != DMA_TRANS_NOERROR;
+	if (!copy->fails && is_dma_copy_aligned(engine, copy->src, copy->dst, copy->len))
+		return false;
+	copy->result.result = DMA_TRANS_WRITE_FAILED;
+	copy->result.residue = copy->len;
+	return true;
 }
 
 /* Does the engine pretend to have made the copy? */
@@ -259,7 +252,8 @@ void nm_tell(struct tasklet_struct *task)
 		nm_call(c, copy);
 }
 
-void nm_finish(struct nm_chan *c)
+/* What runs has ended. Bottom halves are off. */
+static void nm_finish(struct nm_chan *c)
 {
 	struct nm_copy *copy, *next;
 	bool tell = false, failed = false;

@@ -296,7 +296,6 @@ void nm_end_init(struct nm_bridge *bridge, int port)
 
 	end->bridge = bridge;
 	end->port = port;
-	nm_budget_init(&end->ram, 0);
 	if (nm_no_zero || nm_no_clear)
 		nm_ops.mw_clear_trans = NULL;
 	nm_bell_init(end);

@@ -7,7 +7,7 @@
  *   main.c  this: the module        end.c     the device for clients    link.c   when it is up
  *   bell.c  doorbells, interrupts   cross.c   accesses through it       io.c     addresses
  *   dma.c   the engine              dma_run.c copies and their faults   post.c   delayed writes
- *   dma_timed.c  copies that take time, not a CPU    control.c  commands, counters, in debugfs
+ *   control.c  commands, counters, in debugfs
  */
 #include <linux/module.h>
 #include <linux/sizes.h>

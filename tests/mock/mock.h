@@ -28,7 +28,6 @@
 #include <linux/platform_device.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
-#include "budget.h"
 
 #define NM_BRIDGES	4
 #define NM_WINDOWS	4
@@ -49,7 +48,6 @@ enum nm_count {
 	NM_DMA_BYTES,
 	NM_DMA_READS,
 	NM_DEVICE_BYTES,	/* bytes that other devices have written to pages of a window */
-	NM_RAM_BYTES,		/* bytes of its memory that its devices read or write */
 	/* accesses to registers (doorbells, masks, scratchpads) of either side */
 	NM_REG_READS,
 	NM_REG_WRITES,
@@ -114,8 +112,6 @@ struct nm_end {
 	struct hrtimer		late_irq;	/* the same report again */
 	/* link status at the last link interrupt, as the Intel driver has it; READ_ONCE */
 	bool			seen_up;
-
-	struct nm_budget	ram;		/* memory of this machine, for its devices */
 
 	struct nm_queue		posted;		/* writes of CPU and engine that have not arrived */
 	struct nm_queue		devices;	/* those of other devices */
@@ -234,7 +230,6 @@ void nm_stats_exit(void);	/* no command runs afterwards */
 /* dma.c */
 struct seq_file;
 
-extern unsigned int nm_engine_mbs;
 extern unsigned int nm_silent, nm_blind;
 extern bool nm_shuffle, nm_no_order;
 

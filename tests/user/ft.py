@@ -88,7 +88,7 @@ def start(args, node, command, log):
 
     # Other providers are left out: psm3 alone measures its clock for a second. The packages'
     # programs see all but that one.
-    providers = {"reference": "tcp,udp,ofi_rxm", "bench": "kfi,tcp,shm"}.get(args.target, "kfi")
+    providers = "tcp,udp,ofi_rxm" if args.target == "reference" else "kfi"
     packaged = command[0].endswith(("-2.1", "-1.17"))
     environment = dict(os.environ, FI_PROVIDER="^psm3" if packaged else providers)
     # ofi_rxm gives an endpoint 4096 buffers of 16 KiB to receive into; touching them takes longer

@@ -106,3 +106,41 @@ vm_once()
 	fi
 	exec {lock}>&-
 }
+
+# vm_source DIR SERIES N NAME...: unpack these from Debian's source of the kernel, without the first N
+# folders of their names
+vm_source()
+{
+	local dir=$1 series=$2 strip=$3 deb top=linux-source-$2
+	shift 3
+
+	deb=$(debpkg fetch "$(vm_suite "$series")" "$top")
+	dpkg-deb --fsys-tarfile "$deb" | tar -xO --wildcards './usr/src/linux-source-*.tar.xz' |
+		tar -xJ -C "$dir" --strip-components="$strip" --wildcards "${@/#/$top/}"
+}
+
+# vm_left_out WHAT SERIES FLAGS CONFIG...: build modules that a kernel has in its source but Debian
+# leaves out of its packages, unchanged, against the stock headers, into the cache; print the directory
+# of .ko files. FLAGS are the compiler's. The script has unpack DIR SERIES, which makes DIR/Kbuild.
+vm_left_out()
+{
+	local dir
+
+	dir=$vm_cache/${0##*/}-$(vm_release "$2")-$(sha256sum <"$0" | head -c 8)
+	vm_once "$dir" vm_make_left_out "$@"
+	echo "$dir/ko"
+}
+
+vm_make_left_out()
+{
+	local dir=$1 what=$2 series=$3 flags=$4
+	shift 4
+
+	vm_say "building the kernel's $what for $series"
+	unpack "$dir" "$series"
+	nice -n 5 "$vm_dir/kmake" "$series" M="$dir" -j"$(nproc)" "$@" KCFLAGS="$flags" \
+		modules >"$dir/log" 2>&1 ||
+	{ tail -n 40 "$dir/log" >&2; vm_die "the kernel's $what do not build for $series"; }
+	mkdir "$dir/ko"
+	find "$dir" -name '*.ko' -exec mv -t "$dir/ko" {} +
+}

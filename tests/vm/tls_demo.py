@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Implementation of `make demo TLS=1`, see demo: the same traffic in clear text and under TLS, with a capture of each on the wire"""
+"""Implementation of `make demo TLS=1`, see tools/demo/run: the same traffic in clear text and under TLS, with a capture of each on the wire"""
 
 import array
 import itertools

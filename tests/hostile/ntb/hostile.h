@@ -29,7 +29,6 @@
 #define HP_CREDIT	64U		/* units of messages, and requests, that the peer grants */
 #define HP_BEAT_MS	20
 #define HP_WAIT_MS	30000U		/* limit for an event that has to happen */
-#define HP_TEXT	64U		/* maximum of bytes of a message of the peer */
 #define HP_PORT		1000U		/* the first port that the peer calls from */
 #define HP_PLACED	16384U		/* bytes of a message that is placed */
 #define VICTIM_BUF	1024U		/* bytes of a message */

@@ -227,7 +227,6 @@ static bool send_in(struct hp *hp, u32 number, unsigned int queue, u32 value)
 
 /* ---- words of a control page ---- */
 
-#define LINE(member)	offsetof(struct ntw_ctl, line.member)
 #define BULK(member)	offsetof(struct ntw_ctl, bulk.member)
 
 /*

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Implementation of `make demo ULP=nfs` and ULP=iser, see demo: the kernel's own RDMA ULPs over kfi_ib"""
+"""Implementation of `make demo ULP=nfs` and ULP=iser, see run: the kernel's own RDMA ULPs over kfi_ib"""
 
 import json
 import os

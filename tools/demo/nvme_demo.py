@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Implementation of `make demo ULP=nvme`, see demo: a disk of machine b on machine a; over ntb also READs with bypass"""
+"""Implementation of `make demo ULP=nvme`, see run: a disk of machine b on machine a; over ntb also READs with bypass"""
 
 import json
 import os

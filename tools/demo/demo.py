@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Implementation of `make demo`, see demo"""
+"""Implementation of `make demo`, see run. The machines are those of tests/vm."""
 
 import json
 import os
 import sys
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "../../tests/vm")]
 import bed               # noqa: E402
 import mirror            # noqa: E402
 import nvme_demo         # noqa: E402
