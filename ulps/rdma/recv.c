@@ -171,6 +171,17 @@ static void recv_count(struct kib_dev *dev, const struct ib_wc *wc)
 		kib_count(dev, KIB_RECEIVED, wc->byte_len);
 }
 
+/*
+ * A call that ends fails its receives before it has an event, which says why. If end_work ran before
+ * that event, it would hide a refusal and the data of the peer. Errors of the receive itself have no
+ * event.
+ */
+static bool recv_has_event(const struct kib_qp *qp, enum ib_wc_status status)
+{
+	return READ_ONCE(qp->state) == KIB_QP_CONNECTING && status != IB_WC_LOC_LEN_ERR &&
+	       status != IB_WC_LOC_QP_OP_ERR;
+}
+
 /* As kib_send_report() */
 bool kib_recv_report(struct kib_qp *qp)
 {
@@ -202,7 +213,8 @@ bool kib_recv_report(struct kib_qp *qp)
 			qp->rq_failed = true;
 			if (wc.status != IB_WC_WR_FLUSH_ERR)
 				kib_count(qp->dev, KIB_FAILED, 1);
-			kib_qp_fail(qp);
+			if (!recv_has_event(qp, wc.status))
+				kib_qp_fail(qp);
 		}
 		kib_cq_add(qp->ib.recv_cq, &wc);
 	}
