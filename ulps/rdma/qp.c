@@ -64,7 +64,7 @@ struct kib_slot *kib_ring_ended(const struct kib_ring *ring)
 
 	if (ring->tail == ring->next)
 		return NULL;
-	/* pairs with send_ended() and recv_end() */
+	/* pairs with send_ended() and recv_ended() */
 	return smp_load_acquire(&s->step) == KIB_DONE ? s : NULL;
 }
 
@@ -206,6 +206,10 @@ enum ib_wc_status kib_status(int err)
 
 /* ---- the runner ---- */
 
+/*
+ * A pass starts before it reports, so it reports what its starts have ended. What a report lets
+ * start has a note: posts, callbacks and room leave one.
+ */
 static void qp_run(struct kib_qp *qp, bool report)
 {
 	long notes;
@@ -214,12 +218,14 @@ static void qp_run(struct kib_qp *qp, bool report)
 		return;
 	do {
 		notes = kfi_runner_begin(&qp->runner);
-		do {
-			kib_recv_start(qp);
-			kib_send_start(qp);
-		} while (report && (kib_send_report(qp) | kib_recv_report(qp)));
-		if (!report && (kib_ring_ended(&qp->sq) || kib_recv_next(qp)))
+		kib_recv_start(qp);
+		kib_send_start(qp);
+		if (report) {
+			kib_send_report(qp);
+			kib_recv_report(qp);
+		} else if (kib_ring_ended(&qp->sq) || kib_recv_next(qp)) {
 			queue_bh_work(&qp->run_bh);
+		}
 	} while (!kfi_runner_leave(&qp->runner, notes));
 }
 
@@ -405,13 +411,19 @@ void kib_qp_fail(struct kib_qp *qp)
 
 /* ---- life ---- */
 
+/* What has come together is reported together. Softirq */
+static void qp_round(struct kfid_cq *cq, void *context)
+{
+	kib_qp_run(context);
+}
+
 static int qp_cq(struct kib_qp *qp)
 {
 	struct kfi_cq_attr attr = {	/* each operation has a done() */
-		.size = 16, .format = KFI_CQ_FORMAT_DATA, .flags = KFI_CQ_SOFTIRQ,
+		.size = 16, .format = KFI_CQ_FORMAT_DATA, .flags = KFI_CQ_SOFTIRQ | KFI_CQ_ROUNDS,
 	};
 
-	return kfi_cq_open(to_kib_pd(qp->ib.pd)->domain, &attr, &qp->cq, NULL, NULL);
+	return kfi_cq_open(to_kib_pd(qp->ib.pd)->domain, &attr, &qp->cq, qp_round, qp);
 }
 
 static void qp_free(struct kib_qp *qp)
