@@ -75,12 +75,14 @@ struct kib_counts {
  * struct kib_place - a passive endpoint at an address of the network device, or of its bridge
  * @entry: in &kib_dev.places
  * @pep: the passive endpoint
+ * @wanted: the device has the address; only while the places are compared with its addresses
  * @addr: its address
  * @len: bytes of it
  */
 struct kib_place {
 	struct list_head	entry;
 	struct kfid_pep		*pep;
+	bool			wanted;
 	size_t			len;
 	u8			addr[];
 };
@@ -89,14 +91,14 @@ struct kib_place {
  * struct kib_call - a call that waits for an answer
  * @entry: in &kib_dev.calls
  * @number: its number, which is the provider_data of iw_cm
- * @place: where it has arrived; only compared with &kib_dev.places
+ * @place: passive endpoint where it has arrived, which may be closed: it is only compared
  * @info: the request
  * @ird: reads that the caller answers at a time
  */
 struct kib_call {
 	struct list_head	entry;
 	unsigned long		number;
-	struct kib_place	*place;
+	const struct kfid	*place;
 	struct kfi_info		*info;
 	u16			ird;
 };
