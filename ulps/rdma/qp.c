@@ -542,14 +542,19 @@ void kib_qp_rem_ref(struct ib_qp *ib)
 
 /*
  * An orderly end: what was posted is still sent, and the peer is told. Its event ends the queue
- * pair.
+ * pair. ULPs disconnect in the one work item of iw_cm, for which all connections of the machine
+ * wait, so this does not wait for end_work, which may last as long as a link that is down.
  */
 static void qp_shutdown(struct kib_qp *qp)
 {
-	mutex_lock(&qp->lock);
-	if (!qp->ep || kfi_shutdown(qp->ep, 0))
+	int ret = -EBUSY;
+
+	if (mutex_trylock(&qp->lock)) {
+		ret = qp->ep ? kfi_shutdown(qp->ep, 0) : -ENOTCONN;
+		mutex_unlock(&qp->lock);
+	}
+	if (ret)
 		kib_qp_fail(qp);
-	mutex_unlock(&qp->lock);
 }
 
 /* The connection changes the state, and so do the ULPs that end it. */
