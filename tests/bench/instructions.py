@@ -106,9 +106,7 @@ def load(pair, tls):
 
 def need(pair, there, case, tls):
     """Prepare what a case is named after, if it is not what is @there. Return what is."""
-    kind, device = f"{case}-".split("-")[:2]
-    if kind == "verbs":
-        kind = device
+    kind = case.split("-")[case.startswith("verbs")]    # the device after "verbs"
     if kind == there:
         return kind
     if there == "ntb":
