@@ -59,10 +59,10 @@ known() {
     ip -n c$1 neigh replace 10.78.0.$2 lladdr $mac dev v$1
 }
 known a 2 b && known b 1 a &&
-ip netns exec ca rdma link add {0}_a type {0} netdev va &&
-ip netns exec cb rdma link add {0}_b type {0} netdev vb
+ip netns exec ca rdma link add ${kind}_a type $kind netdev va &&
+ip netns exec cb rdma link add ${kind}_b type $kind netdev vb
 """
-NO_DEVICES = "rdma link delete {0}_a && rdma link delete {0}_b"
+NO_DEVICES = "rdma link delete ${kind}_a && rdma link delete ${kind}_b"
 BENCH = """
     exec 7</run/netns/ca 8</run/netns/cb
     modprobe kfi_bench net_a=7 net_b=8 addr_a=10.78.0.1 addr_b=10.78.0.2 bridge_a=mock0.0 bridge_b=mock0.1"""
@@ -112,9 +112,9 @@ def need(pair, there, case, tls):
     if there == "ntb":
         pair.run("a", NO_BRIDGE)
     elif there in RDMA:
-        pair.run("a", NO_DEVICES.format(there))
+        pair.run("a", f"kind={there}; {NO_DEVICES}")
     if kind in RDMA:
-        pair.run("a", DEVICES.format(kind))
+        pair.run("a", f"kind={kind}; {DEVICES}")
     elif kind == "ntb":
         pair.run("a", BRIDGE)
     elif kind == "nvme":
