@@ -136,6 +136,26 @@ release:
 }
 
 /*
+ * One piece of the kernel's own memory, as nearly always. The CPU copies to it, and from it if it is
+ * short, which costs least without pages. A provider may pass on pages of a longer one.
+ */
+static int slot_map_one(struct kib_slot *s, const struct ib_sge *sge, int dir)
+{
+	struct kvec *vec = (struct kvec *)s->vec;
+
+	s->len = sge->length;
+	s->nr = !!s->len;
+	if (dir == ITER_DEST || s->len < PAGE_SIZE) {
+		*vec = (struct kvec){ ib_virt_dma_to_ptr(sge->addr), s->len };
+		iov_iter_kvec(&s->iter, dir, vec, s->nr, s->len);
+	} else {
+		slot_part(s, sge, s->vec);
+		iov_iter_bvec(&s->iter, dir, s->vec, 1, s->len);
+	}
+	return s->len <= KIB_MAX_MSG ? 0 : -EINVAL;
+}
+
+/*
  * Store the memory of a request. A region is looked up by the part of its key that does not change:
  * the registration may be an earlier request, which was not started yet. Its memory is known by
  * now.
@@ -152,6 +172,8 @@ int kib_slot_map(struct ib_pd *pd, struct kib_ring *ring, struct kib_slot *s,
 	s->mr = NULL;
 	if (pd->uobject)
 		return slot_map_user(pd, ring, s, sge, nr, dir);
+	if (likely(nr == 1 && sge->lkey == KIB_LKEY))
+		return slot_map_one(s, sge, dir);
 	for (i = 0; i < nr; i++) {
 		ret = slot_find_region(pd, s, &sge[i]);
 		if (ret || check_add_overflow(s->len, sge[i].length, &s->len))
