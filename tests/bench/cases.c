@@ -19,6 +19,14 @@
 #define BOTH(_task, _name, _prov, ...)	\
 	_task("msg-" _name, _prov, KB_MSG, ##__VA_ARGS__), RDM(_task, _name, _prov, ##__VA_ARGS__)
 
+/* The kernel's device over TCP, or kfi_ib. On iWARP there are no MSG endpoints. */
+#define IWARP(_device)										\
+	{ "verbs-" _device, {									\
+		RDM(KB_PINGPONG, "done", "verbs", KB_SOFTIRQ), RDM(KB_SINGLE, "single", "verbs"),	\
+		RDM(KB_MORE, "more", "verbs"), RDM(WRITE_4K, "write-4k", "verbs"),		\
+		RDM(SEND_1M, "send", "verbs"), RDM(WRITE_1M, "write", "verbs"),			\
+	} }
+
 /* What the engine moves, beside its own writes through a window */
 #define NTB_STREAM(_case)	\
 	{ _case, { &bench_window_blocks, BOTH(SEND_1M, "send", "ntb"), BOTH(WRITE_1M, "write", "ntb") } }
@@ -83,6 +91,7 @@ const struct bench_case bench_cases[] = {
 	  { BOTH(KB_MORE, "more", "verbs"), BOTH(KB_SINGLE, "single", "verbs") } },
 	{ "verbs-rxe-write",
 	  { BOTH(WRITE_8, "write-8", "verbs"), BOTH(WRITE_4K, "write-4k", "verbs") } },
+	IWARP("siw"), IWARP("kfi"),
 	{ "ntb-roundtrip", {
 		&bench_nt_roundtrip, BOTH(KB_PINGPONG, "done", "ntb", KB_SOFTIRQ), BOTH(KB_PINGPONG, "block", "ntb"),
 	} },

@@ -27,7 +27,7 @@ import report            # noqa: E402
 import tls_demo          # noqa: E402
 
 SERIES = "7.2"     # whose rxe works in network namespaces
-MODULES = ("rdma_rxe", "rdma_cm", "kfi_loop", "kfi_sockets", "kfi_verbs", "kfi_perf", "kfi_bench_tcp")
+MODULES = ("rdma_rxe", "siw", "rdma_cm", "kfi_loop", "kfi_sockets", "kfi_ib", "kfi_perf", "kfi_bench_tcp")
 RUN = "/sys/kernel/debug/kfi_bench/run"
 COUNTING = ("-icount", "shift=0,sleep=off")
 CLOCK = "tsc_early_khz=1000000"
@@ -52,15 +52,17 @@ echo {port} >ports/{number}/addr_trsvcid
 ln -s subsystems/{name} ports/{number}/subsystems/{name}
 """
 # A device on each end of the wire, with known neighbours, as in ../uml/netns.
+RDMA = ("rxe", "siw", "kfi")
 DEVICES = """
 known() {
     mac=$(ip netns exec c$3 cat /sys/class/net/v$3/address)
     ip -n c$1 neigh replace 10.78.0.$2 lladdr $mac dev v$1
 }
 known a 2 b && known b 1 a &&
-ip netns exec ca rdma link add rxe_a type rxe netdev va &&
-ip netns exec cb rdma link add rxe_b type rxe netdev vb
+ip netns exec ca rdma link add ${kind}_a type $kind netdev va &&
+ip netns exec cb rdma link add ${kind}_b type $kind netdev vb
 """
+NO_DEVICES = "rdma link delete ${kind}_a && rdma link delete ${kind}_b"
 BENCH = """
     exec 7</run/netns/ca 8</run/netns/cb
     modprobe kfi_bench net_a=7 net_b=8 addr_a=10.78.0.1 addr_b=10.78.0.2 bridge_a=mock0.0 bridge_b=mock0.1"""
@@ -99,18 +101,21 @@ def load(pair, tls):
         tls_demo.agent(pair, "a")
         pair.run("a", TLS)
     pair.run("a", bed.TWO_NODES)
-    pair.run("a", f"modprobe -a {' '.join(MODULES)} && {BENCH}")
-    pair.run("a", DEVICES)
+    pair.run("a", f"modprobe -a {' '.join(MODULES)} && modprobe kfi_verbs over_kfi=1 && {BENCH}")
 
 
 def need(pair, there, case, tls):
     """Prepare what a case is named after, if it is not what is @there. Return what is."""
-    kind = case.split("-")[0]
+    kind = case.split("-")[case.startswith("verbs")]    # the device after "verbs"
     if kind == there:
         return kind
     if there == "ntb":
         pair.run("a", NO_BRIDGE)
-    if kind == "ntb":
+    elif there in RDMA:
+        pair.run("a", f"kind={there}; {NO_DEVICES}")
+    if kind in RDMA:
+        pair.run("a", f"kind={kind}; {DEVICES}")
+    elif kind == "ntb":
         pair.run("a", BRIDGE)
     elif kind == "nvme":
         disks(pair, tls)

@@ -6,7 +6,15 @@
 #include <net/rtnetlink.h>
 #include "knet.h"
 
-/* Called when the device is registered; if that fails, knet_destroy() follows. */
+static void knet_free(struct net_device *dev)
+{
+	struct knet *kn = netdev_priv(dev);
+
+	free_percpu(kn->counters);
+	free_percpu(dev->tstats);
+}
+
+/* Called when the device is registered. If a later step of that fails, knet_destroy() follows. */
 static int knet_alloc(struct net_device *dev)
 {
 	struct knet *kn = netdev_priv(dev);
@@ -14,7 +22,10 @@ static int knet_alloc(struct net_device *dev)
 	netdev_lockdep_set_classes(dev);	/* frames are sent by another device below */
 	kn->counters = alloc_percpu(struct knet_counters);
 	dev->tstats = netdev_alloc_pcpu_stats(struct pcpu_sw_netstats);
-	return kn->counters && dev->tstats ? 0 : -ENOMEM;
+	if (kn->counters && dev->tstats)
+		return 0;
+	knet_free(dev);
+	return -ENOMEM;
 }
 
 /* ---- up and down ---- */
@@ -130,11 +141,8 @@ bool knet_is(const struct net_device *dev)
 /* Called without the RTNL, when there is no reference to the device any more. */
 static void knet_destroy(struct net_device *dev)
 {
-	struct knet *kn = netdev_priv(dev);
-
-	knet_peers_remove(kn);
-	free_percpu(kn->counters);
-	free_percpu(dev->tstats);
+	knet_peers_remove(netdev_priv(dev));
+	knet_free(dev);
 }
 
 #define KNET_FEATURES	(NETIF_F_SG | NETIF_F_HW_CSUM | NETIF_F_TSO | NETIF_F_TSO6 |	\

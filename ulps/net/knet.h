@@ -16,6 +16,7 @@
 #include <linux/percpu.h>
 #include <linux/rcupdate.h>
 #include <linux/rtnetlink.h>
+#include <linux/skbuff.h>
 #include <linux/socket.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
@@ -29,6 +30,7 @@ struct knet_peer;
 enum {
 	KNET_PEERS	= 31,		/* of a device; each has a queue, and queue 0 floods */
 	KNET_TX		= 256,		/* frames in flight to a peer */
+	KNET_SEGS	= 1 + MAX_SKB_FRAGS,	/* pieces of a frame */
 	KNET_BUFS	= 8,		/* receives that are posted for a peer */
 	KNET_BUF	= 128 << 10,	/* bytes of each: room for one longest frame */
 	KNET_COPY	= 2048,		/* a frame up to this length is copied */

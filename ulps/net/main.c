@@ -73,28 +73,33 @@ static bool has_device(const char *domain)
 	return false;
 }
 
-/* The domains of bridges, of which there is one for each */
-static struct kfi_info *find_bridges(void)
+/* Find the domains of bridges, of which there is one for each. Return: whether @info has all of them */
+static bool find_bridges(struct kfi_info **info)
 {
-	struct kfi_info *info = NULL, *hints = kfi_allocinfo();
+	struct kfi_info *hints = kfi_allocinfo();
+	int ret;
 
+	*info = NULL;
 	if (!hints)
-		return NULL;
+		return false;
 	hints->caps = KFI_MSG;
 	hints->ep_attr->type = KFI_EP_MSG;
 	hints->addr_format = KFI_ADDR_NTB;
-	if (kfi_getinfo_net(&init_net, KFI_VERSION(KFI_MAJOR_VERSION, KFI_MINOR_VERSION), NULL,
-			    NULL, 0, hints, &info))
-		info = NULL;
+	ret = kfi_getinfo_net(&init_net, KFI_VERSION(KFI_MAJOR_VERSION, KFI_MINOR_VERSION), NULL,
+			      NULL, 0, hints, info);
 	kfi_freeinfo(hints);
-	return info;
+	return !ret || ret == -ENODATA;
 }
 
 static void bridges_work_fn(struct work_struct *work)
 {
-	struct kfi_info *infos = find_bridges(), *info;
+	struct kfi_info *infos, *info;
 	struct knet *kn, *next;
 
+	if (!find_bridges(&infos)) {
+		queue_delayed_work(system_long_wq, to_delayed_work(work), HZ);
+		return;
+	}
 	list_for_each_entry_safe(kn, next, &bridges, entry)
 		if (!listed(infos, kn->domain))
 			bridge_remove(kn);
@@ -104,11 +109,11 @@ static void bridges_work_fn(struct work_struct *work)
 	kfi_freeinfo(infos);
 }
 
-static DECLARE_WORK(bridges_work, bridges_work_fn);
+static DECLARE_DELAYED_WORK(bridges_work, bridges_work_fn);
 
 static int devices_event(struct notifier_block *nb, unsigned long event, void *arg)
 {
-	queue_work(system_long_wq, &bridges_work);
+	mod_delayed_work(system_long_wq, &bridges_work, 0);
 	return NOTIFY_DONE;
 }
 
@@ -161,7 +166,7 @@ static int __init knet_module_init(void)
 	if (ret)
 		goto unregister;
 	kfi_register_devices_notifier(&devices_nb);
-	queue_work(system_long_wq, &bridges_work);
+	mod_delayed_work(system_long_wq, &bridges_work, 0);
 	return 0;
 unregister:
 	unregister_netdevice_notifier(&netdev_nb);
@@ -179,14 +184,13 @@ static void __exit knet_module_exit(void)
 	struct knet *kn, *next;
 
 	kfi_unregister_devices_notifier(&devices_nb);
-	cancel_work_sync(&bridges_work);
+	cancel_delayed_work_sync(&bridges_work);
 	list_for_each_entry_safe(kn, next, &bridges, entry)
 		bridge_remove(kn);
 	rtnl_link_unregister(&knet_link_ops);
 	unregister_netdevice_notifier(&netdev_nb);
 	destroy_workqueue(knet_end_wq);
 	destroy_workqueue(knet_wq);
-	rcu_barrier();	/* struct knet_peer */
 }
 
 module_init(knet_module_init);

@@ -166,7 +166,7 @@ static int fill_need(struct knet *kn, char *device, struct kfi_need *need)
 	}
 	*need = (struct kfi_need) {
 		.device = device, .type = KFI_EP_MSG, .order = KFI_ORDER_SAS, .max_len = KNET_MSG,
-		.load = true,
+		.tx_segs = KNET_SEGS, .load = true,
 	};
 	return ret;
 }

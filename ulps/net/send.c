@@ -10,23 +10,17 @@
  * frames that go to each peer: a copy is lost where there is no room.
  */
 #include <linux/bvec.h>
-#include <linux/slab.h>
-#include <linux/uio.h>
 #include "knet.h"
-
-enum { KNET_SEGS = 16 };	/* pieces of a frame that need no memory for their vector */
 
 /**
  * struct knet_cb - &sk_buff.cb of a frame in flight
  * @cqe: done() of the send
  * @link: the link, which ends after all of its sends
- * @vec: pieces of the frame, if there are many
  * @bytes: what the byte queue limits know of it; 0: nothing
  */
 struct knet_cb {
 	struct kfi_cqe		cqe;
 	struct knet_link	*link;
-	struct bio_vec		*vec;
 	unsigned int		bytes;
 };
 
@@ -58,7 +52,6 @@ static void knet_sent(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_
 					   struct sk_buff, cb);
 	struct knet_link *link = cb->link;
 
-	kfree(cb->vec);
 	uncharge(link, cb->bytes);
 	if (likely(!wc->err)) {
 		dev_consume_skb_any(skb);
@@ -68,7 +61,8 @@ static void knet_sent(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_
 	dev_kfree_skb_any(skb);
 }
 
-static void fill_vec(struct sk_buff *skb, struct bio_vec *vec)
+/* Return: the number of pieces */
+static unsigned int fill_vec(const struct sk_buff *skb, struct bio_vec *vec)
 {
 	unsigned int i;
 
@@ -78,36 +72,18 @@ static void fill_vec(struct sk_buff *skb, struct bio_vec *vec)
 
 		bvec_set_page(vec++, skb_frag_page(frag), skb_frag_size(frag), skb_frag_off(frag));
 	}
+	return 1 + i;
 }
 
 static int post(struct knet_link *link, struct sk_buff *skb, u64 flags)
 {
-	unsigned int n = 1 + skb_shinfo(skb)->nr_frags;
-	struct knet_cb *cb = knet_cb(skb);
 	struct bio_vec vec[KNET_SEGS];
-	struct iov_iter iter;
 	struct kfi_msg msg = {
-		.type = KFI_BVEC, .msg_biov = vec, .iov_count = n, .addr = KFI_ADDR_UNSPEC,
-		.context = &cb->cqe,
+		.type = KFI_BVEC, .msg_biov = vec, .iov_count = fill_vec(skb, vec),
+		.addr = KFI_ADDR_UNSPEC, .context = &knet_cb(skb)->cqe,
 	};
-	int ret;
 
-	if (n <= min_t(unsigned int, KNET_SEGS, link->conn.tx_segs)) {
-		fill_vec(skb, vec);
-		return kfi_sendmsg(link->conn.ep, &msg, KFI_CQE | flags);
-	}
-	cb->vec = kmalloc_array(n, sizeof(*cb->vec), GFP_ATOMIC | __GFP_NOWARN);
-	if (!cb->vec)
-		return -ENOMEM;
-	fill_vec(skb, cb->vec);
-	iov_iter_bvec(&iter, ITER_SOURCE, cb->vec, n, skb->len);
-	msg.type = KFI_ITER;
-	msg.msg_iter = &iter;
-	msg.iov_count = 1;
-	ret = kfi_sendmsg(link->conn.ep, &msg, KFI_CQE | flags);
-	if (ret)
-		kfree(cb->vec);
-	return ret;
+	return kfi_sendmsg(link->conn.ep, &msg, KFI_CQE | flags);
 }
 
 /* There is room again. Bottom halves are off. */

@@ -75,12 +75,14 @@ struct kib_counts {
  * struct kib_place - a passive endpoint at an address of the network device, or of its bridge
  * @entry: in &kib_dev.places
  * @pep: the passive endpoint
+ * @wanted: the device has the address; only while the places are compared with its addresses
  * @addr: its address
  * @len: bytes of it
  */
 struct kib_place {
 	struct list_head	entry;
 	struct kfid_pep		*pep;
+	bool			wanted;
 	size_t			len;
 	u8			addr[];
 };
@@ -89,14 +91,14 @@ struct kib_place {
  * struct kib_call - a call that waits for an answer
  * @entry: in &kib_dev.calls
  * @number: its number, which is the provider_data of iw_cm
- * @place: where it has arrived; only compared with &kib_dev.places
+ * @place: passive endpoint where it has arrived, which may be closed: it is only compared
  * @info: the request
  * @ird: reads that the caller answers at a time
  */
 struct kib_call {
 	struct list_head	entry;
 	unsigned long		number;
-	struct kib_place	*place;
+	const struct kfid	*place;
 	struct kfi_info		*info;
 	u16			ird;
 };
@@ -255,10 +257,11 @@ enum kib_step {
  * struct kib_slot - a request in a queue
  * @cqe: completion of the endpoint's operation
  * @wait: in &kib_mr.waiters; of a shared receive in a list of struct kib_srq or &kib_qp.taken
- * @mr_ended: called in softirq when the invalidation has ended that the slot waits for
+ * @ended: stores that the request has ended, or that one of its callbacks has come. Softirq; the
+ *	caller runs the queues of the queue pair then
  * @qp: queue pair; of a shared receive that whose message has taken it
  * @step: written by the runner, and once by the callback that ends the request
- * @left: the start, and callbacks that have to come before the request has ended
+ * @left: callbacks that have to come before the request has ended
  * @half: the first of two operations was posted
  * @status: result
  * @wr_id: of the ULP
@@ -282,7 +285,7 @@ enum kib_step {
 struct kib_slot {
 	struct kfi_cqe		cqe;
 	struct list_head	wait;
-	void			(*mr_ended)(struct kib_slot *s);
+	void			(*ended)(struct kib_slot *s);
 	struct kib_qp		*qp;
 	enum kib_step		step;
 	atomic_t		left;
@@ -375,7 +378,7 @@ enum kib_qp_state {
  * @owner: process that has it, or NULL: the kernel
  * @refs: references of rdma_cm, and one of the creation
  * @gone: completed with the last reference
- * @cq: completions of the endpoint
+ * @cq: completions of the endpoint; its handler runs the queues after each round of them
  * @eq: its events; exists as long as @ep
  * @lock: serializes connect, accept, and the end
  * @ep: endpoint, or NULL. Written under @lock with the claim of @runner
@@ -561,7 +564,7 @@ void kib_count_send(struct kib_dev *dev, const struct kib_slot *s);
 /* send.c */
 int kib_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct ib_send_wr **bad);
 void kib_send_start(struct kib_qp *qp);
-bool kib_send_report(struct kib_qp *qp);
+void kib_send_report(struct kib_qp *qp);
 
 /* recv.c */
 int kib_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad);
@@ -571,7 +574,7 @@ void kib_recv_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_
 void kib_recv_msg(struct kib_slot *s, struct kfi_msg *msg);
 void kib_recv_start(struct kib_qp *qp);
 struct kib_slot *kib_recv_next(struct kib_qp *qp);
-bool kib_recv_report(struct kib_qp *qp);
+void kib_recv_report(struct kib_qp *qp);
 
 /* srq.c */
 int kib_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *attr, struct ib_udata *udata);
@@ -581,7 +584,6 @@ int kib_query_srq(struct ib_srq *ib, struct ib_srq_attr *attr);
 int kib_destroy_srq(struct ib_srq *ib, struct ib_udata *udata);
 int kib_post_srq_recv(struct ib_srq *ib, const struct ib_recv_wr *wr,
 		      const struct ib_recv_wr **bad);
-void kib_srq_end(struct kib_slot *s);
 struct kib_slot *kib_srq_next(struct kib_qp *qp);
 void kib_srq_reported(struct kib_qp *qp, struct kib_slot *s);
 void kib_srq_last(struct kib_qp *qp);

@@ -63,6 +63,17 @@ void kib_call_free(struct kib_call *call)
 	kfree(call);
 }
 
+static struct kib_place *find_place(struct kib_dev *dev, const struct kfid *fid)
+{
+	struct kib_place *place;
+
+	lockdep_assert_held(&dev->lock);
+	list_for_each_entry(place, &dev->places, entry)
+		if (&place->pep->fid == fid)
+			return place;
+	return NULL;
+}
+
 /* The place may be closed. Another one may have its memory, but has no such call. */
 static void call_refuse(struct kib_dev *dev, struct kib_call *call, const void *data, size_t len)
 {
@@ -70,9 +81,9 @@ static void call_refuse(struct kib_dev *dev, struct kib_call *call, const void *
 
 	lockdep_assert_held(&dev->lock);
 	kib_count(dev, KIB_REFUSED, 1);
-	list_for_each_entry(place, &dev->places, entry)
-		if (place == call->place)
-			kfi_reject(place->pep, call->info->handle, data, len);
+	place = find_place(dev, call->place);
+	if (place)
+		kfi_reject(place->pep, call->info->handle, data, len);
 	kib_call_free(call);
 }
 
@@ -152,13 +163,13 @@ static bool addr_is(const void *below, size_t len, const struct sockaddr_storage
  * the caller is believed what it could claim in a packet without being filtered (strict
  * rp_filter), and rdma_cm looks whether this node has the address that is called.
  */
-static bool addrs_ok(struct kib_dev *dev, const struct kib_call *call,
+static bool addrs_ok(struct kib_dev *dev, const struct kib_place *place, const struct kfi_info *info,
 		     const struct sockaddr_storage *local, const struct sockaddr_storage *remote)
 {
 	if (*dev->bridge)
 		return kib_routed(dev, remote);
-	return addr_is(call->place->addr, call->place->len, local) &&
-	       addr_is(call->info->dest_addr, call->info->dest_addrlen, remote);
+	return addr_is(place->addr, place->len, local) &&
+	       addr_is(info->dest_addr, info->dest_addrlen, remote);
 }
 
 /* A listener at [::] takes callers of both families, unless it says otherwise. */
@@ -196,7 +207,8 @@ static struct iw_cm_id *find_listener(struct kib_dev *dev, const struct sockaddr
 }
 
 /* Tell a listener. Return: 0; or a negative error, with which the call is refused */
-static int call_raise(struct kib_dev *dev, struct kib_call *call, const void *data, size_t len)
+static int call_raise(struct kib_dev *dev, const struct kib_place *place, struct kib_call *call,
+		      const void *data, size_t len)
 {
 	const struct kib_hello *hello = data;
 	struct iw_cm_event event = { .event = IW_CM_EVENT_CONNECT_REQUEST };
@@ -208,7 +220,7 @@ static int call_raise(struct kib_dev *dev, struct kib_call *call, const void *da
 	    hello->version != KIB_VERSION ||
 	    !hello_addr(&event.local_addr, dev, hello->family, hello->dst, hello->dst_port) ||
 	    !hello_addr(&event.remote_addr, dev, hello->family, hello->src, hello->src_port) ||
-	    !addrs_ok(dev, call, &event.local_addr, &event.remote_addr))
+	    !addrs_ok(dev, place, call->info, &event.local_addr, &event.remote_addr))
 		return -EPROTO;
 	id = find_listener(dev, &event.local_addr);
 	if (!id)
@@ -226,17 +238,6 @@ static int call_raise(struct kib_dev *dev, struct kib_call *call, const void *da
 	return ret;
 }
 
-static struct kib_place *find_place(struct kib_dev *dev, const struct kfid *fid)
-{
-	struct kib_place *place;
-
-	lockdep_assert_held(&dev->lock);
-	list_for_each_entry(place, &dev->places, entry)
-		if (&place->pep->fid == fid)
-			return place;
-	return NULL;
-}
-
 static void called(struct kib_dev *dev, const struct kfi_event *ev)
 {
 	struct kib_call *call = kzalloc(sizeof(*call), GFP_KERNEL);
@@ -245,9 +246,9 @@ static void called(struct kib_dev *dev, const struct kfi_event *ev)
 	mutex_lock(&dev->lock);
 	place = find_place(dev, ev->fid);
 	if (call && place) {
-		call->place = place;
+		call->place = ev->fid;
 		call->info = ev->info;
-		if (call_raise(dev, call, ev->data, ev->len))
+		if (call_raise(dev, place, call, ev->data, ev->len))
 			call_refuse(dev, call, NULL, 0);
 	} else {	/* a place that is closed refuses its calls */
 		if (place)
@@ -293,6 +294,7 @@ static int place_open(struct kib_dev *dev, struct kfi_info *info)
 
 	if (!place)
 		return -ENOMEM;
+	place->wanted = true;
 	place->len = info->src_addrlen;
 	memcpy(place->addr, info->src_addr, place->len);
 	ret = kfi_passive_ep(dev->fabric, info, &place->pep, NULL);
@@ -309,27 +311,15 @@ static int place_open(struct kib_dev *dev, struct kfi_info *info)
 	return ret;
 }
 
-static bool place_is_at(const struct kib_place *place, const struct kfi_info *info)
+static struct kib_place *place_at(struct kib_dev *dev, const struct kfi_info *info)
 {
-	return place->len == info->src_addrlen && !memcmp(place->addr, info->src_addr, place->len);
-}
-
-static bool place_wanted(const struct kib_place *place, const struct kfi_info *list)
-{
-	for (; list; list = list->next)
-		if (place_is_at(place, list))
-			return true;
-	return false;
-}
-
-static bool place_exists(const struct kib_dev *dev, const struct kfi_info *info)
-{
-	const struct kib_place *place;
+	struct kib_place *place;
 
 	list_for_each_entry(place, &dev->places, entry)
-		if (place_is_at(place, info))
-			return true;
-	return false;
+		if (place->len == info->src_addrlen &&
+		    !memcmp(place->addr, info->src_addr, place->len))
+			return place;
+	return NULL;
 }
 
 /* Open places at new addresses, and close those whose addresses have gone. */
@@ -340,12 +330,19 @@ static int places_match(struct kib_dev *dev, struct kfi_info *list)
 	int ret = 0;
 
 	lockdep_assert_held(&dev->places_lock);
-	list_for_each_entry_safe(place, next, &dev->places, entry)
-		if (!place_wanted(place, list))
-			place_close(dev, place);
-	for (info = list; info; info = info->next)
-		if (!place_exists(dev, info))
+	for (info = list; info; info = info->next) {
+		place = place_at(dev, info);
+		if (place)
+			place->wanted = true;
+		else
 			ret = place_open(dev, info) ?: ret;
+	}
+	list_for_each_entry_safe(place, next, &dev->places, entry) {
+		if (!place->wanted)
+			place_close(dev, place);
+		else
+			place->wanted = false;
+	}
 	return ret;
 }
 

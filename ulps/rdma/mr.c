@@ -256,6 +256,7 @@ static void mr_ended(struct kfi_mr_work *work, int err)
 {
 	struct kib_mr *mr = container_of(work, struct kib_mr, work);
 	struct kib_slot *s, *next;
+	struct kib_qp *qp;
 	LIST_HEAD(waiters);
 
 	rcu_read_lock();
@@ -264,16 +265,19 @@ static void mr_ended(struct kfi_mr_work *work, int err)
 	list_splice_init(&mr->waiters, &waiters);
 	spin_unlock_bh(&mr->lock);
 	local_bh_disable();
-	list_for_each_entry_safe(s, next, &waiters, wait)
-		s->mr_ended(s);
+	list_for_each_entry_safe(s, next, &waiters, wait) {
+		qp = s->qp;
+		s->ended(s);	/* from here on another request may have the slot */
+		kib_qp_run(qp);
+	}
 	local_bh_enable();
 	rcu_read_unlock();
 }
 
 /*
- * End the registration with this key. Return: true if that lasts: then @mr_ended() of @s will be
- * called, possibly before this function returns, if there is @s. false: no peer can use the memory
- * by this key
+ * End the registration with this key. Return: true if that lasts: then &kib_slot.ended of @s will
+ * be called, possibly before this function returns, if there is @s. false: no peer can use the
+ * memory by this key
  */
 bool kib_mr_invalidate(struct kib_mr *mr, u32 key, struct kib_slot *s)
 {

@@ -64,7 +64,7 @@ struct kib_slot *kib_ring_ended(const struct kib_ring *ring)
 
 	if (ring->tail == ring->next)
 		return NULL;
-	/* pairs with send_ended() and recv_end() */
+	/* pairs with send_ended() and recv_ended() */
 	return smp_load_acquire(&s->step) == KIB_DONE ? s : NULL;
 }
 
@@ -136,6 +136,26 @@ release:
 }
 
 /*
+ * One piece of the kernel's own memory, as nearly always. The CPU copies to it, and from it if it is
+ * short, which costs least without pages. A provider may pass on pages of a longer one.
+ */
+static int slot_map_one(struct kib_slot *s, const struct ib_sge *sge, int dir)
+{
+	struct kvec *vec = (struct kvec *)s->vec;
+
+	s->len = sge->length;
+	s->nr = !!s->len;
+	if (dir == ITER_DEST || s->len < PAGE_SIZE) {
+		*vec = (struct kvec){ ib_virt_dma_to_ptr(sge->addr), s->len };
+		iov_iter_kvec(&s->iter, dir, vec, s->nr, s->len);
+	} else {
+		slot_part(s, sge, s->vec);
+		iov_iter_bvec(&s->iter, dir, s->vec, 1, s->len);
+	}
+	return s->len <= KIB_MAX_MSG ? 0 : -EINVAL;
+}
+
+/*
  * Store the memory of a request. A region is looked up by the part of its key that does not change:
  * the registration may be an earlier request, which was not started yet. Its memory is known by
  * now.
@@ -152,6 +172,8 @@ int kib_slot_map(struct ib_pd *pd, struct kib_ring *ring, struct kib_slot *s,
 	s->mr = NULL;
 	if (pd->uobject)
 		return slot_map_user(pd, ring, s, sge, nr, dir);
+	if (likely(nr == 1 && sge->lkey == KIB_LKEY))
+		return slot_map_one(s, sge, dir);
 	for (i = 0; i < nr; i++) {
 		ret = slot_find_region(pd, s, &sge[i]);
 		if (ret || check_add_overflow(s->len, sge[i].length, &s->len))
@@ -206,6 +228,10 @@ enum ib_wc_status kib_status(int err)
 
 /* ---- the runner ---- */
 
+/*
+ * A pass starts before it reports, so it reports what its starts have ended. What a report lets
+ * start has a note: posts, callbacks and room leave one.
+ */
 static void qp_run(struct kib_qp *qp, bool report)
 {
 	long notes;
@@ -214,12 +240,14 @@ static void qp_run(struct kib_qp *qp, bool report)
 		return;
 	do {
 		notes = kfi_runner_begin(&qp->runner);
-		do {
-			kib_recv_start(qp);
-			kib_send_start(qp);
-		} while (report && (kib_send_report(qp) | kib_recv_report(qp)));
-		if (!report && (kib_ring_ended(&qp->sq) || kib_recv_next(qp)))
+		kib_recv_start(qp);
+		kib_send_start(qp);
+		if (report) {
+			kib_send_report(qp);
+			kib_recv_report(qp);
+		} else if (kib_ring_ended(&qp->sq) || kib_recv_next(qp)) {
 			queue_bh_work(&qp->run_bh);
+		}
 	} while (!kfi_runner_leave(&qp->runner, notes));
 }
 
@@ -405,13 +433,19 @@ void kib_qp_fail(struct kib_qp *qp)
 
 /* ---- life ---- */
 
+/* What has come together is reported together. Softirq */
+static void qp_round(struct kfid_cq *cq, void *context)
+{
+	kib_qp_run(context);
+}
+
 static int qp_cq(struct kib_qp *qp)
 {
 	struct kfi_cq_attr attr = {	/* each operation has a done() */
-		.size = 16, .format = KFI_CQ_FORMAT_DATA, .flags = KFI_CQ_SOFTIRQ,
+		.size = 16, .format = KFI_CQ_FORMAT_DATA, .flags = KFI_CQ_SOFTIRQ | KFI_CQ_ROUNDS,
 	};
 
-	return kfi_cq_open(to_kib_pd(qp->ib.pd)->domain, &attr, &qp->cq, NULL, NULL);
+	return kfi_cq_open(to_kib_pd(qp->ib.pd)->domain, &attr, &qp->cq, qp_round, qp);
 }
 
 static void qp_free(struct kib_qp *qp)
@@ -530,14 +564,19 @@ void kib_qp_rem_ref(struct ib_qp *ib)
 
 /*
  * An orderly end: what was posted is still sent, and the peer is told. Its event ends the queue
- * pair.
+ * pair. ULPs disconnect in the one work item of iw_cm, for which all connections of the machine
+ * wait, so this does not wait for end_work, which may last as long as a link that is down.
  */
 static void qp_shutdown(struct kib_qp *qp)
 {
-	mutex_lock(&qp->lock);
-	if (!qp->ep || kfi_shutdown(qp->ep, 0))
+	int ret = -EBUSY;
+
+	if (mutex_trylock(&qp->lock)) {
+		ret = qp->ep ? kfi_shutdown(qp->ep, 0) : -ENOTCONN;
+		mutex_unlock(&qp->lock);
+	}
+	if (ret)
 		kib_qp_fail(qp);
-	mutex_unlock(&qp->lock);
 }
 
 /* The connection changes the state, and so do the ULPs that end it. */

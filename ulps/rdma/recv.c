@@ -5,7 +5,7 @@
 
 /* ---- posts ---- */
 
-static void recv_end(struct kib_slot *s);
+static void recv_ended(struct kib_slot *s);
 
 /* Store a receive in a slot of a ring whose lock is held. */
 int kib_recv_fill(struct ib_pd *pd, struct kib_ring *ring, struct kib_slot *s,
@@ -23,7 +23,7 @@ int kib_recv_fill(struct ib_pd *pd, struct kib_ring *ring, struct kib_slot *s,
 		return -EINVAL;
 	}
 	s->cqe.done = kib_recv_done;
-	s->mr_ended = recv_end;
+	s->ended = recv_ended;
 	s->step = KIB_WAITS;
 	s->status = IB_WC_SUCCESS;
 	s->wr_id = wr->wr_id;
@@ -63,10 +63,10 @@ int kib_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct ib
 
 /* ---- the end of a receive ---- */
 
-static void recv_end(struct kib_slot *s)
+/* As send_ended() */
+static void recv_ended(struct kib_slot *s)
 {
 	smp_store_release(&s->step, KIB_DONE);	/* pairs with kib_ring_ended() */
-	kib_qp_run(s->qp);
 }
 
 /*
@@ -107,7 +107,7 @@ void kib_recv_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_
 	if (wc->flags & (KFI_INVALIDATE | KFI_INVALIDATE_DUE) &&
 	    recv_invalidate(s, wc->data, wc->flags & KFI_INVALIDATE_DUE))
 		return;
-	s->mr_ended(s);
+	s->ended(s);
 }
 
 /* ---- start, report ---- */
@@ -171,11 +171,21 @@ static void recv_count(struct kib_dev *dev, const struct ib_wc *wc)
 		kib_count(dev, KIB_RECEIVED, wc->byte_len);
 }
 
+/*
+ * A call that ends fails its receives before it has an event, which says why. If end_work ran before
+ * that event, it would hide a refusal and the data of the peer. Errors of the receive itself have no
+ * event.
+ */
+static bool recv_has_event(const struct kib_qp *qp, enum ib_wc_status status)
+{
+	return READ_ONCE(qp->state) == KIB_QP_CONNECTING && status != IB_WC_LOC_LEN_ERR &&
+	       status != IB_WC_LOC_QP_OP_ERR;
+}
+
 /* As kib_send_report() */
-bool kib_recv_report(struct kib_qp *qp)
+void kib_recv_report(struct kib_qp *qp)
 {
 	struct kib_ring *ring = &qp->rq;
-	u32 tail = ring->tail;
 	struct kib_slot *s;
 	struct ib_wc wc;
 
@@ -202,9 +212,9 @@ bool kib_recv_report(struct kib_qp *qp)
 			qp->rq_failed = true;
 			if (wc.status != IB_WC_WR_FLUSH_ERR)
 				kib_count(qp->dev, KIB_FAILED, 1);
-			kib_qp_fail(qp);
+			if (!recv_has_event(qp, wc.status))
+				kib_qp_fail(qp);
 		}
 		kib_cq_add(qp->ib.recv_cq, &wc);
 	}
-	return ring->tail != tail;
 }

@@ -14,6 +14,12 @@
 #include <linux/slab.h>
 #include "kib.h"
 
+/* What the start of a request has come to, besides 0: callbacks will end it; and errors */
+enum {
+	SEND_ENDED = 1,	/* no callback follows */
+	SEND_WAITS,	/* kib_qp_room() follows, and another start */
+};
+
 static void send_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc);
 static void send_ended(struct kib_slot *s);
 
@@ -63,7 +69,7 @@ static int send_fill(struct kib_qp *qp, struct kib_slot *s, const struct ib_send
 		return -EINVAL;
 	s->step = KIB_WAITS;
 	s->cqe.done = send_done;
-	s->mr_ended = send_ended;
+	s->ended = send_ended;
 	s->mr = NULL;
 	s->status = IB_WC_SUCCESS;
 	s->half = false;
@@ -128,17 +134,14 @@ static bool send_is_read(const struct kib_slot *s)
 	return s->opcode == IB_WR_RDMA_READ || s->opcode == IB_WR_RDMA_READ_WITH_INV;
 }
 
-/* The start of the request, or one of the callbacks that it waits for, has ended. */
+/* One of the callbacks that the request waits for has come. The queues run after that. */
 static void send_ended(struct kib_slot *s)
 {
-	struct kib_qp *qp = s->qp;
-
 	if (!atomic_dec_and_test(&s->left))
 		return;
 	if (send_is_read(s))
-		atomic_dec(&qp->reads);
+		atomic_dec(&s->qp->reads);
 	smp_store_release(&s->step, KIB_DONE);	/* pairs with kib_ring_ended() */
-	kib_qp_run(qp);
 }
 
 static void send_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
@@ -190,7 +193,7 @@ static int send_message(struct kib_qp *qp, struct kib_slot *s, u64 flags)
 		flags |= KFI_INVALIDATE;
 	else if (s->opcode != IB_WR_SEND)
 		flags |= KFI_REMOTE_CQ_DATA;
-	return kfi_sendmsg(qp->ep, &msg, flags);
+	return kfi_sendmsg(qp->ep, &msg, flags | KFI_CQE);
 }
 
 static int send_rdma(struct kib_qp *qp, struct kib_slot *s, u64 flags)
@@ -201,21 +204,10 @@ static int send_rdma(struct kib_qp *qp, struct kib_slot *s, u64 flags)
 		.rma_iov = &rma, .rma_iov_count = 1, .context = &s->cqe,
 	};
 
-	return send_is_read(s) ? kfi_readmsg(qp->ep, &msg, flags) :
-				 kfi_writemsg(qp->ep, &msg, flags);
-}
-
-/* Count the callback of an operation, and post the operation. */
-static int send_post(struct kib_qp *qp, struct kib_slot *s,
-		     int (*post)(struct kib_qp *qp, struct kib_slot *s, u64 flags), u64 flags)
-{
-	int ret;
-
-	atomic_inc(&s->left);
-	ret = post(qp, s, flags | KFI_CQE);
-	if (ret)
-		atomic_dec(&s->left);
-	return ret;
+	if (!s->len)
+		return SEND_ENDED;	/* nothing has to be done at the peer */
+	return send_is_read(s) ? kfi_readmsg(qp->ep, &msg, flags | KFI_CQE) :
+				 kfi_writemsg(qp->ep, &msg, flags | KFI_CQE);
 }
 
 /* The write, if it has bytes, and then the message. Either may be refused with -EAGAIN. */
@@ -224,52 +216,43 @@ static int send_write_imm(struct kib_qp *qp, struct kib_slot *s, u64 more)
 	int ret = 0;
 
 	if (s->len && !s->half)
-		ret = send_post(qp, s, send_rdma, KFI_MORE);
+		ret = send_rdma(qp, s, KFI_MORE);
 	if (ret)
 		return ret;
 	s->half = true;
-	return send_post(qp, s, send_message, more);
+	return send_message(qp, s, more);
 }
 
-/* An invalidation that has nothing to do has ended. Others have to end before the next request. */
+/* Other requests wait for the end of an invalidation. */
 static int send_invalidate(struct kib_qp *qp, struct kib_slot *s)
 {
 	if (READ_ONCE(s->mr->key) != s->rkey)
 		return -EINVAL;
-	atomic_inc(&s->left);
 	qp->barrier = s;
-	if (!kib_mr_invalidate(s->mr, s->rkey, s))
-		atomic_dec(&s->left);
-	return 0;
+	return kib_mr_invalidate(s->mr, s->rkey, s) ? 0 : SEND_ENDED;
 }
 
-/* A read without bytes has nothing to do at the peer. */
-static int send_read_nothing(struct kib_slot *s)
-{
-	atomic_inc(&s->left);
-	send_done(NULL, &s->cqe, &(struct kfi_cq_err_entry) {});
-	return 0;
-}
-
-/* Return: 0; -EAGAIN: begin again later; or another negative error, with which the request ends */
+/*
+ * Return: 0: callbacks end the request; SEND_ENDED; -EAGAIN: begin again later; or another negative
+ * error, with which the request ends
+ */
 static int send_begin(struct kib_qp *qp, struct kib_slot *s, u64 more)
 {
 	if (s->mr && s->len && send_use_region(s))
 		return -EINVAL;
 	switch (s->opcode) {
 	case IB_WR_REG_MR:
-		return kib_mr_register(s->mr, s->rkey, s->access);
+		return kib_mr_register(s->mr, s->rkey, s->access) ?: SEND_ENDED;
 	case IB_WR_LOCAL_INV:
 		return send_invalidate(qp, s);
 	case IB_WR_RDMA_WRITE_WITH_IMM:
 		return send_write_imm(qp, s, more);
 	case IB_WR_RDMA_WRITE:
-		return s->len ? send_post(qp, s, send_rdma, more) : 0;
 	case IB_WR_RDMA_READ:
 	case IB_WR_RDMA_READ_WITH_INV:
-		return s->len ? send_post(qp, s, send_rdma, more) : send_read_nothing(s);
+		return send_rdma(qp, s, more);
 	default:
-		return send_post(qp, s, send_message, more);
+		return send_message(qp, s, more);
 	}
 }
 
@@ -304,30 +287,34 @@ static int send_wait(struct kib_qp *qp, const struct kib_slot *s)
 static bool send_start_one(struct kib_qp *qp, struct kib_slot *s, enum ib_wc_status status,
 			   u64 more)
 {
-	int ret = 0;
+	bool two = s->opcode == IB_WR_RDMA_WRITE_WITH_IMM && s->len;
+	int ret = SEND_ENDED;
 
 	if (!s->half)
-		atomic_set(&s->left, 1);
+		atomic_set(&s->left, two ? 2 : 1);
 	if (send_is_read(s))
 		atomic_inc(&qp->reads);
 	s->step = KIB_STARTED;
 	if (status == IB_WC_SUCCESS)
 		ret = send_begin(qp, s, more);
 	if (ret == -EAGAIN)
-		ret = send_wait(qp, s) ?: 1;
-	if (ret > 0) {
+		ret = send_wait(qp, s) ?: SEND_WAITS;
+	if (ret == SEND_WAITS) {
 		if (send_is_read(s))
 			atomic_dec(&qp->reads);
 		return false;
 	}
-	if (ret)
+	if (ret < 0)
 		status = kib_status(-ret);
 	if (status != IB_WC_SUCCESS) {
 		s->status = status;
 		qp->sq_stop = true;	/* a SEND may depend on it */
 	}
 	qp->sq.next++;
-	send_ended(s);
+	if (ret && two && !s->half)
+		atomic_set(&s->left, 1);	/* neither operation was posted */
+	if (ret)
+		send_ended(s);
 	return true;
 }
 
@@ -351,7 +338,7 @@ void kib_send_start(struct kib_qp *qp)
 		if (state != KIB_QP_READY || qp->sq_stop || READ_ONCE(qp->stopped) ||
 		    !send_is_due(qp, s))
 			break;
-		more = ring->next + 1 != head || s->opcode == IB_WR_RDMA_WRITE_WITH_IMM;
+		more = ring->next + 1 != head;
 		flush |= more;
 		if (!send_start_one(qp, s, IB_WC_SUCCESS, more ? KFI_MORE : 0))
 			break;
@@ -383,13 +370,12 @@ static enum ib_wc_opcode send_opcode(enum ib_wr_opcode opcode)
 /*
  * Report the requests that have ended, as far as all before them have. Behind the first that has
  * failed none succeeds. The slot is free before its entry can be read, because the ULP posts the
- * next request then. The caller has the claim. Return: whether there was one
+ * next request then. The caller has the claim.
  */
-bool kib_send_report(struct kib_qp *qp)
+void kib_send_report(struct kib_qp *qp)
 {
 	struct kib_ring *ring = &qp->sq;
 	struct ib_wc wc = { .qp = &qp->ib, .port_num = 1 };
-	u32 tail = ring->tail;
 	struct kib_slot *s;
 	bool report;
 
@@ -415,5 +401,4 @@ bool kib_send_report(struct kib_qp *qp)
 		if (report)
 			kib_cq_add(qp->ib.send_cq, &wc);
 	}
-	return ring->tail != tail;
 }

@@ -146,21 +146,24 @@ static void srq_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_c
 {
 	struct kib_slot *s = container_of(cqe, struct kib_slot, cqe);
 	struct kib_srq *srq = cq->fid.context;
+	struct kib_qp *qp;
 
 	if (!cqe->ep) {
 		srq_free(srq, s);
 		return;
 	}
-	s->qp = cqe->ep->fid.context;
+	qp = cqe->ep->fid.context;
+	s->qp = qp;
 	/* The callbacks of a queue are called one after the other. */
-	WRITE_ONCE(s->qp->rq.head, s->qp->rq.head + 1);
+	WRITE_ONCE(qp->rq.head, qp->rq.head + 1);
 	srq_taken(srq);
 	kib_recv_done(cq, cqe, wc);
+	kib_qp_run(qp);
 	srq_run(srq);
 }
 
 /* The receive has ended. Nearly always it is the last one of its queue pair. */
-void kib_srq_end(struct kib_slot *s)
+static void srq_ended(struct kib_slot *s)
 {
 	struct kib_qp *qp = s->qp;
 	struct kib_slot *before;
@@ -172,7 +175,6 @@ void kib_srq_end(struct kib_slot *s)
 			break;
 	list_add(&s->wait, &before->wait);
 	spin_unlock_irqrestore(&qp->rq.lock, flags);
-	kib_qp_run(qp);
 }
 
 /* The receive that is to be reported next, if it has ended. For the runner of the queue pair */
@@ -217,7 +219,7 @@ int kib_post_srq_recv(struct ib_srq *ib, const struct ib_recv_wr *wr,
 		ret = s ? kib_recv_fill(ib->pd, &srq->ring, s, wr) : -ENOMEM;
 		if (!ret) {
 			s->cqe.done = srq_done;
-			s->mr_ended = kib_srq_end;
+			s->ended = srq_ended;
 			list_move_tail(&s->wait, &srq->waiting);
 			srq->left++;
 		}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * ib_virt_dma_to_page() came with 6.4, ib_mark_name_assigned_by_user() with 6.8, and the second
- * argument of create_cq changed its type with 6.11.
+ * ib_virt_dma_to_ptr() and _page() came with 6.4, ib_mark_name_assigned_by_user() with 6.8, and the
+ * second argument of create_cq changed its type with 6.11.
  *
  * KFI_IB_DMAH_ARG: an argument of reg_user_mr that came with 6.19. KFI_IB_REPORTS_PORT: a driver
  * raises the events of its port itself; since 6.16 the RDMA core does so.
@@ -13,9 +13,14 @@
 #include <linux/version.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+static inline void *ib_virt_dma_to_ptr(u64 dma_addr)
+{
+	return (void *)(uintptr_t)dma_addr;
+}
+
 static inline struct page *ib_virt_dma_to_page(u64 dma_addr)
 {
-	return virt_to_page((void *)(uintptr_t)dma_addr);
+	return virt_to_page(ib_virt_dma_to_ptr(dma_addr));
 }
 #endif
 
