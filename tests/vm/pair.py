@@ -30,7 +30,7 @@ from ntbsim import VmError
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 BUILD = os.path.abspath(os.environ.get("KFABRIC_BUILD") or os.path.join(HERE, "..", "..", "build"))
-CHANNELS = 4
+CHANNELS = 8
 ADDRESS = {"a": ("10.77.0.1", "fd77::1"), "b": ("10.77.0.2", "fd77::2")}
 MAC = {"a": "52:54:00:77:00:01", "b": "52:54:00:77:00:02"}
 
@@ -232,11 +232,15 @@ class Job:
                              time.monotonic() - self.start)
         return self.result
 
+    def signal(self, sig):
+        """Send a signal to the command's session from another channel."""
+        pid = f"/run/{self.vm.port_device(self.channel)}.pid"
+        self.vm.run(f"kill -s {sig} -- -$(cat {pid})", check=False)
+
     def kill(self, sig="KILL"):
-        """Kill the command's session from another channel and reap it."""
+        """Kill the command's session and reap it."""
         if self.result is None:
-            pid = f"/run/{self.vm.port_device(self.channel)}.pid"
-            self.vm.run(f"kill -s {sig} -- -$(cat {pid})", check=False)
+            self.signal(sig)
             self.wait(10)
         return self.result
 
