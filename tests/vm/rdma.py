@@ -133,6 +133,9 @@ class Ulp:
     def relisten(self):
         """Let the server listen again, if it does not do so by itself when its device comes back."""
 
+    def forget(self):
+        """Let the server destroy the queue pairs of clients that have gone, if it does not do so by itself."""
+
     def drop(self):
         """Stop the server."""
 
@@ -389,6 +392,9 @@ class Srp(Ulp):
         self.unlisten()
         self.listen()
 
+    # A queue pair lasts until the end of the time-wait state, which only InfiniBand's connection manager has, or of the target.
+    forget = relisten
+
     # A disk waits for its target, which is asked each second.
     PATIENT = "cd /sys/module/ib_srp/parameters && echo 1 >reconnect_delay && echo off >fast_io_fail_tmo"
 
@@ -536,9 +542,11 @@ class Scenario:
         self.ulps = [ULPS[name](pair, self.network, f"/dev/vd{letter}") for name, letter in zip(names, "abcdef")]
         self.rounds = opts.rounds
         self.lot = random.Random(opts.seed)
+        self.versions = self.lot.sample((4, 6), 2)
 
-    def rest(self):
-        """Let some time pass, different each time."""
+    def load(self):
+        """Let all writers write for a while, different each time."""
+        self.pair.run("a", "killall -CONT writelog", check=False)
         time.sleep(self.lot.uniform(0.2, 1))
 
     def remove(self, name):
@@ -554,37 +562,35 @@ class Scenario:
             ulp.relisten()
 
     def writes(self, version, ulps=None):
-        """Connect, and start writes that are compared. Return the writers when each has acknowledged some, and the ULPs that
-        can't have a write under way when trouble comes have copied a file."""
-        logs = {}
+        """Connect, and start writes that are compared. Return the writers when each has acknowledged some. A ULP that can't have
+        a write under way when trouble comes copies a file now and after it."""
         for ulp in ulps or self.ulps:
             ulp.connect(version if version in ulp.versions else 4)
-            if not ulp.hangs:
-                wait = "" if ulp.waits else " wait"
-                logs[ulp] = nvme.WriteLog(self.pair.spawn("a", f"writelog {ulp.where} {LOG_MIB} 36000 4{wait}"))
+        logs = {ulp: nvme.WriteLog(self.pair.spawn("a", f"writelog {ulp.where} {LOG_MIB} 36000 4{'' if ulp.waits else ' wait'}"))
+                for ulp in ulps or self.ulps if not ulp.hangs}
         self.until_more(logs, 60)
         return logs
 
     def loads(self):
-        """Yield the writers at a random moment of each round. Half of the rounds are by IPv4; each half ends with the proof that
-        all acknowledged writes are there."""
-        for version, rounds in ((4, (self.rounds + 1) // 2), (6, self.rounds // 2)):
+        """Yield the writers at a random moment of each round. Half of the rounds are by IPv4, half by IPv6; each half ends with
+        the proof that all acknowledged writes are there."""
+        for version, rounds in zip(self.versions, ((self.rounds + 1) // 2, self.rounds // 2)):
             logs = self.writes(version) if rounds else {}
             for number in range(rounds):
                 self.pair.progress(f"IPv{version}, round {number + 1} of {rounds}")
-                self.rest()
+                self.load()
                 yield version, logs
             if rounds:
                 self.finish(logs)
 
     def until_more(self, logs, timeout):
-        """Wait until all of them write. Those that do rest until all have done so: emulated CPUs are dear."""
+        """Wait until each of them has written. It is stopped then, until the next trouble: emulated CPUs are dear."""
         time.sleep(2 * REPORT)    # what was acknowledged before the trouble is no success after it
         waiting = {ulp: log.count() for ulp, log in logs.items()}
         end = time.monotonic() + timeout
         while waiting:
             for ulp in [ulp for ulp, count in waiting.items() if logs[ulp].count() > count]:
-                self.pair.run("a", f"pkill -STOP -f '^writelog {ulp.where} '")
+                self.pair.run("a", f"for pid in $(pidof writelog); do ! xargs -0 </proc/$pid/cmdline | grep -qF {ulp.where} || kill -STOP $pid; done")
                 del waiting[ulp]
             if time.monotonic() > end:
                 raise vm.TimedOut(f"no write was acknowledged for {timeout} s: {', '.join(type(ulp).__name__ for ulp in waiting)}")
@@ -592,21 +598,21 @@ class Scenario:
         for ulp in self.ulps:
             if ulp.hangs:
                 ulp.copied()
-        self.pair.run("a", "killall -CONT writelog", check=False)
 
     def finish(self, logs):
+        self.load()
         for log in logs.values():
             log.finish()
         for ulp in self.ulps:
             ulp.disconnect()
         self.nothing_left()
 
-    # A target of SRP keeps queue pairs until it is stopped: it waits for the end of the time-wait state, which only InfiniBand's
-    # connection manager has.
-    LEFT = "{ rdma resource show qp; rdma resource show mr; rdma resource show cm_id | grep -v 'state LISTEN'; } | grep -vF '[ib_srpt]'"
+    LEFT = "rdma resource show qp; rdma resource show mr; rdma resource show cm_id | grep -v 'state LISTEN'"
 
     def nothing_left(self):
         """No connection and no region is left on both machines; the server may still be busy with the end."""
+        for ulp in self.ulps:
+            ulp.forget()
         for name in self.pair.vms:
             self.ulps[0].until(name, f"left=$({self.LEFT}); echo \"$left\"; [ -z \"$left\" ]")
 
@@ -673,7 +679,7 @@ def link_down(s):
     for _, logs in s.loads():
         for _ in s.network.down(s.lot):
             s.until_more(logs, 90)
-            s.rest()
+            s.load()
 
 
 @case(7200)
@@ -692,13 +698,13 @@ def server_killed(s):
 def client_killed(s):
     """the machine of the client dies under load and comes back: the server forgets it, and serves it again"""
     for number in range(s.rounds):
-        s.writes(4 + number % 2 * 2)
-        s.rest()
+        s.writes(s.versions[number % 2])
+        s.load()
         s.pair.kill("a")
         s.pair.boot("a")
         enter(s.pair, s.network, "a")
         s.nothing_left()
-    s.finish(s.writes(6))
+    s.finish(s.writes(s.versions[s.rounds % 2]))
 
 
 @case(120)
