@@ -231,7 +231,7 @@ int main(int argc, char **argv)
 		if (start(&parts[i], i * each, each, end * 1000 + i))
 			return perror("thread"), 2;
 	while (!stop && now_ms() < end) {
-		sleep(1);
+		usleep(250000);
 		say("");
 	}
 	stop = 1;

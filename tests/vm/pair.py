@@ -30,7 +30,7 @@ from ntbsim import VmError
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 BUILD = os.path.abspath(os.environ.get("KFABRIC_BUILD") or os.path.join(HERE, "..", "..", "build"))
-CHANNELS = 4
+CHANNELS = 8
 ADDRESS = {"a": ("10.77.0.1", "fd77::1"), "b": ("10.77.0.2", "fd77::2")}
 MAC = {"a": "52:54:00:77:00:01", "b": "52:54:00:77:00:02"}
 
@@ -301,6 +301,7 @@ class Vm:
                 "mitigations=off audit=0",
                 f"kf.name={self.name} kf.mtu={pair.mtu}",
                 f"kf.addr4={address4}/24 kf.addr6={address6}/64",
+                f"kf.load={','.join(pair.load.get(self.name, ()))}",
                 pair.append]).strip(),
             "-chardev", f"file,id=console,path={log},append=on",
             "-serial", "chardev:console",
@@ -454,7 +455,7 @@ class Pair:
     """Machines a and b and the wire between them."""
 
     def __init__(self, series, logs, ko=None, programs=(), modules=(), cpus=2,
-                 memory="512M", mtu=1500, append="", qemu_extra=(), devices=None,
+                 memory="512M", mtu=1500, append="", load=None, qemu_extra=(), devices=None,
                  progress=None, names=("a", "b"), boot_timeout=180):
         self.series = series
         self.logs = os.path.abspath(logs)
@@ -465,6 +466,7 @@ class Pair:
         self.memory = memory
         self.mtu = mtu
         self.append = append
+        self.load = load or {}    # modules of each machine that are loaded at once
         self.qemu_extra = list(qemu_extra)
         self.devices = devices    # simulated ones: an object like ntbsim.Ntbsim
         self.progress = progress or Progress()
@@ -476,7 +478,8 @@ class Pair:
 
     def cpu(self):
         """Return the model of the CPU. Simulated devices may want another one."""
-        model = "host" if self.accel.startswith("kvm") else "max"
+        # An emulator copies byte by byte where the CPU says that this is fast.
+        model = "host" if self.accel.startswith("kvm") else "max,erms=off"
         return self.devices.cpu(model) if hasattr(self.devices, "cpu") else model
 
     def __enter__(self):
