@@ -240,6 +240,46 @@ static void node_peers_differ(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, w->peers[1].refused);
 }
 
+/* A secondary grows before its primary; a candidate is asked for its generation alone. */
+static void node_sizes(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 1);
+	struct dm_target ti = { .private = &w->m };
+	struct kfm_msg msg = {
+		.type = KFM_HELLO, .session = 9, .gens.cur = 5, .lbs = KFM_SECTOR,
+		.arg = KFM_FENCE, .peers = 1, .sectors = w->m.sectors + 1,
+	};
+	char text[256], want[40];
+
+	mw_say(w, 0, msg);
+	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_REFUSED].arg, KFM_R_SIZE);
+	msg.flags = KFM_M_CANDIDATE;
+	mw_say(w, 0, msg);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_STATE], 1);
+	msg.flags = 0;
+	msg.sectors = w->m.sectors - 1;
+	mw_say(w, 0, msg);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_STATE], 2);
+	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_STATE].sectors, w->m.sectors);
+	mw_primary(w, 6);
+	mw_run(w);
+	msg.type = KFM_STATE;
+	msg.session = 0;
+	msg.state = KFM_UPTODATE;
+	mw_say(w, 0, msg);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_ATTACH], 0);
+	kfm_status(&ti, STATUSTYPE_INFO, 0, text, sizeof(text));
+	KUNIT_EXPECT_NOT_NULL(test, strstr(text, " refused other-size"));
+	w->peers[0].next = jiffies;
+	mw_run(w);
+	msg.sectors = w->m.sectors + 8;
+	mw_say(w, 0, msg);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_ATTACH], 1);
+	kfm_status(&ti, STATUSTYPE_INFO, 0, text, sizeof(text));
+	snprintf(want, sizeof(want), " peer-sectors %llu", msg.sectors);
+	KUNIT_EXPECT_NOT_NULL(test, strstr(text, want));
+}
+
 /* A day without a resynchronisation earns what a second does, also at the highest rate. */
 static void node_rate(struct kunit *test)
 {
@@ -523,6 +563,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(node_promoted_with_memory),
 	KUNIT_CASE(node_promoted_at_once),
 	KUNIT_CASE(node_peers_differ),
+	KUNIT_CASE(node_sizes),
 	KUNIT_CASE(node_rate),
 	KUNIT_CASE(node_replaced),
 	KUNIT_CASE(node_replaced_returns),

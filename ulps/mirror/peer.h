@@ -32,6 +32,7 @@ enum kfm_session_state {
  * @net: endpoint
  * @state: state of the session
  * @session: number of the session
+ * @sectors: size of the peer, from the last HELLO or STATE that was taken; before that, of this node
  * @attach: the peer's copy has to be overwritten, as ATTACH announces
  * @whole: the peer's copy was whole when it described that
  * @log_gen: the generation in ATTACH, which all records of the session have
@@ -84,6 +85,7 @@ struct kfm_peer {
 	struct kfm_net		net;
 	enum kfm_session_state	state;
 	u64			session;
+	u64			sectors;
 	bool			attach;
 	bool			whole;
 	u64			log_gen;

@@ -24,7 +24,9 @@ static struct kfm_peer *other_primary(const struct kfm_peer *p)
 
 /*
  * Why HELLO is refused, or 0. What keeps a candidate from becoming a second primary comes first,
- * whatever else is wrong with it: after another answer `fenced` and `force` promote it.
+ * whatever else is wrong with it: after another answer `fenced` and `force` promote it. A primary
+ * may be shorter than this node, which grows before it. A candidate may be longer: only generations
+ * tell whose copy has all writes, and it ends no write that this node lacks before it goes on alone.
  */
 static u32 hello_refusal(const struct kfm_peer *p, const struct kfm_msg *msg)
 {
@@ -40,7 +42,8 @@ static u32 hello_refusal(const struct kfm_peer *p, const struct kfm_msg *msg)
 		return KFM_R_FOLLOWS;
 	if (!kfm_versions_meet(msg->versions))
 		return KFM_R_VERSION;
-	if (msg->sectors != m->sectors || bdev_logical_block_size(m->leg->bdev) > msg->lbs)
+	if ((msg->sectors > m->sectors && !(msg->flags & KFM_M_CANDIDATE)) ||
+	    bdev_logical_block_size(m->leg->bdev) > msg->lbs)
 		return KFM_R_SIZE;
 	if (!kfm_node_matches(p, msg->node))
 		return KFM_R_NODE;
@@ -87,6 +90,7 @@ void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg)
 		p->session = msg->session;
 		p->refused = NULL;
 		p->features = msg->features;
+		p->sectors = msg->sectors;
 	}
 	if (m->left && !(msg->flags & KFM_M_CANDIDATE)) {
 		kfm_leave_send(p);

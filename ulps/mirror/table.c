@@ -131,6 +131,7 @@ static int table_peer(struct kfm *m, char **argv)
 		return -ENOMEM;
 	p->m = m;
 	p->index = kfm_peer_count(m);
+	p->sectors = m->sectors;
 	m->peers[p->index] = p;
 	p->rs_region = m->regions;
 	INIT_LIST_HEAD(&p->inbox);
