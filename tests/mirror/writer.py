@@ -51,7 +51,7 @@ class State:
         self.acked = [0] * count
         if os.path.exists(path):
             with open(path, encoding="ascii") as file:
-                self.begun, self.acked = json.load(file)
+                self.begun, self.acked = (old + [0] * (count - len(old)) for old in json.load(file))
 
     def save(self):
         with open(self.path, "w", encoding="ascii") as file:
