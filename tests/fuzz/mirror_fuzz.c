@@ -31,7 +31,7 @@ static void fuzz_super(struct kfm_le_super *le, int honest)
 
 	if (honest) {
 		le->magic = cpu_to_le64(KFM_SUPER_MAGIC);
-		le->version = cpu_to_le32(KFM_VERSION);
+		le->version = cpu_to_le32(le->serial & 1 ? KFM_VERSION_COARSE : KFM_VERSION);
 		le->crc = 0;
 		le->crc = cpu_to_le32(crc32c(~0U, le, sizeof(*le)));
 	}
@@ -39,8 +39,7 @@ static void fuzz_super(struct kfm_le_super *le, int honest)
 		return;
 	PROMISE(s.sectors && s.state < KFM_STATES && !(s.flags & ~KFM_SB_FLAGS));
 	PROMISE(s.peers && s.peers <= KFM_PEERS && s.node);
-	PROMISE((s.sectors - 1) >> s.region_shift < KFM_REGIONS_MAX);
-	PROMISE(((s.sectors - 1) >> s.region_shift) / 8 < s.bitmap_bytes);
+	PROMISE(s.sectors <= KFM_SECTORS_MAX && kfm_wire_bytes(s.sectors) <= KFM_WIRE_REGIONS_MAX / 8);
 	kfm_super_encode(&s, &again);
 	PROMISE(!memcmp(le, &again, sizeof(again)));
 }
@@ -52,7 +51,7 @@ static void fuzz_log(struct kfm_le_log *le, int honest)
 
 	if (honest) {
 		le->magic = cpu_to_le64(KFM_LOG_MAGIC);
-		le->version = cpu_to_le32(KFM_VERSION);
+		le->version = cpu_to_le32(KFM_LOG_VERSION);
 		le->crc = 0;
 		le->crc = cpu_to_le32(crc32c(~0U, le, sizeof(*le)));
 	}

@@ -143,7 +143,7 @@ static void leave_primary(struct kunit *test)
 	w->posted[0][0]->busy = false;
 	mw_run(w);
 	KUNIT_EXPECT_EQ(test, w->done, 1);
-	KUNIT_EXPECT_TRUE(test, test_bit(3, p->oos));
+	KUNIT_EXPECT_TRUE(test, test_bit_le(3, p->oos));
 	/* it returns, for the region */
 	p->next = jiffies;
 	mw_run(w);

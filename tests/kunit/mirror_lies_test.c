@@ -68,7 +68,7 @@ static void lie(struct mw *w, struct rnd_state *rnd)
 		.features = below(rnd, 4),
 		.seq = claim(rnd, p->ring.next.seq),
 		.ring_len = KFM_RING_MIN << below(rnd, 3),
-		.bitmap_len = below(rnd, 2) ? claim(rnd, m->bitmap_bytes) : 0,
+		.bitmap_len = below(rnd, 2) ? claim(rnd, kfm_wire_bytes(m->sectors)) : 0,
 		.id = 1,
 		.node = claim(rnd, MW_NODE + p->index),
 		.peers = 2,
@@ -132,7 +132,7 @@ static void something_happens(struct mw *w, struct rnd_state *rnd)
 	case 17:
 		p->next = jiffies;
 		p->down -= w->m.timeout / 4;
-		prandom_bytes_state(rnd, p->peer_bits, w->m.bitmap_bytes);
+		prandom_bytes_state(rnd, p->wire, KFM_BLOCK);
 		break;
 	default:
 		if (w->m.primary)

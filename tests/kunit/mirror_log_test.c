@@ -128,17 +128,17 @@ static void ml_persisted(struct kfi_persist *p, int err)
 	ml_now->ended++;
 }
 
-/* The regions of a direct record are marked in the bitmap of the other peer, if there is one. */
+/* The extent of a direct record is active for the other peer, if there is one, durably. */
 static void ml_marked(const struct bio *bio)
 {
 	const struct kfm *m = &ml_now->w->m;
-	u32 r = kfm_region(m, bio->bi_iter.bi_sector);
+	u32 e = bio->bi_iter.bi_sector >> m->extent_shift;
 
 	KUNIT_EXPECT_TRUE(ml_now->w->test, bio->bi_opf & REQ_FUA);
 	if (!m->peers[1])
 		return;
-	KUNIT_EXPECT_TRUE(ml_now->w->test, test_bit_le(r, m->peers[1]->bits));
-	KUNIT_EXPECT_FALSE(ml_now->w->test, test_bit(r / 8 / KFM_BLOCK, m->peers[1]->stale));
+	KUNIT_EXPECT_TRUE(ml_now->w->test, test_bit_le(e, m->peers[1]->active));
+	KUNIT_EXPECT_FALSE(ml_now->w->test, test_bit(0, m->peers[1]->active_stale));
 }
 
 /* Each byte of a record is the number of its sector. */
@@ -691,8 +691,8 @@ static void direct_refuses(struct kunit *test)
 		{ { { .seq = 1, .len = KFM_BLOCK, .log = ML_LOG + 1 } }, 1 },
 		{ { { .seq = 1, .len = KFM_BLOCK, .gen = ML_GEN + 1 } }, 1 },
 		{ { { .seq = 0, .len = KFM_BLOCK } }, 1 },
-		{ { { .seq = 1, .len = KFM_BLOCK, .sector = MW_REGIONS << 8 } }, 1 },
-		{ { { .seq = 1, .len = KFM_BLOCK, .sector = (MW_REGIONS << 8) - 7 } }, 1 },
+		{ { { .seq = 1, .len = KFM_BLOCK, .sector = MW_REGIONS << 5 } }, 1 },
+		{ { { .seq = 1, .len = KFM_BLOCK, .sector = (MW_REGIONS << 5) - 7 } }, 1 },
 		{ { { .seq = 1, .len = KFM_BLOCK - 1 } }, 1 },
 		/* one of the group overlaps the other one */
 		{ { { .seq = 1, .len = KFM_BLOCK },
@@ -797,7 +797,7 @@ static void direct_marks(struct kunit *test)
 	struct kfm *m = &l->w->m;
 
 	KUNIT_EXPECT_EQ(test, ml_direct_one(l, 0, 8), -EIOCBQUEUED);
-	KUNIT_EXPECT_EQ(test, ml_direct_one(l, 1, 9 << 8), -EIOCBQUEUED);
+	KUNIT_EXPECT_EQ(test, ml_direct_one(l, 1, 9 << 5), -EIOCBQUEUED);
 	KUNIT_EXPECT_EQ(test, l->legs, 0);
 	kfm_direct_run(m);
 	KUNIT_EXPECT_EQ(test, l->legs, 4);
@@ -806,7 +806,7 @@ static void direct_marks(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, m->peers[0]->oos_count, 0);
 	/* a bitmap that can't be stored */
 	l->w->io_err = -EIO;
-	KUNIT_EXPECT_EQ(test, ml_direct_one(l, 2, 10 << 8), -EIOCBQUEUED);
+	KUNIT_EXPECT_EQ(test, ml_direct_one(l, 2, 10 << 5), -EIOCBQUEUED);
 	kfm_direct_run(m);
 	KUNIT_EXPECT_EQ(test, ml_answer(l, 2), -EIO);
 	/* the session ends before the worker comes to it */

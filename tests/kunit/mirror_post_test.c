@@ -322,11 +322,11 @@ static void post_direct_forgotten(struct kunit *test)
 	ping.direct = 1;
 	kfm_recent_clean(&w->peers[0], &ping);
 	KUNIT_EXPECT_EQ(test, q->oos_count, 2);
-	KUNIT_EXPECT_FALSE(test, test_bit(2, q->oos));
+	KUNIT_EXPECT_FALSE(test, test_bit_le(2, q->oos));
 	ping.direct = KFM_WINDOW;
 	kfm_recent_clean(&w->peers[0], &ping);
 	KUNIT_EXPECT_EQ(test, q->oos_count, 1);
-	KUNIT_EXPECT_TRUE(test, test_bit(1, q->oos));
+	KUNIT_EXPECT_TRUE(test, test_bit_le(1, q->oos));
 }
 
 static struct kunit_case cases[] = {

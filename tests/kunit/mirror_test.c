@@ -15,8 +15,6 @@ static struct kfm_super some_super(void)
 {
 	return (struct kfm_super) {
 		.serial = 7, .uuid = "0123456789abcde", .sectors = SECTORS,
-		.region_shift = kfm_region_shift(SECTORS),
-		.bitmap_bytes = kfm_bitmap_bytes(SECTORS, kfm_region_shift(SECTORS)),
 		.gens = { .cur = 3, .history = { 2, 1 } },
 		.state = KFM_UPTODATE, .flags = KFM_SB_PRIMARY, .node = 8, .peers = 2,
 		.pairs = {
@@ -64,13 +62,14 @@ static void super_invalid(struct kunit *test)
 
 	s.sectors = 0;
 	super_refused(test, &s);
-	s.region_shift++;
-	super_refused(test, &s);
-	s.bitmap_bytes += KFM_BLOCK;
+	s.sectors = KFM_SECTORS_MAX + 1;
 	super_refused(test, &s);
 	s.state = KFM_STATES;
 	super_refused(test, &s);
 	s.flags = KFM_SB_FLAGS + 1;
+	super_refused(test, &s);
+	s.coarse = true;
+	s.flags = KFM_SB_BITS_LOST;
 	super_refused(test, &s);
 	s.gens.cur = 0;
 	super_refused(test, &s);
@@ -253,9 +252,30 @@ static void generations_raised(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, g.history[KFM_HISTORY - 1], 3);
 }
 
+/* Sizes of pieces, as powers of two sectors, and bytes of metadata for one peer */
+static void super_layout(struct kunit *test)
+{
+	static const struct { u64 gib; u32 region, extent, wire; u64 bytes; } rows[] = {
+		{ 1, 5, 13, 8, 20480 }, { 256, 5, 13, 9, 2113536 }, { 257, 6, 13, 10, 1073152 },
+		{ 512, 6, 13, 10, 2121728 }, { 1024, 7, 13, 11, 2138112 },
+		{ 128 << 10, 7, 18, 18, 268574720 },
+	};
+	unsigned int i;
+	u64 sectors;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		sectors = rows[i].gib << 21;
+		KUNIT_EXPECT_EQ_MSG(test, kfm_region_shift(sectors), rows[i].region, "row %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, kfm_extent_shift(sectors), rows[i].extent, "row %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, kfm_wire_shift(sectors), rows[i].wire, "row %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, kfm_meta_bytes(sectors, 1), rows[i].bytes, "row %u", i);
+	}
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(super_damaged),
 	KUNIT_CASE(super_invalid),
+	KUNIT_CASE(super_layout),
 	KUNIT_CASE(ring_replay),
 	KUNIT_CASE(ring_wraps),
 	KUNIT_CASE(ring_places),

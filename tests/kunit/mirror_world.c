@@ -6,6 +6,7 @@
 
 /* There is no device, and I/O ends at once. */
 static int mw_io(struct bio *bio);
+static int mw_flush(void);
 
 #undef bdev_logical_block_size
 #define bdev_logical_block_size(bdev)	((void)(bdev), KFM_SECTOR)
@@ -13,8 +14,10 @@ static int mw_io(struct bio *bio);
 #define submit_bio(bio)			mw_submit(bio)
 #define submit_bio_noacct(bio)		mw_submit(bio)
 #define bio_endio(bio)			((bio)->bi_end_io(bio))
+#define blkdev_issue_flush(bdev)	((void)(bdev), mw_flush())
 
 #include "../../ulps/mirror/meta.c"
+#include "../../ulps/mirror/bits.c"
 #include "../../ulps/mirror/peer.c"
 #include "../../ulps/mirror/secondary.c"
 #include "../../ulps/mirror/recent.c"
@@ -32,9 +35,54 @@ static struct mw *mw_now;	/* KUnit runs one test at a time */
 
 /* ---- disks ---- */
 
+/*
+ * What is durable covers what may differ, whenever it changes: the bits of regions, and those of
+ * extents, each of which has 8 regions. A peer has a block of each.
+ */
+static void mw_covered(const struct mw *w)
+{
+	const u8 *active = w->durable + KFM_BITMAP_AT, *oos;
+	const struct kfm_peer *p;
+	unsigned int e;
+
+	oos = active + kfm_peer_count(&w->m) * KFM_BLOCK;
+	kfm_for_each_peer(p, &w->m) {
+		for (e = 0; e < w->m.extents && w->watched; e++)
+			if (!test_bit_le(e, active + p->index * KFM_BLOCK))
+				KUNIT_EXPECT_EQ(w->test, p->oos[e] & ~oos[p->index * KFM_BLOCK + e], 0);
+	}
+}
+
+static int mw_flush(void)
+{
+	memcpy(mw_now->durable, mw_now->meta, MW_META);
+	mw_covered(mw_now);
+	return mw_now->io_err;
+}
+
+/* The metadata device has a volatile cache. */
 static int mw_io(struct bio *bio)
 {
-	return mw_now->io_err;
+	u64 at = bio->bi_iter.bi_sector * KFM_SECTOR;
+	struct mw *w = mw_now;
+	struct bvec_iter iter;
+	struct bio_vec vec;
+
+	if (op_is_write(bio_op(bio)) && w->io_left && !--w->io_left)
+		w->io_err = -EIO;
+	if (w->io_err)
+		return w->io_err;
+	bio_for_each_segment(vec, bio, iter) {
+		if (!op_is_write(bio_op(bio)))
+			memcpy(bvec_virt(&vec), w->meta + at, vec.bv_len);
+		else
+			memcpy(w->meta + at, bvec_virt(&vec), vec.bv_len);
+		if (bio->bi_opf & REQ_FUA)
+			memcpy(w->durable + at, bvec_virt(&vec), vec.bv_len);
+		at += vec.bv_len;
+	}
+	mw_covered(w);
+	return 0;
 }
 
 static bool mw_has(const struct bio *bio, const u8 *data)
@@ -67,27 +115,47 @@ static bool mw_logged(const struct mw *w, const struct bio *bio)
 	return false;
 }
 
-/* The leg reads or writes the first word of a region. */
+/* The leg reads or writes the first word of each region. */
 static void mw_leg(struct mw *w, struct bio *bio)
 {
-	u32 region = kfm_region(&w->m, bio->bi_iter.bi_sector);
+	struct bvec_iter iter;
+	struct bio_vec vec;
+	u32 at, *word;
 
-	if (!bio_has_data(bio) || bio->bi_iter.bi_sector != (u64)region << w->m.shift)
-		return;
-	if (op_is_write(bio_op(bio)))
-		w->leg[region] = *(u32 *)bio_data(bio);
-	else
-		*(u32 *)bio_data(bio) = w->leg[region];
+	bio_for_each_segment(vec, bio, iter) {
+		for (at = 0; at < vec.bv_len; at += KFM_SECTOR) {
+			word = &w->leg[(iter.bi_sector + at / KFM_SECTOR) >> w->m.shift];
+			if ((iter.bi_sector + at / KFM_SECTOR) & ((1 << w->m.shift) - 1))
+				continue;
+			if (op_is_write(bio_op(bio)))
+				*word = *(u32 *)(bvec_virt(&vec) + at);
+			else
+				*(u32 *)(bvec_virt(&vec) + at) = *word;
+		}
+	}
+}
+
+/* Are the active bits of a range durable for all peers? */
+static bool mw_active(const struct mw *w, const struct bio *bio)
+{
+	const u8 *active = w->durable + KFM_BITMAP_AT;
+	u32 e = bio->bi_iter.bi_sector >> w->m.extent_shift;
+	bool all = true;
+	unsigned int i;
+
+	for (; e <= (bio_end_sector(bio) - 1) >> w->m.extent_shift; e++)
+		for (i = 0; i < kfm_peer_count(&w->m); i++)
+			all &= test_bit_le(e, active + i * KFM_BLOCK);
+	return all;
 }
 
 /* A bio is submitted to the leg. */
 void mw_submit(struct bio *bio)
 {
-	u32 region = kfm_region(&mw_now->m, bio->bi_iter.bi_sector);
 	struct mw *w = mw_now;
 
 	if (op_is_write(bio_op(bio))) {
-		KUNIT_EXPECT_TRUE(w->test, kfm_bit_durable(&w->m, region));
+		KUNIT_EXPECT_TRUE(w->test, mw_active(w, bio));
 		if (w->m.leg_tears)
 			KUNIT_EXPECT_TRUE(w->test, mw_logged(w, bio));
 	}
@@ -186,7 +254,7 @@ void kfm_net_send(struct kfm_peer *p, const struct kfm_msg *msg)
 
 ssize_t kfm_net_fetch(struct kfm_peer *p, u64 key, u64 addr, u32 len)
 {
-	return 0;	/* at once; kfm_peer.peer_bits is what the test has put there */
+	return 0;	/* at once; kfm_peer.wire is what the test has put there */
 }
 
 ssize_t kfm_net_write(struct kfm_peer *p, const struct kfm_group *g)
@@ -321,10 +389,9 @@ static void mw_peer(struct mw *w, struct kfm_peer *p, unsigned int index)
 	p->remote[1] = mw_alloc(w, 8);
 	memcpy(p->remote[0], "there", 6);
 	memcpy(p->remote[1], "7", 2);
-	p->rs_region = m->regions;
-	p->bits = mw_alloc(w, m->bitmap_bytes);
-	p->peer_bits = mw_alloc(w, m->bitmap_bytes);
-	p->oos = mw_alloc(w, BITS_TO_LONGS(m->regions) * sizeof(long));
+	p->active = mw_alloc(w, KFM_BLOCK);
+	p->wire = mw_alloc(w, KFM_BLOCK);
+	p->oos = mw_alloc(w, KFM_BLOCK);
 	p->stale = mw_alloc(w, sizeof(long));
 	p->net.up = true;	/* there is an endpoint */
 	p->down = jiffies;
@@ -368,7 +435,12 @@ struct mw *mw_make(struct kunit *test, unsigned int peers)
 	m->shift = KFM_REGION_SHIFT_MIN;
 	m->regions = MW_REGIONS;
 	m->sectors = (u64)MW_REGIONS << m->shift;
-	m->bitmap_bytes = kfm_bitmap_bytes(m->sectors, m->shift);
+	m->bitmap_bytes = KFM_BLOCK;
+	m->extent_shift = m->shift + 3;
+	m->extents = MW_REGIONS / 8;
+	m->active_bytes = KFM_BLOCK;
+	m->touched = mw_alloc(w, KFM_BLOCK);
+	m->cooling = mw_alloc(w, KFM_BLOCK);
 	m->page = (void *)get_zeroed_page(GFP_KERNEL);
 	w->page = alloc_pages_exact(2 * KFM_WRITE_MAX, GFP_KERNEL | __GFP_ZERO);
 	KUNIT_ASSERT_TRUE(test, m->page && w->page);
@@ -381,8 +453,8 @@ struct mw *mw_make(struct kunit *test, unsigned int peers)
 	INIT_LIST_HEAD(&m->repairs);
 	INIT_LIST_HEAD(&m->draining);
 	m->sb = (struct kfm_super) {
-		.sectors = m->sectors, .region_shift = m->shift, .peers = peers, .node = 7,
-		.bitmap_bytes = m->bitmap_bytes, .state = KFM_UPTODATE, .gens = { .cur = 5 },
+		.sectors = m->sectors, .peers = peers, .node = 7,
+		.state = KFM_UPTODATE, .gens = { .cur = 5 },
 	};
 	for (i = 0; i < peers; i++) {
 		mw_peer(w, &w->peers[i], i);
@@ -392,6 +464,8 @@ struct mw *mw_make(struct kunit *test, unsigned int peers)
 	m->formatted = true;
 	m->active = true;
 	m->was_insync = true;
+	m->renewed = jiffies;
+	w->watched = true;
 	kfm_log_start(m, 1, 5, 0);
 	return w;
 }
@@ -437,6 +511,23 @@ void mw_run(struct mw *w)
 {
 	kfm_peers_tick(&w->m);
 	kfm_writes_run(&w->m);
+	kfm_bits_run(&w->m);
+}
+
+/* A region differs from that of a peer. */
+void mw_differs(struct mw *w, unsigned int peer, u32 region)
+{
+	kfm_oos_set(&w->peers[peer], (u64)region << w->m.shift, KFM_SECTOR);
+	KUNIT_EXPECT_EQ(w->test, kfm_bits_flush(&w->m), 0);
+}
+
+/* The power fails: what is durable is left, and the mirror is resumed. */
+int mw_load(struct mw *w)
+{
+	w->io_err = 0;
+	w->io_left = 0;
+	memcpy(w->meta, w->durable, MW_META);
+	return kfm_super_load(&w->m) ?: kfm_bits_load(&w->m);
 }
 
 /* A message of a peer */

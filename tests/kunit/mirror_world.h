@@ -10,6 +10,7 @@
 #include <kunit/test.h>
 #include <linux/device-mapper.h>
 #define dm_table_device_name(table)	((void)sizeof(table), "mirror")	/* there is none */
+#include "../../ulps/mirror/bits.h"
 #include "../../ulps/mirror/command.h"
 #include "../../ulps/mirror/log.h"
 #include "../../ulps/mirror/meta.h"
@@ -28,7 +29,8 @@
 #include "../../ulps/mirror/verify.h"
 #include "../../ulps/mirror/write.h"
 
-#define MW_REGIONS	64
+#define MW_REGIONS	64	/* 8 of them are an extent */
+#define MW_META		(KFM_BITMAP_AT + 2 * KFM_PEERS * KFM_BLOCK)
 #define MW_NODE		100	/* number of the first peer; the others follow */
 
 /**
@@ -43,6 +45,10 @@
  * @no_log: a peer has no log, and only these
  * @newer: the peers are not of the first version, so they may be sent what that does not know
  * @io_err: result of all I/O of the metadata device, and of the log's head
+ * @io_left: writes to the metadata device until @io_err becomes -EIO; 0: it does not
+ * @meta: the metadata device, as it is read
+ * @durable: what of it is durable
+ * @watched: that covers what may differ at any time
  * @store_err: result of the next record that is stored in the log of this node
  * @start_err: result of each kfm_log_start() from now on
  * @unsound: the log of this node has a bad place, or has moved
@@ -75,6 +81,9 @@ struct mw {
 	bool		no_log;
 	bool		newer;
 	int		io_err;
+	unsigned int	io_left;
+	u8		meta[MW_META], durable[MW_META];
+	bool		watched;
 	int		store_err;
 	int		start_err;
 	bool		unsound;
@@ -102,6 +111,8 @@ void mw_leg_tears(struct mw *w);
 void mw_submit(struct bio *bio);
 void mw_leg_ends(struct mw *w, blk_status_t status);
 void mw_run(struct mw *w);
+void mw_differs(struct mw *w, unsigned int peer, u32 region);
+int mw_load(struct mw *w);
 void mw_say(struct mw *w, unsigned int peer, struct kfm_msg msg);
 void mw_state(struct mw *w, unsigned int peer, u32 state, u64 gen, u32 flags);
 void mw_grant(struct mw *w, unsigned int peer);

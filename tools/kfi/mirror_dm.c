@@ -19,7 +19,7 @@
 
 #define TARGET		"kfi_mirror"
 #define SECTOR		512
-#define REGION_MIN	256	/* sectors */
+#define REGION_MIN	32	/* sectors */
 
 /* ---- the library ---- */
 
@@ -217,7 +217,7 @@ static bool parse_status(struct mirror *m)
 	return true;
 }
 
-/* The size of a region is the smallest power of two from 128 KiB that gives so many regions. */
+/* The size of a region is the smallest power of two from 16 KiB that gives so many regions. */
 static uint64_t region_bytes(uint64_t sectors, uint64_t regions)
 {
 	uint64_t size = REGION_MIN;

@@ -16,6 +16,7 @@
 #include <linux/kstrtox.h>
 #include <linux/string.h>
 #include <linux/uuid.h>
+#include "bits.h"
 #include "command.h"
 #include "log.h"
 #include "meta.h"
@@ -98,7 +99,6 @@ static int become_primary(struct kfm *m, bool force)
 		m->sb = before;
 		return ret;
 	}
-	kfm_oos_load(m);
 	kfm_for_each_peer(p, m) {
 		p->policy_applied = false;
 		p->attach = false;
@@ -227,7 +227,6 @@ static void promote(struct kfm *m, struct kfm_cmd *cmd)
 
 static int create(struct kfm *m, struct kfm_cmd *cmd)
 {
-	struct kfm_peer *p;
 	uuid_t uuid;
 	int ret;
 
@@ -236,15 +235,12 @@ static int create(struct kfm *m, struct kfm_cmd *cmd)
 	if (m->formatted)
 		return -EEXIST;
 	m->sb = (struct kfm_super) {
-		.sectors = m->sectors, .region_shift = m->shift, .bitmap_bytes = m->bitmap_bytes,
-		.node = kfm_random(), .peers = kfm_peer_count(m),
+		.sectors = m->sectors, .node = kfm_random(), .peers = kfm_peer_count(m),
 		.flags = m->logdev ? 0 : KFM_SB_NO_LOG,
 	};
 	export_uuid(m->sb.uuid, &uuid);
-	kfm_for_each_peer(p, m)
-		kfm_bits_clear(p);
 	/* twice, to overwrite both copies of a log head that another mirror may have left */
-	ret = kfm_bits_flush(m) ?: kfm_log_start(m, kfm_random(), 0, 0) ?:
+	ret = kfm_bits_create(m) ?: kfm_log_start(m, kfm_random(), 0, 0) ?:
 	      kfm_log_start(m, kfm_random(), 0, 0) ?: kfm_super_save(m);
 	m->formatted = !ret;
 	if (ret)
@@ -261,7 +257,7 @@ static int demote(struct kfm *m)
 	kfm_verify_stop(m);	/* its part ends before the next attempt */
 	if (!kfm_writes_idle(m))
 		return -EBUSY;
-	ret = kfm_bits_clean(m) ?: kfm_own_empty(m);
+	ret = kfm_bits_rest(m) ?: kfm_own_empty(m);
 	if (ret)
 		return ret;
 	m->sb.flags &= ~KFM_SB_PRIMARY;
@@ -575,7 +571,7 @@ static void stop_tick(struct kfm *m)
 		return;
 	ret = kfm_own_empty(m);
 	if (m->formatted)
-		ret = kfm_bits_clean(m) ?: ret;
+		ret = kfm_bits_rest(m) ?: ret;
 	spin_lock_irq(&m->lock);
 	last = list_empty(&m->cmds);
 	if (last)

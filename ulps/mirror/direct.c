@@ -32,6 +32,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
+#include "bits.h"
 #include "direct.h"
 #include "log.h"
 #include "meta.h"
@@ -258,7 +259,7 @@ static void held_get(struct kfm *m, struct list_head *list)
 }
 
 /**
- * kfm_direct_run() - make the bits of regions durable, and then write direct records to the leg
+ * kfm_direct_run() - make the bits of extents durable, and then write direct records to the leg
  * @m: secondary with several peers
  *
  * Context: the worker, which uses the bitmaps.
@@ -272,7 +273,7 @@ void kfm_direct_run(struct kfm *m)
 	held_get(m, &list);
 	list_for_each_entry(s, &list, held)
 		kfm_recent_set(m, m->recent_direct, s->recs, s->count);
-	ret = list_empty(&list) ? 0 : kfm_bits_flush(m);
+	ret = list_empty(&list) ? 0 : kfm_active_flush(m);
 	list_for_each_entry_safe(s, next, &list, held) {
 		list_del(&s->held);
 		if (ret)

@@ -15,6 +15,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include <net/net_namespace.h>
+#include "bits.h"
 #include "command.h"
 #include "log.h"
 #include "meta.h"
@@ -28,7 +29,6 @@
 #include "table.h"
 #include "write.h"
 
-#define CLEAN_EVERY	(2 * HZ)
 #define PLUG_WRITES	32	/* writes that a plug holds back, as many as requests in a plug */
 
 static struct workqueue_struct *kfm_wq;
@@ -167,10 +167,8 @@ static void kfm_work(struct work_struct *work)
 		kfm_peers_tick(m);
 	}
 	kfm_writes_run(m);
-	if (m->formatted && time_after(jiffies, m->cleaned + CLEAN_EVERY)) {
-		kfm_bits_clean(m);
-		m->cleaned = jiffies;
-	}
+	if (m->formatted)
+		kfm_bits_run(m);
 	kfm_commands(m);
 	memalloc_noio_restore(noio);
 	if (READ_ONCE(m->active))
@@ -191,6 +189,9 @@ static struct kfm *kfm_alloc(struct dm_target *ti)
 	m->shift = kfm_region_shift(m->sectors);
 	m->regions = ((m->sectors - 1) >> m->shift) + 1;
 	m->bitmap_bytes = kfm_bitmap_bytes(m->sectors, m->shift);
+	m->extent_shift = kfm_extent_shift(m->sectors);
+	m->extents = ((m->sectors - 1) >> m->extent_shift) + 1;
+	m->active_bytes = kfm_bitmap_bytes(m->sectors, m->extent_shift);
 	m->net_ns = get_net(current->nsproxy->net_ns);
 	spin_lock_init(&m->lock);
 	kfi_runner_init(&m->runner);
@@ -443,16 +444,6 @@ static void peer_resume(struct kfm_peer *p)
 	p->net.retry = jiffies;
 }
 
-static int bits_load(struct kfm *m)
-{
-	struct kfm_peer *p;
-	int ret = 0;
-
-	kfm_for_each_peer(p, m)
-		ret = ret ?: kfm_bits_load(p);
-	return ret;
-}
-
 static int kfm_preresume(struct dm_target *ti)
 {
 	struct kfm *m = ti->private;
@@ -464,9 +455,10 @@ static int kfm_preresume(struct dm_target *ti)
 		      kfm_name(m));
 		return -ESTALE;
 	}
+	m->meta_failed = false;
 	ret = kfm_super_load(m);
 	if (!ret && m->formatted)
-		ret = bits_load(m) ?: kfm_log_load(m);
+		ret = kfm_log_load(m) ?: kfm_bits_load(m);
 	if (ret)
 		return ret;
 	inherit_role(m);
@@ -474,8 +466,6 @@ static int kfm_preresume(struct dm_target *ti)
 	m->unreplayed = kfm_own_resume(m);
 	if (m->unreplayed)
 		DMERR("%s: the log can't be replayed: no reads and writes", kfm_name(m));
-	kfm_oos_load(m);
-	m->meta_failed = false;
 	m->leg_failed = m->unreplayed || (m->primary && m->sb.flags & KFM_SB_LEG_FAILED);
 	m->log.failed = false;
 	m->log.oldest_at = 0;
@@ -483,7 +473,7 @@ static int kfm_preresume(struct dm_target *ti)
 	m->left = false;
 	kfm_for_each_peer(p, m)
 		peer_resume(p);
-	m->cleaned = jiffies;
+	m->renewed = jiffies;
 	m->noflush = false;
 	spin_lock_irq(&m->lock);
 	/* a completion that began before the suspend may read @active in kfm_writes_run_atomic() */

@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * meta.c - the metadata device: superblock and bitmaps. The worker calls these functions, and
- * resume does before it starts the worker.
- *
- * The bit of a region is set on the device before a write to the region is submitted to a leg. It
- * is cleared later, when no write to the region is in flight and the region is in sync
- * (kfm_peer.oos).
- * So after a crash the bits cover all regions in which the copies may differ.
+ * meta.c - the superblock, and I/O of the metadata device. The worker calls these functions, and
+ * resume does before it starts the worker. bits.c has the bitmaps.
  */
-#include <linux/bitmap.h>
 #include <linux/mm.h>
 #include <linux/vmalloc.h>
 #include "log.h"
 #include "meta.h"
 #include "mirror.h"
 #include "peer.h"
-#include "write.h"
 
 static struct page *page_of(void *buf)
 {
@@ -142,169 +135,4 @@ int kfm_super_save(struct kfm *m)
 		DMERR("%s: can't write the superblock (%d)", kfm_name(m), ret);
 	m->meta_failed |= ret;
 	return ret;
-}
-
-/* ---- bitmap ---- */
-
-static void mark_stale(struct kfm_peer *p, u32 region)
-{
-	__set_bit(region / 8 / KFM_BLOCK, p->stale);
-}
-
-/* Where the bitmap of a peer begins */
-static u64 bits_at(const struct kfm_peer *p)
-{
-	return KFM_BITMAP_AT + (u64)p->index * p->m->bitmap_bytes;
-}
-
-int kfm_bits_load(struct kfm_peer *p)
-{
-	return kfm_io(p->m->meta->bdev, REQ_OP_READ, bits_at(p), p->bits, p->m->bitmap_bytes);
-}
-
-static int flush_one(struct kfm_peer *p)
-{
-	struct kfm *m = p->m;
-	u32 blocks = m->bitmap_bytes / KFM_BLOCK, i;
-	int ret;
-
-	for_each_set_bit(i, p->stale, blocks) {
-		ret = kfm_io(m->meta->bdev, REQ_OP_WRITE | REQ_FUA | REQ_SYNC,
-			     bits_at(p) + (u64)i * KFM_BLOCK, p->bits + i * KFM_BLOCK, KFM_BLOCK);
-		if (ret) {
-			if (!m->meta_failed)
-				DMERR("%s: can't write the bitmap (%d)", kfm_name(m), ret);
-			m->meta_failed = true;
-			return ret;
-		}
-		__clear_bit(i, p->stale);
-	}
-	return 0;
-}
-
-/* Write the changed blocks of all bitmaps and make them durable. */
-int kfm_bits_flush(struct kfm *m)
-{
-	struct kfm_peer *p;
-	int ret = 0;
-
-	kfm_for_each_peer(p, m)
-		ret = ret ?: flush_one(p);
-	return ret;
-}
-
-static void set_one(struct kfm_peer *p, u32 region)
-{
-	if (!__test_and_set_bit_le(region, p->bits))
-		mark_stale(p, region);
-}
-
-/* Set the bit of a region in all bitmaps. */
-void kfm_bit_set(struct kfm *m, u32 region)
-{
-	struct kfm_peer *p;
-
-	kfm_for_each_peer(p, m)
-		set_one(p, region);
-}
-
-/* Is the bit of a region set in all bitmaps, durably? */
-bool kfm_bit_durable(const struct kfm *m, u32 region)
-{
-	struct kfm_peer *p;
-
-	kfm_for_each_peer(p, m) {
-		if (!test_bit_le(region, p->bits) || test_bit(region / 8 / KFM_BLOCK, p->stale))
-			return false;
-	}
-	return true;
-}
-
-bool kfm_bits_any(const struct kfm_peer *p)
-{
-	return find_next_bit_le(p->bits, p->m->regions, 0) < p->m->regions;
-}
-
-/* Clear all bits in memory. */
-void kfm_bits_clear(struct kfm_peer *p)
-{
-	memset(p->bits, 0, p->m->bitmap_bytes);
-	bitmap_set(p->stale, 0, p->m->bitmap_bytes / KFM_BLOCK);
-	bitmap_zero(p->oos, p->m->regions);
-	p->oos_count = 0;
-}
-
-static void clean_one(struct kfm_peer *p)
-{
-	struct kfm *m = p->m;
-	u32 r;
-
-	for (r = find_next_bit_le(p->bits, m->regions, 0); r < m->regions;
-	     r = find_next_bit_le(p->bits, m->regions, r + 1)) {
-		if (test_bit(r, p->oos) || kfm_region_busy(m, r))
-			continue;
-		__clear_bit_le(r, p->bits);
-		mark_stale(p, r);
-	}
-}
-
-/* Clear the bits of regions that are in sync and have no write in flight. */
-int kfm_bits_clean(struct kfm *m)
-{
-	struct kfm_peer *p;
-
-	kfm_for_each_peer(p, m)
-		clean_one(p);
-	return kfm_bits_flush(m);
-}
-
-/* ---- regions that are out of sync; the bit of each such region is set ---- */
-
-void kfm_oos_set(struct kfm_peer *p, u32 region)
-{
-	set_one(p, region);
-	p->oos_count += !__test_and_set_bit(region, p->oos);
-}
-
-void kfm_oos_clear(struct kfm_peer *p, u32 region)
-{
-	p->oos_count -= __test_and_clear_bit(region, p->oos);
-}
-
-/* Every region whose bit is set in a bitmap may differ. */
-static void add_bits(struct kfm_peer *p, const u8 *bits)
-{
-	u32 regions = p->m->regions, r;
-
-	for (r = find_next_bit_le(bits, regions, 0); r < regions;
-	     r = find_next_bit_le(bits, regions, r + 1))
-		kfm_oos_set(p, r);
-}
-
-/* Load the regions that may differ after a crash, from the bitmaps */
-void kfm_oos_load(struct kfm *m)
-{
-	struct kfm_peer *p;
-
-	kfm_for_each_peer(p, m) {
-		bitmap_zero(p->oos, m->regions);
-		p->oos_count = 0;
-		add_bits(p, p->bits);
-	}
-}
-
-int kfm_oos_fill(struct kfm_peer *p)
-{
-	u32 r;
-
-	for (r = 0; r < p->m->regions; r++)
-		kfm_oos_set(p, r);
-	return kfm_bits_flush(p->m);
-}
-
-/* Add the regions that a former primary may have written. */
-int kfm_oos_merge(struct kfm_peer *p)
-{
-	add_bits(p, p->peer_bits);
-	return kfm_bits_flush(p->m);
 }

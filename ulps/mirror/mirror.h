@@ -45,7 +45,7 @@ struct kfm_uevent {
  *
  * @ti: target
  * @leg: disk with this node's copy
- * @meta: disk with superblock and bitmap
+ * @meta: disk with superblock and bitmaps
  * @logdev: disk with the log, or NULL: the node takes no records but direct ones
  * @leg_tears: the leg is memory that a loss of power may leave with half a sector, see own.c
  * @direct_min: records of so many bytes and more go straight to the leg of a peer that has slots
@@ -57,9 +57,12 @@ struct kfm_uevent {
  * @secret_name: description of the key that has the secret, or NULL
  * @net_ns: network namespace of the caller of the constructor; held
  * @sectors: size
- * @regions: regions of the bitmap
+ * @regions: regions, of which each may differ from that of a peer
  * @shift: sectors of a region, as a power of two
- * @bitmap_bytes: bytes of the bitmap
+ * @bitmap_bytes: bytes of a bitmap of regions
+ * @extents: extents, of which each may be active
+ * @extent_shift: sectors of an extent, as a power of two
+ * @active_bytes: bytes of a bitmap of extents
  * @peers: the other nodes, in the order of the table; NULL behind the last one
  * @entry: in the list of all mirrors
  *
@@ -113,9 +116,12 @@ struct kfm_uevent {
  * @serve: the read that the primary requested from this secondary
  * @again: a post failed with -EAGAIN, so the worker runs again soon
  * @rate: limit of a resynchronisation in KiB a second, 0 for none
- * @cleaned: time of the last search for bits to clear, jiffies
+ * @touched: extents that were written since @renewed, or are to stay active for another reason
+ * @renewed: time at which @touched began, jiffies
+ * @cooling: active extents that are being cleaned
+ * @hand: extent at which the search for the next ones begins, if too many are active
  * @numbered: number of the next write or part
- * @recent: regions of the last records that were applied, see recent.c
+ * @recent: ranges of the last records that were applied, see recent.c
  * @recent_direct: the same of the last direct records
  * @left: this secondary has said that it leaves, and takes part in no session until it is resumed,
  *	or promoted
@@ -147,6 +153,9 @@ struct kfm {
 	u32			regions;
 	u32			shift;
 	u32			bitmap_bytes;
+	u32			extents;
+	u32			extent_shift;
+	u32			active_bytes;
 	struct kfm_peer		*peers[KFM_PEERS + 1];
 	struct list_head	entry;
 
@@ -199,7 +208,10 @@ struct kfm {
 	struct kfm_recent	recent_direct[KFM_WINDOW];
 
 	unsigned int		rate;
-	unsigned long		cleaned;
+	unsigned long		*touched;
+	unsigned long		renewed;
+	unsigned long		*cooling;
+	u32			hand;
 
 	bool			left;
 	struct kfm_cmd		*leave;
@@ -240,11 +252,6 @@ static inline unsigned int kfm_peer_count(const struct kfm *m)
 	while (m->peers[n])
 		n++;
 	return n;
-}
-
-static inline u32 kfm_region(const struct kfm *m, u64 sector)
-{
-	return sector >> m->shift;
 }
 
 static inline const char *kfm_name(const struct kfm *m)

@@ -23,6 +23,7 @@
  * The primary drives. A step without an answer, or an error of a record, ends the session, and the
  * primary begins another one. All of it is the worker's.
  */
+#include "bits.h"
 #include "command.h"
 #include "direct.h"
 #include "log.h"
@@ -464,9 +465,8 @@ static void session_up(struct kfm_peer *p)
 	p->live = jiffies;
 	p->next = jiffies;
 	p->insync = false;
-	p->rs_from = 0;
 	p->oos_start = p->oos_count;
-	kfm_resync_stop(p);
+	kfm_resync_begin(p);
 	kfm_peer_event(p, "connected");
 }
 
@@ -484,7 +484,7 @@ static void on_grant(struct kfm_peer *p, const struct kfm_msg *msg)
 	}
 	p->deadline = jiffies + m->timeout;
 	p->state = KFM_SESSION_BITMAP;
-	if (msg->bitmap_len != m->bitmap_bytes || kfm_busy(&p->fetch_busy) ||
+	if (msg->bitmap_len != kfm_wire_bytes(m->sectors) || kfm_busy(&p->fetch_busy) ||
 	    kfm_net_fetch(p, msg->bitmap_key, msg->bitmap_addr, msg->bitmap_len))
 		kfm_peer_lost(p, -EPROTO);
 }
@@ -561,7 +561,7 @@ static void fetch_tick(struct kfm_peer *p)
 {
 	if (kfm_busy(&p->fetch_busy))
 		return;
-	if (p->fetch_err || kfm_oos_merge(p))
+	if (p->fetch_err || kfm_wire_merge(p))
 		kfm_peer_lost(p, p->fetch_err);
 	else
 		session_up(p);

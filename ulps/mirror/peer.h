@@ -3,6 +3,7 @@
 #ifndef KFM_PEER_H
 #define KFM_PEER_H
 
+#include "bits.h"
 #include "mirror.h"
 #include "net.h"
 #include "ring.h"
@@ -55,21 +56,19 @@ enum kfm_session_state {
  * @slots: slots of the peer
  * @gap: a write was requeued after its record was posted, and the post may still fail; or before
  *	the peer was in sync, which needs a session that resynchronises it
- * @bits: bitmap of the peer as on the device, in the byte order of the device
- * @stale: blocks of @bits that have to be written to the device
- * @oos: regions that are out of sync: the peer's copy may differ
- * @oos_count: how many
+ * @active: extents that are active, in the byte order of the device (bits.c)
+ * @active_stale: blocks of @active that differ from those on the device
+ * @active_count: how many extents are active
+ * @oos: regions that are out of sync: the peer's copy may differ. In the byte order of the device
+ * @stale: blocks of @oos that differ from those on the device
+ * @oos_count: how many regions are out of sync
  * @oos_start: how many when the resynchronisation began
- * @peer_bits: bitmap that the peer has sent
- * @fetch: completion of the read of @peer_bits
- * @fetch_busy: the provider owns @fetch and @peer_bits. Cleared with release semantics
+ * @wire: bitmap of wire regions: what a primary has read from the peer, or a secondary offers it
+ * @fetch: completion of the read of @wire
+ * @fetch_busy: the provider owns @fetch and @wire. Cleared with release semantics
  * @fetch_err: result of the read
- * @rs_from: regions before this one are in sync, or could not be read
+ * @rs_from: region from which on the next part is searched
  * @rs_tried: time of the last read that failed, jiffies
- * @rs_region: region that is being resynchronised, or kfm.regions if there is none
- * @rs_next: next sector of the region to read
- * @rs_end: sector behind the region
- * @rs_open: parts of the region that are being read or sent
  * @rs_round: number of resynchronisations that were stopped
  * @budget: bytes that a resynchronisation may read now
  * @budget_at: time at which @budget was computed, jiffies
@@ -107,22 +106,20 @@ struct kfm_peer {
 	struct kfm_slots	slots;
 	bool			gap;
 
-	u8			*bits;
+	u8			*active;
+	DECLARE_BITMAP(active_stale, KFM_ACTIVE_BLOCKS);
+	u32			active_count;
+	u8			*oos;
 	unsigned long		*stale;
-	unsigned long		*oos;
 	u32			oos_count;
 	u32			oos_start;
-	u8			*peer_bits;
+	u8			*wire;
 	struct kfi_cqe		fetch;
 	bool			fetch_busy;
 	int			fetch_err;
 
 	u32			rs_from;
 	unsigned long		rs_tried;
-	u32			rs_region;
-	u64			rs_next;
-	u64			rs_end;
-	unsigned int		rs_open;
 	u32			rs_round;
 	s64			budget;
 	unsigned long		budget_at;

@@ -38,13 +38,13 @@ static u32 crc_skipping(const void *p, size_t hole, size_t len)
 	return crc32c(crc, (const u8 *)p + hole + sizeof(none), len - hole - sizeof(none));
 }
 
-static int check_block(const void *p, u64 magic, u64 found, u32 version, u32 crc, size_t hole)
+static int check_block(const void *p, u64 magic, u64 found, bool known, u32 crc, size_t hole)
 {
 	if (all_zero(p, KFM_SECTOR))
 		return -ENODATA;
 	if (found != magic)
 		return -EMEDIUMTYPE;
-	if (version != KFM_VERSION)
+	if (!known)	/* another version */
 		return -EPROTONOSUPPORT;
 	return crc_skipping(p, hole, KFM_SECTOR) == crc ? 0 : -EBADMSG;
 }
@@ -71,27 +71,88 @@ static void gens_decode(const struct kfm_le_gens *in, struct kfm_gens *g)
 		g->history[i] = le64_to_cpu(in->history[i]);
 }
 
+/* The least power of two that gives no more than @most pieces, or 2^@highest */
+static u32 piece_shift(u64 sectors, u32 lowest, u32 highest, u32 most)
+{
+	u32 shift = lowest;
+
+	while (shift < highest && (sectors - 1) >> shift >= most)
+		shift++;
+	return shift;
+}
+
 /**
- * kfm_region_shift() - size of a region of the bitmap
+ * kfm_region_shift() - size of a region that may differ from that of a peer
  * @sectors: size of the mirror
+ *
+ * 2 MiB of bitmap for each TiB, except for a mirror of less than 512 GiB.
  *
  * Return: sectors of a region, as a power of two.
  */
 u32 kfm_region_shift(u64 sectors)
 {
-	u32 shift = KFM_REGION_SHIFT_MIN;
-
-	while (shift < 63 && (sectors - 1) >> shift >= KFM_REGIONS_MAX)
-		shift++;
-	return shift;
+	return piece_shift(sectors, KFM_REGION_SHIFT_MIN, KFM_REGION_SHIFT_MAX, 1u << 24);
 }
 
-/* Return: bytes of the bitmap, whole blocks. */
+/* The same of an extent, which is active while it is written */
+u32 kfm_extent_shift(u64 sectors)
+{
+	return piece_shift(sectors, KFM_EXTENT_SHIFT_MIN, 63, KFM_EXTENTS_MAX);
+}
+
+/* The same of a region in a bitmap that is sent; messages of version 4 have it so for ever. */
+u32 kfm_wire_shift(u64 sectors)
+{
+	return piece_shift(sectors, KFM_WIRE_SHIFT_MIN, 63, KFM_WIRE_REGIONS_MAX);
+}
+
+/* Return: bytes of a bitmap with a bit for each piece of 2^@shift sectors, whole blocks. */
 u32 kfm_bitmap_bytes(u64 sectors, u32 shift)
 {
 	u32 regions = ((sectors - 1) >> shift) + 1;
 
 	return (regions + KFM_BLOCK * 8 - 1) / (KFM_BLOCK * 8) * KFM_BLOCK;
+}
+
+/* Return: bytes of a bitmap of wire regions. */
+u32 kfm_wire_bytes(u64 sectors)
+{
+	return kfm_bitmap_bytes(sectors, kfm_wire_shift(sectors));
+}
+
+/* Return: bytes of the metadata device that are used. */
+u64 kfm_meta_bytes(u64 sectors, u32 peers)
+{
+	return KFM_BITMAP_AT +
+	       (u64)peers * (kfm_bitmap_bytes(sectors, kfm_extent_shift(sectors)) +
+			     kfm_bitmap_bytes(sectors, kfm_region_shift(sectors)));
+}
+
+/* Where the bitmaps are, which follows from the size and the number of peers */
+static void layout_encode(const struct kfm_super *s, struct kfm_le_super *out)
+{
+	u32 shift = s->coarse ? kfm_wire_shift(s->sectors) : kfm_region_shift(s->sectors);
+	u32 extent = kfm_extent_shift(s->sectors), at = KFM_BITMAP_AT;
+
+	if (!s->coarse) {
+		out->extent_shift = cpu_to_le32(extent);
+		out->active_at = cpu_to_le32(at);
+		out->active_bytes = cpu_to_le32(kfm_bitmap_bytes(s->sectors, extent));
+		at += s->peers * kfm_bitmap_bytes(s->sectors, extent);
+	}
+	out->region_shift = cpu_to_le32(shift);
+	out->bitmap_at = cpu_to_le32(at);
+	out->bitmap_bytes = cpu_to_le32(kfm_bitmap_bytes(s->sectors, shift));
+}
+
+static bool layout_fits(const struct kfm_le_super *in, const struct kfm_super *s)
+{
+	struct kfm_le_super want = {};
+
+	layout_encode(s, &want);
+	return in->region_shift == want.region_shift && in->bitmap_at == want.bitmap_at &&
+	       in->bitmap_bytes == want.bitmap_bytes && in->extent_shift == want.extent_shift &&
+	       in->active_at == want.active_at && in->active_bytes == want.active_bytes;
 }
 
 static void pair_encode(const struct kfm_pair *pair, struct kfm_le_pair *out)
@@ -120,15 +181,13 @@ void kfm_super_encode(const struct kfm_super *s, struct kfm_le_super *out)
 
 	memset(out, 0, sizeof(*out));
 	out->magic = cpu_to_le64(KFM_SUPER_MAGIC);
-	out->version = cpu_to_le32(KFM_VERSION);
+	out->version = cpu_to_le32(s->coarse ? KFM_VERSION_COARSE : KFM_VERSION);
 	out->serial = cpu_to_le64(s->serial);
 	memcpy(out->uuid, s->uuid, sizeof(out->uuid));
 	out->node = cpu_to_le64(s->node);
 	gens_encode(&s->gens, &out->gens);
 	out->sectors = cpu_to_le64(s->sectors);
-	out->region_shift = cpu_to_le32(s->region_shift);
-	out->bitmap_at = cpu_to_le32(KFM_BITMAP_AT);
-	out->bitmap_bytes = cpu_to_le32(s->bitmap_bytes);
+	layout_encode(s, out);
 	out->state = cpu_to_le32(s->state);
 	out->flags = cpu_to_le32(s->flags);
 	out->peers = cpu_to_le32(s->peers);
@@ -139,19 +198,20 @@ void kfm_super_encode(const struct kfm_super *s, struct kfm_le_super *out)
 
 int kfm_super_decode(const struct kfm_le_super *in, struct kfm_super *s)
 {
-	int ret = check_block(in, KFM_SUPER_MAGIC, le64_to_cpu(in->magic), le32_to_cpu(in->version),
+	u32 version = le32_to_cpu(in->version);
+	int ret = check_block(in, KFM_SUPER_MAGIC, le64_to_cpu(in->magic),
+			      version == KFM_VERSION || version == KFM_VERSION_COARSE,
 			      le32_to_cpu(in->crc), offsetof(struct kfm_le_super, crc));
 	unsigned int i;
 
 	if (ret)
 		return ret;
+	s->coarse = version == KFM_VERSION_COARSE;
 	s->serial = le64_to_cpu(in->serial);
 	memcpy(s->uuid, in->uuid, sizeof(s->uuid));
 	s->node = le64_to_cpu(in->node);
 	gens_decode(&in->gens, &s->gens);
 	s->sectors = le64_to_cpu(in->sectors);
-	s->region_shift = le32_to_cpu(in->region_shift);
-	s->bitmap_bytes = le32_to_cpu(in->bitmap_bytes);
 	s->state = le32_to_cpu(in->state);
 	s->flags = le32_to_cpu(in->flags);
 	s->peers = le32_to_cpu(in->peers);
@@ -159,11 +219,9 @@ int kfm_super_decode(const struct kfm_le_super *in, struct kfm_super *s)
 		if (pair_decode(&in->pairs[i], i < s->peers, &s->pairs[i]))
 			return -EBADMSG;
 	}
-	if (!s->sectors || s->sectors >> 48 || s->region_shift != kfm_region_shift(s->sectors) ||
-	    s->bitmap_bytes != kfm_bitmap_bytes(s->sectors, s->region_shift) ||
-	    le32_to_cpu(in->bitmap_at) != KFM_BITMAP_AT || s->state >= KFM_STATES ||
-	    s->flags & ~KFM_SB_FLAGS || !s->peers || s->peers > KFM_PEERS || !s->node ||
-	    s->gens.base ||
+	if (!s->sectors || s->sectors > KFM_SECTORS_MAX || !s->peers || s->peers > KFM_PEERS ||
+	    !layout_fits(in, s) || s->state >= KFM_STATES || s->flags & ~KFM_SB_FLAGS ||
+	    (s->coarse && s->flags & KFM_SB_BITS_LOST) || !s->node || s->gens.base ||
 	    (s->state != KFM_BLANK && !s->gens.cur && !s->gens.source) ||
 	    !all_zero(in->zero, sizeof(in->zero)))
 		return -EBADMSG;
@@ -174,7 +232,7 @@ void kfm_log_encode(const struct kfm_log_head *h, struct kfm_le_log *out)
 {
 	memset(out, 0, sizeof(*out));
 	out->magic = cpu_to_le64(KFM_LOG_MAGIC);
-	out->version = cpu_to_le32(KFM_VERSION);
+	out->version = cpu_to_le32(KFM_LOG_VERSION);
 	out->serial = cpu_to_le64(h->serial);
 	memcpy(out->uuid, h->uuid, sizeof(out->uuid));
 	out->id = cpu_to_le64(h->id);
@@ -193,7 +251,8 @@ static bool ring_fits(u32 len)
 
 int kfm_log_decode(const struct kfm_le_log *in, struct kfm_log_head *h)
 {
-	int ret = check_block(in, KFM_LOG_MAGIC, le64_to_cpu(in->magic), le32_to_cpu(in->version),
+	int ret = check_block(in, KFM_LOG_MAGIC, le64_to_cpu(in->magic),
+			      le32_to_cpu(in->version) == KFM_LOG_VERSION,
 			      le32_to_cpu(in->crc), offsetof(struct kfm_le_log, crc));
 
 	if (ret)
@@ -408,7 +467,7 @@ static bool msg_fits(const struct kfm_msg *m)
 		return m->gens.cur;
 	case KFM_GRANT:
 		return (m->ring_len ? ring_fits(m->ring_len) : m->arg) &&
-		       m->bitmap_len <= KFM_REGIONS_MAX / 8 && m->arg <= KFM_DIRECT_SLOTS;
+		       m->bitmap_len <= KFM_WIRE_REGIONS_MAX / 8 && m->arg <= KFM_SLOTS_MAX;
 	case KFM_COPY:
 		return m->arg && m->arg <= KFM_WRITE_MAX && !(m->arg % KFM_SECTOR) && m->id;
 	default:

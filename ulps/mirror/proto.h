@@ -16,7 +16,9 @@
 #include "wire-user.h"
 #endif
 
-#define KFM_VERSION		3	/* of all that is stored */
+#define KFM_VERSION		4	/* of the superblock */
+#define KFM_VERSION_COARSE	3	/* of one with wire bitmaps, and no others, behind it */
+#define KFM_LOG_VERSION		3	/* of the log */
 /*
  * Versions of messages and records that this node speaks. HELLO names the lowest and the highest
  * one, and the session has the highest that both nodes speak. HELLO, STATE and REFUSED have the
@@ -32,8 +34,7 @@
 #define KFM_WINDOW		256u	/* records of a log that are not applied */
 #define KFM_GROUP		16u	/* records in one write to the ring */
 #define KFM_HISTORY		8u	/* earlier generations that are stored */
-#define KFM_REGIONS_MAX		(1u << 20)
-#define KFM_REGION_SHIFT_MIN	8u	/* a region has at least 256 sectors, 128 KiB */
+#define KFM_SECTORS_MAX		(1ull << 38)	/* of a mirror, 128 TiB */
 #define KFM_RING_MIN		(1u << 20)
 #define KFM_RING_MAX		(64u << 20)
 
@@ -59,7 +60,8 @@ enum kfm_policy { KFM_STOP, KFM_FENCE, KFM_ALONE, KFM_POLICIES };
 #define KFM_SB_PRIMARY		1u	/* the node was primary when this was written */
 #define KFM_SB_LEG_FAILED	2u	/* a repair failed to write the leg: no source */
 #define KFM_SB_NO_LOG		4u	/* the node was created without a log device */
-#define KFM_SB_FLAGS		7u
+#define KFM_SB_BITS_LOST	8u	/* the bitmaps are not whole: every region may differ */
+#define KFM_SB_FLAGS		15u
 
 /* Flags of a pair, in the superblock of a primary */
 #define KFM_PAIR_ALONE		1u	/* the primary writes without this peer */
@@ -89,14 +91,28 @@ struct kfm_le_gens {
 	__le64	history[KFM_HISTORY];
 } __packed;
 
-/* ---- the metadata device: two copies of the superblock, then bitmaps at KFM_BITMAP_AT ---- */
+/* ---- bitmaps: a bit for each piece of the mirror, in the byte order of the device ---- */
+
+/* Sectors of a piece are a power of two, and are named by it */
+#define KFM_REGION_SHIFT_MIN	5u	/* a region, which may differ: 16 KiB */
+#define KFM_REGION_SHIFT_MAX	7u	/* KFM_WRITE_MAX: a record resynchronises whole regions */
+#define KFM_EXTENT_SHIFT_MIN	13u	/* an extent, which may be active: 4 MiB */
+#define KFM_EXTENTS_MAX		(1u << 20)
+/* A wire region: GRANT offers a bitmap of these, and a superblock of version 3 is followed by them */
+#define KFM_WIRE_SHIFT_MIN	8u	/* 128 KiB */
+#define KFM_WIRE_REGIONS_MAX	(1u << 20)
+
+/*
+ * ---- the metadata device: two copies of the superblock; from KFM_BITMAP_AT on the bitmap of active
+ * extents of each peer, and then for each peer the bitmap of regions that may differ ----
+ */
 
 /**
  * struct kfm_pair - what a node stores about a peer
  * @node: number of the peer; 0 until there has been a session
  * @base: see struct kfm_gens
- * @source: this node began to resynchronise the peer in this generation, and @bits has what is left
- *	of that; 0 for none
+ * @source: this node began to resynchronise the peer in this generation, and its bitmap has what is
+ *	left of that; 0 for none
  * @flags: KFM_PAIR_
  */
 struct kfm_pair {
@@ -114,7 +130,7 @@ struct kfm_le_pair {
 	__le32	zero;
 } __packed;
 
-#define KFM_BITMAP_AT		(2 * KFM_BLOCK)	/* of the first peer; those of others follow */
+#define KFM_BITMAP_AT		(2 * KFM_BLOCK)
 
 /*
  * A superblock. The copy with the higher serial number counts; copies are written in turn, so a
@@ -130,13 +146,16 @@ struct kfm_le_super {
 	struct kfm_le_gens gens;
 	__le64	sectors;
 	__le32	region_shift;	/* sectors of a region, as a power of two */
-	__le32	bitmap_at;	/* byte on the device */
+	__le32	bitmap_at;	/* of the first peer, byte on the device; those of others follow */
 	__le32	bitmap_bytes;	/* of each peer; a multiple of KFM_BLOCK */
 	__le32	state;
 	__le32	flags;
 	__le32	peers;		/* number of peers and bitmaps */
 	struct kfm_le_pair pairs[KFM_PEERS];
-	u8	zero[216];
+	__le32	extent_shift;	/* as the three of bitmaps of regions; version 3 has 0 here */
+	__le32	active_at;
+	__le32	active_bytes;
+	u8	zero[204];
 } __packed;
 static_assert(sizeof(struct kfm_le_super) == KFM_SECTOR, "kfm_le_super");
 
@@ -146,12 +165,11 @@ struct kfm_super {
 	u64	node;
 	struct kfm_gens gens;
 	u64	sectors;
-	u32	region_shift;
-	u32	bitmap_bytes;
 	u32	state;
 	u32	flags;
 	u32	peers;
 	struct kfm_pair pairs[KFM_PEERS];
+	bool	coarse;		/* it is of version 3; not stored again */
 };
 
 /* ---- the log device: two copies of the head, then the ring at KFM_RING_AT ---- */
@@ -218,7 +236,8 @@ struct kfm_rec {
 
 /* ---- slots, for records that a secondary writes to its leg at once (direct.c) ---- */
 
-#define KFM_DIRECT_SLOTS	64u		/* of a secondary, at most */
+#define KFM_DIRECT_SLOTS	32u		/* of this node, at most */
+#define KFM_SLOTS_MAX		64u		/* of another node: older programs have so many */
 #define KFM_DIRECT_DATA_AT	KFM_BLOCK	/* data in a slot; the heads end there */
 #define KFM_DIRECT_SLOT		(KFM_DIRECT_DATA_AT + KFM_WRITE_MAX)
 
@@ -310,7 +329,7 @@ struct kfm_le_msg {
 		__le64	features;	/* HELLO: KFM_F_; version 4 looks at neither member */
 	};
 	__le64	ring_addr;
-	__le64	bitmap_key;	/* GRANT; bitmap_len is 0 if there is nothing to read */
+	__le64	bitmap_key;	/* GRANT: of wire regions; bitmap_len is 0 if there is none */
 	__le64	bitmap_addr;
 	union {
 		__le32	ring_len;	/* GRANT; 0 without a log, see KFM_F_NO_LOG */
@@ -404,7 +423,11 @@ enum kfm_verdict kfm_compare(const struct kfm_gens *mine, const struct kfm_gens 
 			     u32 peer_state);
 void kfm_gens_raise(struct kfm_gens *gens, u64 id);
 u32 kfm_region_shift(u64 sectors);
+u32 kfm_extent_shift(u64 sectors);
+u32 kfm_wire_shift(u64 sectors);
 u32 kfm_bitmap_bytes(u64 sectors, u32 shift);
+u32 kfm_wire_bytes(u64 sectors);
+u64 kfm_meta_bytes(u64 sectors, u32 peers);
 
 /* Bytes of the largest group, which are those of the largest record */
 #define KFM_GROUP_BYTES		(KFM_REC_DATA_AT + KFM_WRITE_MAX)

@@ -3,23 +3,23 @@
  * recent.c - what two secondaries of one primary may have that differs, if the primary dies.
  *
  * A write that is in flight when the primary dies may have reached one secondary and not the other.
- * So a secondary with several peers sets the bit of each region that it writes, in the bitmaps of
- * all peers but the primary, before the record leaves its log, or before a direct record is
- * written to its leg. When it is promoted, it resynchronises these regions, and those in the
- * bitmaps of the other nodes.
+ * So a secondary with several peers sets the bits of each region that it writes, in the bitmaps of
+ * all peers but the primary, and makes its extent active, durably, before the record leaves its log,
+ * or before a direct record is written to its leg. When it is promoted, it resynchronises these
+ * regions, and those in the bitmaps of the other nodes.
  *
  * A write is settled when it has ended: then all peers have it that are in sync, and those that are
  * not have an older generation. PING and SYNCED of the primary contain the last record of the
  * session up to which all writes are settled, with those of earlier sessions (KFM_M_SETTLED), and
  * the last direct record. The secondary then clears the bits of all regions that no later record
- * has written. It keeps a list of the regions of the last KFM_WINDOW records. That is enough for
+ * has written. It keeps a list of the ranges of the last KFM_WINDOW records. That is enough for
  * the writes in flight, but not if many parts of a resynchronisation follow them: then it clears
  * nothing until these writes are settled.
  *
  * A mirror with one peer does nothing of that, nor does the replay of a node's own records (own.c),
  * whose bits were durable before they were written. All functions run in the worker.
  */
-#include "meta.h"
+#include "bits.h"
 #include "mirror.h"
 #include "peer.h"
 #include "recent.h"
@@ -89,24 +89,21 @@ void kfm_recent_announce(const struct kfm_peer *p, struct kfm_msg *msg)
 void kfm_recent_set(struct kfm *m, struct kfm_recent *table, const struct kfm_rec *recs,
 		    unsigned int count)
 {
-	struct kfm_recent one, *recent;
+	struct kfm_recent *recent;
+	const struct kfm_rec *r;
 	struct kfm_peer *p;
-	unsigned int i;
 
 	if (!m->peers[1] || m->log.head.node == m->sb.node)
 		return;
-	for (i = 0; i < count; i++) {
-		recent = &table[recs[i].seq % KFM_WINDOW];
-		one.seq = recs[i].seq;
-		one.first = kfm_region(m, recs[i].sector);
-		one.last = kfm_region(m, recs[i].sector + recs[i].len / KFM_SECTOR - 1);
-		if (one.seq > recent->seq)	/* direct records come in any order */
-			*recent = one;
+	for (r = recs; r < recs + count; r++) {
+		recent = &table[r->seq % KFM_WINDOW];
+		if (r->seq > recent->seq)	/* direct records come in any order */
+			*recent = (struct kfm_recent) { r->seq, r->sector, r->len };
 		kfm_for_each_peer(p, m) {
 			if (m->sb.pairs[p->index].node == m->log.head.node)
 				continue;
-			kfm_oos_set(p, one.first);
-			kfm_oos_set(p, one.last);
+			kfm_active_set(p, r->sector, r->len);
+			kfm_oos_set(p, r->sector, r->len);
 		}
 	}
 }
@@ -115,7 +112,7 @@ void kfm_recent_set(struct kfm *m, struct kfm_recent *table, const struct kfm_re
 int kfm_recent_add(struct kfm *m, const struct kfm_rec *recs, unsigned int count)
 {
 	kfm_recent_set(m, m->recent, recs, count);
-	return kfm_bits_flush(m);
+	return kfm_active_flush(m);
 }
 
 static void set_later(struct kfm_peer *q, const struct kfm_recent *table, u64 seq)
@@ -123,18 +120,15 @@ static void set_later(struct kfm_peer *q, const struct kfm_recent *table, u64 se
 	unsigned int i;
 
 	for (i = 0; i < KFM_WINDOW; i++) {
-		if (table[i].seq <= seq)
-			continue;
-		kfm_oos_set(q, table[i].first);
-		kfm_oos_set(q, table[i].last);
+		if (table[i].seq > seq)
+			kfm_oos_set(q, table[i].sector, table[i].len);
 	}
 }
 
 /* Clear all regions that may differ from those of a peer but those of later records. */
 static void clear_settled(struct kfm_peer *q, const struct kfm_msg *msg)
 {
-	bitmap_zero(q->oos, q->m->regions);
-	q->oos_count = 0;
+	kfm_oos_zero(q);
 	set_later(q, q->m->recent, msg->seq);
 	set_later(q, q->m->recent_direct, msg->direct);
 }
@@ -150,7 +144,7 @@ static bool overrun(u64 last, u64 settled)
  * @p: the primary, with a session in which this node was in sync
  * @msg: PING or SYNCED
  *
- * The bits are cleared later, by kfm_bits_clean().
+ * In memory: on the device they are cleared when the extents are cleaned (bits.c).
  */
 void kfm_recent_clean(struct kfm_peer *p, const struct kfm_msg *msg)
 {

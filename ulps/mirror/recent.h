@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* recent.h - the regions of the last records that a secondary has applied */
+/* recent.h - the ranges of the last records that a secondary has applied */
 #ifndef KFM_RECENT_H
 #define KFM_RECENT_H
 
@@ -8,11 +8,11 @@
 struct kfm;
 struct kfm_peer;
 
-/* The regions of a record that a secondary has applied, or is writing to its leg: see recent.c */
+/* The range of a record that a secondary has applied, or is writing to its leg: see recent.c */
 struct kfm_recent {
 	u64	seq;
-	u32	first;
-	u32	last;
+	u64	sector;
+	u32	len;
 };
 
 void kfm_recent_announce(const struct kfm_peer *p, struct kfm_msg *msg);

@@ -40,7 +40,7 @@ static ssize_t rma_read(struct kfm_peer *p, void *buf, u64 key, u64 addr, u32 le
 ssize_t kfm_net_fetch(struct kfm_peer *p, u64 key, u64 addr, u32 len)
 {
 	p->fetch.done = fetched;
-	return rma_read(p, p->peer_bits, key, addr, len, &p->fetch, &p->fetch_busy);
+	return rma_read(p, p->wire, key, addr, len, &p->fetch, &p->fetch_busy);
 }
 
 static void record_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)

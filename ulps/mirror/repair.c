@@ -26,6 +26,7 @@
  */
 #include <linux/crc32c.h>
 #include <linux/highmem.h>
+#include "bits.h"
 #include "direct.h"
 #include "meta.h"
 #include "mirror.h"
@@ -41,15 +42,15 @@
 /* ---- primary ---- */
 
 /*
- * Is the peer's copy of a sector current? It is if the region is in sync: all writes that were
+ * Is the peer's copy of a range current? It is if its regions are in sync: all writes that were
  * acknowledged since are in the log of this session, or on the leg.
  */
-static bool peer_has(const struct kfm_peer *p, u64 sector)
+static bool peer_has(const struct kfm_peer *p, u64 sector, u32 len)
 {
 	const struct kfm *m = p->m;
 
 	return m->primary && p->state == KFM_SESSION_UP && p->insync && !p->gap && !m->leg_failed &&
-	       !test_bit(kfm_region(m, sector), p->oos);
+	       !kfm_oos_any(p, sector, len);
 }
 
 /* The next peer that can serve the read, or NULL; @count: how many there are */
@@ -60,7 +61,8 @@ static struct kfm_peer *find_peer(const struct kfm *m, struct bio *bio, unsigned
 
 	*count = 0;
 	kfm_for_each_peer(p, m) {
-		if (r->failed_peers & BIT(p->index) || !peer_has(p, bio->bi_iter.bi_sector))
+		if (r->failed_peers & BIT(p->index) ||
+		    !peer_has(p, bio->bi_iter.bi_sector, bio->bi_iter.bi_size))
 			continue;
 		found = found ?: p;
 		(*count)++;
@@ -208,7 +210,7 @@ static void repair_failed(struct kfm *m)
 
 	m->leg_failed = true;
 	kfm_for_each_peer(p, m)
-		kfm_oos_set(p, kfm_region(m, m->repair.w->sector));
+		kfm_oos_set(p, m->repair.w->sector, m->repair.w->len);
 	m->sb.flags |= KFM_SB_LEG_FAILED;
 	if (!kfm_bits_flush(m))
 		kfm_super_save(m);

@@ -5,46 +5,39 @@
  * that is being read or sent is in a list that kfm_write_get() checks for overlaps, so no write to
  * the range begins meanwhile. Each peer has a resynchronisation of its own.
  *
- * Regions are resynchronised one after the other. A region is in sync when all its parts are
- * durable at the peer. The bitmap records the remaining regions, so a later session continues
- * with them.
+ * A part is a run of regions, which are in sync when it is durable at the peer. The bitmap has the
+ * regions that are left, so a later session continues with them.
  */
+#include "bits.h"
 #include "log.h"
-#include "meta.h"
 #include "mirror.h"
 #include "peer.h"
 #include "resync.h"
 #include "write.h"
 
-#define RETRY	(5 * HZ)	/* a region that could not be read */
+#define RETRY	(5 * HZ)	/* of a part that could not be read */
 
-static void no_region(struct kfm_peer *p)
+/* Begin with the first regions that are out of sync: there is a session. */
+void kfm_resync_begin(struct kfm_peer *p)
 {
-	p->rs_region = p->m->regions;
-	p->rs_next = 0;
-	p->rs_end = 0;
-	p->rs_open = 0;
+	p->rs_from = 0;
+	p->rs_tried = jiffies - RETRY;
+	kfm_resync_stop(p);
 }
 
 /* Stop the resynchronisation. Parts that are being read or sent are dropped when they end. */
 void kfm_resync_stop(struct kfm_peer *p)
 {
 	p->rs_round++;
-	no_region(p);
 }
 
-/* A part has ended. It counts if it is durable at the peer and belongs to the present region. */
+/* A part has ended. It counts if it is durable at the peer, and of the present session. */
 void kfm_resync_part(struct kfm_write *w)
 {
 	struct kfm_peer *p = w->peer;
 
-	if (w->posts[p->index].state != KFM_P_ACKED || w->round != p->rs_round || w->m->leg_failed)
-		return;
-	p->rs_open--;
-	if (p->rs_open || p->rs_next < p->rs_end)
-		return;
-	kfm_oos_clear(p, p->rs_region);
-	no_region(p);
+	if (w->posts[p->index].state == KFM_P_ACKED && w->round == p->rs_round && !w->m->leg_failed)
+		kfm_oos_clear(p, w->sector, w->len);
 }
 
 static void part_unreadable(struct kfm_write *w)
@@ -52,16 +45,12 @@ static void part_unreadable(struct kfm_write *w)
 	struct kfm_peer *p = w->peer;
 
 	DMERR_LIMIT("%s: can't read sector %llu to resynchronise it", kfm_name(w->m), w->sector);
-	if (w->round != p->rs_round)
-		return;
-	p->rs_from = kfm_region(w->m, w->sector) + 1;
 	p->rs_tried = jiffies;
-	kfm_resync_stop(p);
 }
 
 /*
- * Move parts that were read to the writes that wait for being posted. A region that can't be read
- * stays out of sync, and is tried again after the others.
+ * Move parts that were read to the writes that wait for being posted. Regions that can't be read
+ * stay out of sync, and are tried again after the others.
  */
 void kfm_resync_reads(struct kfm *m)
 {
@@ -98,45 +87,66 @@ bool kfm_resync_allowed(struct kfm_peer *p)
 	return p->budget > 0;
 }
 
-static bool next_region(struct kfm_peer *p)
+/* Parts of a peer that are being read or sent */
+static unsigned int parts_open(const struct kfm_peer *p)
+{
+	const struct kfm_write *w;
+	unsigned int n = 0;
+
+	list_for_each_entry(w, &p->m->reads, entry)
+		n += w->peer == p;
+	list_for_each_entry(w, &p->m->flight, entry)
+		n += w->peer == p;
+	return n;
+}
+
+/*
+ * Find the next part: adjacent regions that are out of sync, from @first on. After the last one the
+ * search begins again, for regions that could not be read, or have become out of sync since.
+ *
+ * Return: the region behind the part; 0: there is none now.
+ */
+static u32 next_part(struct kfm_peer *p, u32 *first)
 {
 	struct kfm *m = p->m;
-	u32 r;
+	u32 end;
 
-	if (p->rs_region < m->regions)
-		return p->rs_next < p->rs_end;
-	r = find_next_bit(p->oos, m->regions, p->rs_from);
-	if (r >= m->regions) {
+	*first = find_next_bit_le(p->oos, m->regions, p->rs_from);
+	if (*first >= m->regions) {
 		if (time_after(jiffies, p->rs_tried + RETRY))
 			p->rs_from = 0;
-		return false;
+		return 0;
 	}
-	p->rs_region = r;
-	p->rs_next = (u64)r << m->shift;
-	p->rs_end = min(p->rs_next + (1ULL << m->shift), m->sectors);
-	p->rs_open = 0;
+	end = min(*first + (KFM_WRITE_MAX / KFM_SECTOR >> m->shift), m->regions);
+	return find_next_zero_bit_le(p->oos, end, *first);
+}
+
+/* Begin to read the next part for a peer, unless it overlaps a write, or another part, in flight. */
+static bool read_part(struct kfm_peer *p)
+{
+	struct kfm *m = p->m;
+	u32 first, end = next_part(p, &first), len;
+	u64 sector = (u64)first << m->shift;
+	struct kfm_write *w;
+
+	if (!end)
+		return false;
+	len = (min((u64)end << m->shift, m->sectors) - sector) * KFM_SECTOR;
+	w = kfm_write_get(m, p, sector, len);
+	if (!w)
+		return false;
+	list_add_tail(&w->entry, &m->reads);
+	p->rs_from = end;
+	p->budget -= len;
+	kfm_write_leg(w, REQ_OP_READ);
 	return true;
 }
 
-/* Begin to read parts for a peer. A part that overlaps a write waits for the end of the write. */
 static void read_parts(struct kfm_peer *p)
 {
-	struct kfm *m = p->m;
-	struct kfm_write *w;
-	u32 len;
-
-	while (p->state == KFM_SESSION_UP && p->oos_count && p->rs_open < KFM_READS &&
-	       kfm_resync_allowed(p) && next_region(p)) {
-		len = min_t(u64, (p->rs_end - p->rs_next) * KFM_SECTOR, KFM_WRITE_MAX);
-		w = kfm_write_get(m, p, p->rs_next, len);
-		if (!w)
-			return;
-		list_add_tail(&w->entry, &m->reads);
-		p->rs_open++;
-		p->rs_next += len / KFM_SECTOR;
-		p->budget -= len;
-		kfm_write_leg(w, REQ_OP_READ);
-	}
+	while (p->state == KFM_SESSION_UP && p->oos_count && parts_open(p) < KFM_READS &&
+	       kfm_resync_allowed(p) && read_part(p))
+		;
 }
 
 /*

@@ -60,7 +60,7 @@ struct kfm_slots {
 	u64		addr;
 	bool		data_crc;
 	u64		number;
-	u8		free[KFM_DIRECT_SLOTS];
+	u8		free[KFM_SLOTS_MAX];
 	unsigned int	count;
 	struct kfm_rec	logged[KFM_WINDOW];
 };

@@ -3,6 +3,7 @@
  * secondary.c - a session as the secondary has it, see the head of peer.c: what it answers, and
  * what it stores before it does. All of it runs in the worker.
  */
+#include "bits.h"
 #include "command.h"
 #include "direct.h"
 #include "log.h"
@@ -96,7 +97,7 @@ void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg)
 		kfm_leave_send(p);
 		return;
 	}
-	if (kfm_bits_any(p))
+	if (p->oos_count)
 		answer.flags = KFM_M_DIRTY;
 	kfm_net_send(p, &answer);
 }
@@ -112,7 +113,7 @@ static bool attach_fits(const struct kfm_peer *p, const struct kfm_msg *msg)
 	if (msg->arg)
 		return true;
 	return (m->sb.state == KFM_UPTODATE || m->sb.state == KFM_OUTDATED) &&
-	       verdict != KFM_FULL && !kfm_bits_any(p);
+	       verdict != KFM_FULL && !p->oos_count;
 }
 
 static int attach_prepare(struct kfm_peer *p, const struct kfm_msg *msg)
@@ -145,7 +146,7 @@ static void send_grant(struct kfm_peer *p)
 		.session = p->session,
 		.bitmap_key = kfi_mr_key(log->bitmap_mr),
 		.bitmap_addr = kfi_mr_addr(log->bitmap_mr),
-		.bitmap_len = kfm_bits_any(p) ? m->bitmap_bytes : 0,
+		.bitmap_len = p->oos_count ? kfm_wire_bytes(m->sectors) : 0,
 		.patch_key = kfi_mr_key(log->patch_mr),
 		.patch_addr = kfi_mr_addr(log->patch_mr),
 	};
@@ -168,7 +169,9 @@ static void on_attach(struct kfm_peer *p, const struct kfm_msg *msg)
 	struct kfm *m = p->m;
 	int ret;
 
-	if (m->log.open || !kfm_node_matches(p, msg->node) || !attach_fits(p, msg))
+	/* a bitmap that this node has begun to read as a primary may still come */
+	if (m->log.open || !kfm_node_matches(p, msg->node) || !attach_fits(p, msg) ||
+	    kfm_busy(&p->fetch_busy))
 		return;
 	ret = attach_prepare(p, msg);
 	if (ret == -EUCLEAN) {	/* this copy is blank now: the primary has to compare again */
@@ -180,6 +183,7 @@ static void on_attach(struct kfm_peer *p, const struct kfm_msg *msg)
 		kfm_peer_send(p, KFM_REFUSED, KFM_R_LEG, p->session);
 		return;
 	}
+	kfm_wire_fill(p);
 	ret = kfm_log_open(p);
 	if (ret) {
 		DMERR("%s: can't register the log (%d)", kfm_name(m), ret);

@@ -60,6 +60,21 @@ static int table_log(struct kfm *m, const char *path)
 	return m->leg_tears || kfm_direct_takes(m) ? 0 : -EINVAL;
 }
 
+static int table_meta(struct kfm *m, const char *path)
+{
+	u64 needed = kfm_meta_bytes(m->sectors, kfm_peer_count(m));
+	int ret;
+
+	m->ti->error = "Can't use the metadata device";
+	ret = table_device(m, path, &m->meta, KFM_BLOCK);
+	if (ret || bdev_nr_bytes(m->meta->bdev) >= needed)
+		return ret;
+	DMERR("%s: the metadata device has %llu bytes, and %llu are needed", kfm_name(m),
+	      bdev_nr_bytes(m->meta->bdev), needed);
+	m->ti->error = "The metadata device is too small";
+	return -ENOSPC;
+}
+
 static int table_devices(struct kfm *m, char **argv)
 {
 	int ret;
@@ -71,14 +86,7 @@ static int table_devices(struct kfm *m, char **argv)
 	if (ret)
 		return ret;
 	m->leg_tears = is_memory(m->leg);
-	m->ti->error = "Can't use the metadata device";
-	ret = table_device(m, argv[1], &m->meta, KFM_BLOCK);
-	if (!ret && bdev_nr_bytes(m->meta->bdev) <
-	    KFM_BITMAP_AT + (u64)kfm_peer_count(m) * m->bitmap_bytes)
-		ret = -ENOSPC;
-	if (ret)
-		return ret;
-	ret = table_log(m, argv[2]);
+	ret = table_meta(m, argv[1]) ?: table_log(m, argv[2]);
 	if (ret)
 		return ret;
 	m->ti->error = "The log device is too small, or there is no memory";
@@ -133,7 +141,6 @@ static int table_peer(struct kfm *m, char **argv)
 	p->index = kfm_peer_count(m);
 	p->sectors = m->sectors;
 	m->peers[p->index] = p;
-	p->rs_region = m->regions;
 	INIT_LIST_HEAD(&p->inbox);
 	INIT_WORK(&p->net.work, kfm_net_work);
 	kfi_conn_init(&p->net.conn, &kfm_conn_ops);
@@ -221,11 +228,11 @@ static int peer_memory(struct kfm_peer *p)
 {
 	const struct kfm *m = p->m;
 
-	p->bits = kvzalloc(m->bitmap_bytes, GFP_KERNEL);
-	p->peer_bits = kvzalloc(m->bitmap_bytes, GFP_KERNEL);
-	p->oos = kvcalloc(BITS_TO_LONGS(m->regions), sizeof(long), GFP_KERNEL);
+	p->active = kvzalloc(m->active_bytes, GFP_KERNEL);
+	p->oos = kvzalloc(m->bitmap_bytes, GFP_KERNEL);
 	p->stale = kvcalloc(BITS_TO_LONGS(m->bitmap_bytes / KFM_BLOCK), sizeof(long), GFP_KERNEL);
-	return p->bits && p->peer_bits && p->oos && p->stale ? 0 : -ENOMEM;
+	p->wire = kvzalloc(kfm_wire_bytes(m->sectors), GFP_KERNEL);
+	return p->active && p->oos && p->stale && p->wire ? 0 : -ENOMEM;
 }
 
 static int table_memory(struct kfm *m)
@@ -234,7 +241,9 @@ static int table_memory(struct kfm *m)
 
 	m->ti->error = "No memory";
 	m->page = (void *)get_zeroed_page(GFP_KERNEL);
-	if (!m->page)
+	m->touched = kvcalloc(BITS_TO_LONGS(m->extents), sizeof(long), GFP_KERNEL);
+	m->cooling = kvcalloc(BITS_TO_LONGS(m->extents), sizeof(long), GFP_KERNEL);
+	if (!m->page || !m->touched || !m->cooling)
 		return -ENOMEM;
 	kfm_for_each_peer(p, m) {
 		if (peer_memory(p))
@@ -263,8 +272,8 @@ int kfm_table_read(struct kfm *m, unsigned int argc, char **argv)
 	ti->error = "LEG META LOG PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE POLICY [COUNT ...]";
 	if (argc < 9)
 		return -EINVAL;
-	ti->error = "The mirror has to be the only target of its table";
-	if (ti->begin || ti->len >> 48)
+	ti->error = "The mirror has to be the only target of its table, of 128 TiB at most";
+	if (ti->begin || ti->len > KFM_SECTORS_MAX)
 		return -EINVAL;
 	ret = table_peer(m, argv + 3);
 	if (!ret)
@@ -283,10 +292,10 @@ static void peer_free(struct kfm_peer *p)
 {
 	int i;
 
-	kvfree(p->bits);
-	kvfree(p->peer_bits);
+	kvfree(p->active);
 	kvfree(p->oos);
 	kvfree(p->stale);
+	kvfree(p->wire);
 	for (i = 0; i < 2; i++) {
 		kfree(p->local[i]);
 		kfree(p->remote[i]);
@@ -311,6 +320,8 @@ void kfm_table_free(struct kfm *m)
 	kfm_for_each_peer(p, m)
 		peer_free(p);
 	free_page((unsigned long)m->page);
+	kvfree(m->touched);
+	kvfree(m->cooling);
 	if (m->logdev)
 		dm_put_device(m->ti, m->logdev);
 	if (m->meta)

@@ -13,10 +13,10 @@
  * No write to the range is in flight while it is claimed, so what differs is a difference, and no
  * write that one of both nodes has not got yet.
  *
- * A region that differs is out of sync from then on, durably, and the resynchronisation of this
- * session overwrites it with the data of the primary. If the session ends before, the next one
- * begins with ATTACH that announces that, as after each outage. The peer's copy stays one that may
- * be promoted meanwhile: sectors that are overwritten are not worse than those that were there.
+ * The regions of a part that differs are out of sync from then on, durably, and the resynchronisation
+ * of this session overwrites them with the data of the primary. If the session ends before, the next
+ * one begins with ATTACH that announces that, as after each outage. The peer's copy stays one that
+ * may be promoted meanwhile: sectors that are overwritten are not worse than those that were there.
  *
  * A part that the peer, or this node, can't read is left out, and counted. So is what is out of
  * sync, and a part to which writes are in flight all the time.
@@ -24,7 +24,7 @@
  */
 #include <linux/crc32c.h>
 #include <linux/math64.h>
-#include "meta.h"
+#include "bits.h"
 #include "mirror.h"
 #include "net.h"
 #include "peer.h"
@@ -33,33 +33,32 @@
 #include "write.h"
 
 #define REQUEST_EVERY	(HZ / 4)
+#define PART		(KFM_WRITE_MAX / KFM_SECTOR)	/* sectors; the last part may have fewer */
 
-/* Is the region of a sector one that should be the same at the peer? */
-static bool comparable(const struct kfm_peer *p, u64 sector)
+static bool peer_insync(const struct kfm_peer *p)
 {
-	return p->state == KFM_SESSION_UP && p->insync && !p->gap &&
-	       !test_bit(kfm_region(p->m, sector), p->oos);
+	return p->state == KFM_SESSION_UP && p->insync && !p->gap;
 }
 
-static u64 region_end(const struct kfm *m, u64 sector)
+/* Should a range be the same at the peer? */
+static bool comparable(const struct kfm_peer *p, u64 sector, u32 len)
 {
-	return min(((u64)kfm_region(m, sector) + 1) << m->shift, m->sectors);
+	return peer_insync(p) && !kfm_oos_any(p, sector, len);
 }
 
-/* Leave out what is out of sync, or all of a peer that is not. */
+/* Leave out a part that is out of sync, or all of a peer that is not in sync. */
 static void leave_out(const struct kfm_peer *p)
 {
 	struct kfm_verify *v = &p->m->verify;
-	u64 end = p->state == KFM_SESSION_UP && p->insync ? region_end(p->m, v->next) :
-							    p->m->sectors;
+	u64 parts = peer_insync(p) ? 1 : DIV_ROUND_UP_ULL(p->m->sectors - v->next, PART);
 
-	v->skipped += DIV_ROUND_UP_ULL(end - v->next, KFM_WRITE_MAX / KFM_SECTOR);
-	v->next = end;
+	v->skipped += parts;
+	v->next += parts * PART;
 }
 
 static u32 part_bytes(const struct kfm *m)
 {
-	return min_t(u64, (m->sectors - m->verify.next) * KFM_SECTOR, KFM_WRITE_MAX);
+	return min_t(u64, m->sectors - m->verify.next, PART) * KFM_SECTOR;
 }
 
 static void request(struct kfm *m)
@@ -91,7 +90,7 @@ static bool part_begin(struct kfm *m)
 		v->index++;
 		return true;
 	}
-	if (!comparable(p, v->next)) {
+	if (!comparable(p, v->next, part_bytes(m))) {
 		leave_out(p);
 		return true;
 	}
@@ -106,7 +105,7 @@ static bool part_begin(struct kfm *m)
 			return false;
 		v->waits = 0;	/* it always is: leave the part out */
 		v->skipped++;
-		v->next += part_bytes(m) / KFM_SECTOR;
+		v->next += PART;
 		return true;
 	}
 	v->waits = 0;
@@ -124,14 +123,13 @@ static bool part_begin(struct kfm *m)
 
 static void differs(struct kfm *m)
 {
-	struct kfm_peer *p = m->verify.w->peer;
-	u64 sector = m->verify.w->sector;
+	const struct kfm_write *w = m->verify.w;
+	struct kfm_peer *p = w->peer;
 
-	DMERR_LIMIT("%s: %u bytes from sector %llu on differ from those of %s", kfm_name(m),
-		    m->verify.w->len, sector, p->remote[0]);
+	DMERR_LIMIT("%s: %u bytes from sector %llu on differ from those of %s", kfm_name(m), w->len,
+		    w->sector, p->remote[0]);
 	m->verify.differ++;
-	m->verify.next = region_end(m, sector);
-	kfm_oos_set(p, kfm_region(m, sector));
+	kfm_oos_set(p, w->sector, w->len);
 	p->oos_start = max(p->oos_start, p->oos_count);
 	kfm_bits_flush(m);
 }
@@ -145,7 +143,7 @@ static void part_run(struct kfm *m)
 
 	if (!w || kfm_busy(&w->leg_busy))
 		return;
-	usable = v->running && comparable(w->peer, w->sector) &&
+	usable = v->running && comparable(w->peer, w->sector, w->len) &&
 		 w->peer->session == v->session && !w->leg_status;
 	/* A repair goes first: it may need the range, the write, or the patch. */
 	if (usable && !v->answered && (m->repair.w || m->repair.waiting)) {
@@ -158,7 +156,7 @@ static void part_run(struct kfm *m)
 			request(m);
 		return;
 	}
-	v->next = w->sector + w->len / KFM_SECTOR;
+	v->next = w->sector + PART;
 	if (!usable || !v->answered || v->len != w->len)
 		v->skipped++;
 	else if (crc32c(~0U, w->buf + KFM_DATA_AT, w->len) != v->crc)
@@ -227,7 +225,7 @@ void kfm_verify_stop(struct kfm *m)
 unsigned int kfm_verify_percent(const struct kfm *m)
 {
 	unsigned int index = READ_ONCE(m->verify.index), peers = kfm_peer_count(m);
-	u64 part = READ_ONCE(m->verify.next) >> m->shift;
+	u64 next = READ_ONCE(m->verify.next);
 
-	return index >= peers ? 100 : (index * 100 + div64_u64(part * 100, m->regions)) / peers;
+	return index >= peers ? 100 : (index * 100 + div64_u64(next * 100, m->sectors)) / peers;
 }

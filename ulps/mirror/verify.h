@@ -27,7 +27,7 @@ struct kfm_write;
  * @crc: its answer: CRC32C of them
  * @repeat: time to repeat the request, jiffies
  * @deadline: time at which the part is left out, jiffies
- * @differ: regions that differ from those of a peer
+ * @differ: parts that differ from those of a peer
  * @skipped: parts that could not be compared
  */
 struct kfm_verify {

@@ -4,8 +4,8 @@
  *
  *   kfm_map()		hands over the bio (main.c)
  *   admit_writes()	takes a struct kfm_write, unless the write overlaps one that is in flight
- *   launch_writes()	makes the bit durable, copies the data, writes to the leg, and before that
- *			to this node's log if the leg can tear a sector (own.c)
+ *   launch_writes()	makes the extent active, durably, copies the data, writes to the leg, and
+ *			before that to this node's log if the leg can tear a sector (own.c)
  *   kfm_post_all()	writes groups of records to the log or to slots of a peer (post.c)
  *   end_writes()	ends the bio when the leg has the data, and its record is durable at the
  *			peer, and if that is in the log all records of the log before it
@@ -20,8 +20,8 @@
 #include <linux/highmem.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
+#include "bits.h"
 #include "log.h"
-#include "meta.h"
 #include "mirror.h"
 #include "own.h"
 #include "peer.h"
@@ -111,15 +111,6 @@ static bool list_overlaps(const struct list_head *list, u64 sector, u64 end)
 			return true;
 	}
 	return false;
-}
-
-/* Is there a write, part or repair in a region? */
-bool kfm_region_busy(const struct kfm *m, u32 region)
-{
-	u64 sector = (u64)region << m->shift, end = sector + (1ULL << m->shift);
-
-	return list_overlaps(&m->flight, sector, end) || list_overlaps(&m->reads, sector, end) ||
-	       list_overlaps(&m->repairs, sector, end);
 }
 
 /* What is in a slot ends with the session that has the slot. */
@@ -296,7 +287,7 @@ static void finish(struct kfm *m, struct kfm_write *w)
 		m->leg_failed = true;
 	kfm_for_each_peer(p, m) {
 		if (w->leg_status || unacked(w, p))
-			kfm_oos_set(p, kfm_region(m, w->sector));
+			kfm_oos_set(p, w->sector, w->len);
 	}
 	if (w->bio)
 		end_bio(w, w->leg_status);
@@ -462,7 +453,7 @@ static void requeue_bios(struct kfm *m)
 		/* a peer may have the record or lack it until dm submits the write again */
 		kfm_for_each_peer(p, m) {
 			p->gap |= w->posts[p->index].state == KFM_P_POSTED || !p->insync;
-			kfm_oos_set(p, kfm_region(m, w->sector));
+			kfm_oos_set(p, w->sector, w->len);
 		}
 		end_bio(w, BLK_STS_DM_REQUEUE);
 		kfm_write_put(w);
@@ -500,17 +491,18 @@ static void fail_queue(struct kfm *m)
 /*
  * Take writes out of the queue, in order. A write that overlaps a write in flight waits, and so do
  * all writes behind it. A write that overlaps a read waiting for its repair waits, too; otherwise
- * new writes could keep the range in use forever. The bits of the writes are set in memory.
+ * new writes could keep the range in use forever. The extents of the writes are active in memory.
  *
- * @atomic: take only writes whose bits are durable, and at most ATOMIC_BYTES of data.
+ * @atomic: take only writes whose extents are active, durably, and at most ATOMIC_BYTES of data.
  *
- * Return: false if the next write is left to the worker: its bit is not durable, this node's log
- * has no room for its record, or ATOMIC_BYTES are used up. True otherwise, also if a write waits
- * for one that it overlaps.
+ * Return: false if the next write is left to the worker: its extent is not active yet, this node's
+ * log has no room for its record, or ATOMIC_BYTES are used up. True otherwise, also if a write
+ * waits for one that it overlaps.
  */
 static bool admit_writes(struct kfm *m, struct list_head *batch, bool atomic)
 {
 	struct kfm_write *w;
+	struct kfm_peer *p;
 	struct bio *bio;
 	u32 bytes = 0;
 
@@ -518,7 +510,8 @@ static bool admit_writes(struct kfm *m, struct list_head *batch, bool atomic)
 	       !kfm_repair_waits(m, bio)) {
 		bytes += bio->bi_iter.bi_size;
 		if (atomic && (bytes > ATOMIC_BYTES ||
-			       !kfm_bit_durable(m, kfm_region(m, bio->bi_iter.bi_sector))))
+			       !kfm_active_durable(m, bio->bi_iter.bi_sector,
+						   bio->bi_iter.bi_size)))
 			return false;
 		if (kfm_own_full(m, bio->bi_iter.bi_size))
 			return false;
@@ -530,7 +523,8 @@ static bool admit_writes(struct kfm *m, struct list_head *batch, bool atomic)
 		w->bio = bio;
 		m->bios++;
 		w->leg_busy = true;	/* until the leg has the data, or launch_writes() fails */
-		kfm_bit_set(m, kfm_region(m, w->sector));
+		kfm_for_each_peer(p, m)
+			kfm_active_set(p, w->sector, w->len);
 		list_add_tail(&w->entry, &m->flight);
 		list_add_tail(&w->begin, batch);
 	}
@@ -550,7 +544,7 @@ static void copy_data(struct kfm_write *w)
 }
 
 /*
- * Start the writes that were admitted, after their bits are durable. With REQ_META a cgroup that has
+ * Start the writes that were admitted, after their active bits are durable. With REQ_META a cgroup that has
  * no budget left at the leg is charged a debt. Without it the worker would wait for that budget, and
  * the writes of all other cgroups for the worker, which has the claim.
  */
@@ -565,7 +559,7 @@ static void launch_writes(struct kfm *m)
 		return;
 	}
 	admit_writes(m, &batch, false);
-	ret = kfm_bits_flush(m);
+	ret = kfm_active_flush(m);
 	list_for_each_entry_safe(w, next, &batch, begin) {
 		list_del(&w->begin);
 		if (ret) {
@@ -579,7 +573,7 @@ static void launch_writes(struct kfm *m)
 }
 
 /*
- * Start the writes whose bits are durable. Their bios for the leg are added to a list, because the
+ * Start the writes whose extents are active. Their bios for the leg are added to a list, because the
  * present context must not sleep. Return: false if something is left to the worker.
  */
 static bool launch_durable(struct kfm *m, struct bio_list *legs)
@@ -630,7 +624,7 @@ static bool nothing_but_writes(const struct kfm *m)
  * @legs: the caller submits the bios that are added to this list, with the claim released; NULL:
  *	the caller must not sleep, so no write begins
  *
- * All writes of an undisturbed mirror are executed here, except for those that need a bit. What
+ * All writes of an undisturbed mirror are executed here, except for those whose extent is not active. What
  * changes the state of a session, of the leg or of the metadata is left to the worker as it is,
  * which finds it again. So is what exceeds ATOMIC_BYTES; a pass ends all writes that can end.
  *

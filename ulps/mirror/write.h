@@ -54,8 +54,8 @@ struct kfm_post {
 };
 
 /**
- * struct kfm_write - a write of the primary, a part of a region that is being resynchronised, or a
- * read that is being repaired
+ * struct kfm_write - a write of the primary, a part that is being resynchronised, or a read
+ * that is being repaired
  * @entry: in one of the lists of struct kfm
  * @begin: in the list of writes that launch_writes() or launch_durable() begins
  * @m: the mirror
@@ -125,7 +125,6 @@ bool kfm_writes_run_atomic(struct kfm *m, struct bio_list *legs);
 void kfm_writes_lost(struct kfm_peer *p);
 bool kfm_writes_may_end(const struct kfm *m);
 bool kfm_writes_idle(const struct kfm *m);
-bool kfm_region_busy(const struct kfm *m, u32 region);
 struct kfm_write *kfm_write_get(struct kfm *m, struct kfm_peer *p, u64 sector, u32 len);
 void kfm_write_put(struct kfm_write *w);
 void kfm_write_leg(struct kfm_write *w, blk_opf_t op);

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Where copies may differ, as a node of kfi_mirror knows it after a loss of power, and what it
+ * resynchronises. mirror_world.c checks each change of what is durable.
+ */
+#include "mirror_world.h"
+
+static void bit(u8 *map, u32 nr)
+{
+	map[nr / 8] |= 1 << nr % 8;
+}
+
+/* What is loaded is the bits of regions, and all regions of active extents, and no others. */
+static void bits_load(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 2);
+	u8 *active = w->durable + KFM_BITMAP_AT, *oos = active + 2 * KFM_BLOCK;
+
+	KUNIT_ASSERT_EQ(test, kfm_super_save(&w->m), 0);
+	bit(active, 2);
+	bit(active, 8);				/* behind the end, as the next two are */
+	memset(active + 9, 0xff, KFM_BLOCK - 9);
+	memset(oos + 8, 0xff, KFM_BLOCK - 8);
+	bit(oos, 17);
+	bit(oos + KFM_BLOCK, 60);
+	KUNIT_ASSERT_EQ(test, mw_load(w), 0);
+	KUNIT_EXPECT_EQ(test, w->peers[0].oos_count, 8);
+	KUNIT_EXPECT_EQ(test, w->peers[0].oos[2], 0xff);
+	KUNIT_EXPECT_EQ(test, w->peers[1].oos_count, 1);
+	KUNIT_EXPECT_EQ(test, w->peers[1].oos[7], 1 << 4);
+	KUNIT_EXPECT_EQ(test, kfm_bits_rest(&w->m), 0);
+	KUNIT_EXPECT_EQ(test, active[0], 0);
+	KUNIT_EXPECT_EQ(test, oos[2], 0xff);
+}
+
+/* Bitmaps of version 3 become those of this one, and a loss of power meanwhile loses no bit. */
+static void bits_upgraded(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 2);
+	struct kfm_super before = w->m.sb;
+	unsigned int lost = 0, i;
+	bool crashed;
+
+	before.coarse = true;
+	w->watched = false;	/* the superblock says that all may differ */
+	for (i = 1; i < 10; i++) {
+		memset(w->durable, 0, MW_META);
+		memcpy(w->meta, w->durable, MW_META);
+		w->m.sb = before;
+		KUNIT_ASSERT_EQ(test, kfm_super_save(&w->m) ?: kfm_super_save(&w->m), 0);
+		bit(w->durable + KFM_BITMAP_AT, 1);
+		bit(w->durable + KFM_BITMAP_AT + KFM_BLOCK, 7);
+		memcpy(w->meta, w->durable, MW_META);
+		w->io_left = i;
+		KUNIT_ASSERT_EQ(test, kfm_super_load(&w->m), 0);
+		KUNIT_EXPECT_TRUE(test, w->m.sb.coarse);
+		crashed = kfm_bits_load(&w->m);
+		KUNIT_ASSERT_EQ(test, mw_load(w), 0);
+		KUNIT_EXPECT_FALSE(test, w->m.sb.coarse);
+		KUNIT_EXPECT_EQ(test, w->m.sb.flags, 0);
+		KUNIT_EXPECT_EQ(test, w->peers[0].oos[1], 0xff);
+		KUNIT_EXPECT_EQ(test, w->peers[1].oos[7], 0xff);
+		lost += w->peers[0].oos_count == MW_REGIONS;
+		if (!crashed)
+			break;
+	}
+	KUNIT_EXPECT_EQ(test, w->peers[0].oos_count, 8);
+	KUNIT_EXPECT_EQ(test, w->peers[1].oos_count, 8);
+	KUNIT_EXPECT_EQ(test, i, 7);	/* superblock, 4 blocks, superblock */
+	KUNIT_EXPECT_EQ(test, lost, 5);	/* what is lost with the first write leaves version 3 */
+	/* the same in the form of messages */
+	kfm_wire_fill(&w->peers[1]);
+	KUNIT_EXPECT_EQ(test, w->peers[1].wire[0], 1 << 7);
+	kfm_bits_clear(&w->peers[1]);
+	KUNIT_EXPECT_EQ(test, kfm_wire_merge(&w->peers[1]), 0);
+	KUNIT_EXPECT_EQ(test, w->peers[1].oos_count, 8);
+}
+
+/* An extent is cleaned when nothing was written there for a while, and no write is in flight. */
+static void bits_cleaned(struct kunit *test)
+{
+	struct mw *w = mw_synced(test);
+	const u8 *active = w->durable + KFM_BITMAP_AT;
+	struct kfm_peer *p = &w->peers[0];
+
+	w->leg_waits = true;
+	mw_write_at(w, 0, (16 << w->m.shift) - 8, PAGE_SIZE * 2);	/* extents 1 and 2 */
+	mw_write(w, 1, 63);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, *active, 0x86);
+	mw_leg_ends(w, BLK_STS_OK);
+	mw_ack(w, 0);
+	w->m.renewed -= 16 * HZ;
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, *active, 0x86);	/* they were touched */
+	mw_write(w, 2, 8);
+	w->m.renewed -= 16 * HZ;
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, *active, 0x82);	/* and 2 was not again; in 7 a write is in flight */
+	mw_leg_ends(w, BLK_STS_OK);
+	mw_leg_ends(w, BLK_STS_OK);
+	mw_run(w);
+	/* the peer goes without the last write, so its region stays */
+	mw_say(w, 0, (struct kfm_msg) { .type = KFM_BYE });
+	KUNIT_EXPECT_EQ(test, kfm_go_alone(p), 0);
+	w->posted[0][0]->err = -EIO;
+	w->posted[0][0]->busy = false;
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 7);
+	KUNIT_EXPECT_EQ(test, kfm_bits_rest(&w->m), 0);
+	KUNIT_EXPECT_EQ(test, *active, 0);
+	KUNIT_EXPECT_EQ(test, mw_load(w), 0);
+	KUNIT_EXPECT_EQ(test, p->oos_count, 1);
+	KUNIT_EXPECT_TRUE(test, kfm_oos_any(p, 8 << w->m.shift, KFM_SECTOR));
+}
+
+/* Of too many active extents a quarter is cleaned, those that are not in use first. */
+static void bits_crowd(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 1);
+	struct kfm_peer *p = &w->peers[0];
+	struct kfm *m = &w->m;
+	u32 e;
+
+	w->watched = false;	/* extents have one region */
+	m->extent_shift = m->shift;
+	m->extents = 2000;
+	for (e = 0; e < KFM_ACTIVE_MAX; e++)
+		kfm_active_set(p, (u64)e << m->shift, KFM_SECTOR);
+	kfm_bits_run(m);
+	KUNIT_EXPECT_EQ(test, p->active_count, KFM_ACTIVE_MAX);
+	kfm_active_set(p, (u64)e << m->shift, KFM_SECTOR);
+	kfm_bits_run(m);
+	KUNIT_EXPECT_EQ(test, p->active_count, KFM_ACTIVE_MAX + 1 - KFM_ACTIVE_MAX / 4);
+	KUNIT_EXPECT_EQ(test, find_next_bit_le(p->active, m->extents, 0), KFM_ACTIVE_MAX / 4);
+	for (e = 250; e < 350; e++)
+		kfm_active_set(p, (u64)e << m->shift, KFM_SECTOR);
+	for (e = 0; e < 250; e++)
+		kfm_active_set(p, (u64)e << m->shift, KFM_SECTOR);
+	kfm_bits_run(m);
+	KUNIT_EXPECT_EQ(test, find_next_zero_bit_le(p->active, m->extents, 0), 350);
+	KUNIT_EXPECT_EQ(test, find_next_bit_le(p->active, m->extents, 350), 600);
+	KUNIT_EXPECT_EQ(test, find_next_bit_le(w->durable + KFM_BITMAP_AT, m->extents, 350), 600);
+}
+
+/* A part is a run of regions; those of parts that are durable at the peer are in sync. */
+static void bits_parts(struct kunit *test)
+{
+	static const struct { u32 first, count; } parts[] = { { 3, 3 }, { 10, 1 }, { 20, 4 }, { 24, 1 } };
+	struct mw *w = mw_make(test, 1);
+	struct kfm_peer *p = &w->peers[0];
+	struct kfm_write *part;
+	unsigned int i;
+	u32 r;
+
+	mw_primary(w, 6);
+	for (i = 0; i < ARRAY_SIZE(parts); i++)
+		for (r = 0; r < parts[i].count; r++)
+			mw_differs(w, 0, parts[i].first + r);
+	mw_differs(w, 0, 63);
+	mw_join(w, 0, 5);
+	mw_run(w);
+	KUNIT_ASSERT_EQ(test, w->nr_posted[0], ARRAY_SIZE(parts));
+	for (i = 0; i < ARRAY_SIZE(parts); i++) {
+		part = w->posted[0][i]->w;
+		KUNIT_EXPECT_EQ(test, part->sector, parts[i].first << w->m.shift);
+		KUNIT_EXPECT_EQ(test, part->len, (parts[i].count * KFM_SECTOR) << w->m.shift);
+	}
+	KUNIT_EXPECT_EQ(test, p->oos_count, 10);
+	/* the leg can't read the last one, which is tried again after a while */
+	w->leg_waits = true;
+	mw_ack(w, 0);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, p->oos_count, 1);
+	mw_leg_ends(w, BLK_STS_IOERR);
+	mw_run(w);
+	mw_run(w);
+	KUNIT_EXPECT_TRUE(test, bio_list_empty(&w->legs));
+	KUNIT_EXPECT_EQ(test, p->oos_count, 1);
+	p->rs_tried -= 6 * HZ;
+	mw_run(w);
+	mw_run(w);
+	w->leg_waits = false;
+	mw_leg_ends(w, BLK_STS_OK);
+	mw_run(w);
+	mw_ack(w, 0);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, p->oos_count, 0);
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE(bits_load),
+	KUNIT_CASE(bits_upgraded),
+	KUNIT_CASE(bits_cleaned),
+	KUNIT_CASE(bits_crowd),
+	KUNIT_CASE(bits_parts),
+	{}
+};
+
+static struct kunit_suite suite = {
+	.name = "kfi_mirror_bits",
+	.test_cases = cases,
+};
+kunit_test_suite(suite);

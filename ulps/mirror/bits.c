@@ -1,0 +1,568 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * bits.c - where the copy of a peer may differ from that of this node, also after a crash. The
+ * context that has claimed the mirror calls these functions, and resume does before it starts the
+ * worker. All but those that say so write the metadata device, so only the worker calls them.
+ *
+ * Each peer has two bitmaps. The bit of a region says that it is out of sync. The bit of an extent,
+ * which is a run of many regions, says that it is active: it is, or was a short time ago, written.
+ *
+ * Before a byte reaches a leg, the active bit of its extent is durable for each peer that may then
+ * differ. An active bit is cleared only when no write is in flight in the extent, and the bits of
+ * its regions on the device are those in memory.
+ *
+ * So after a crash the regions that may differ are those whose bits are set on the device, and all
+ * regions of active extents. A write waits for the bit of its extent alone, and for that only if
+ * the extent is not active yet. The bits of regions in active extents are written when the extents
+ * are cleaned. In other extents the one who sets the bit of a region calls kfm_bits_flush(); a bit
+ * that is cleared there may stay set on the device.
+ */
+#include <linux/bitmap.h>
+#include <linux/blkdev.h>
+#include <linux/string.h>
+#include "bits.h"
+#include "meta.h"
+#include "mirror.h"
+#include "peer.h"
+#include "write.h"
+
+#define RENEW_EVERY	(15 * HZ)	/* of kfm.touched */
+
+/* ---- the device ---- */
+
+static u64 active_at(const struct kfm_peer *p)
+{
+	return KFM_BITMAP_AT + (u64)p->index * p->m->active_bytes;
+}
+
+static u64 oos_at(const struct kfm_peer *p)
+{
+	const struct kfm *m = p->m;
+
+	return KFM_BITMAP_AT + (u64)kfm_peer_count(m) * m->active_bytes +
+	       (u64)p->index * m->bitmap_bytes;
+}
+
+/* Write the stale blocks of a bitmap of @bytes bytes, which is at @at on the device. */
+static int write_blocks(struct kfm *m, blk_opf_t flags, u64 at, u8 *map, u32 bytes,
+			const unsigned long *stale)
+{
+	unsigned int first, end;
+	int ret;
+
+	for_each_set_bitrange(first, end, stale, bytes / KFM_BLOCK) {
+		ret = kfm_io(m->meta->bdev, REQ_OP_WRITE | REQ_SYNC | flags,
+			     at + (u64)first * KFM_BLOCK, map + (size_t)first * KFM_BLOCK,
+			     (end - first) * KFM_BLOCK);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static int bits_failed(struct kfm *m, int ret)
+{
+	if (!m->meta_failed)
+		DMERR("%s: can't write the bitmaps (%d)", kfm_name(m), ret);
+	m->meta_failed = true;
+	return ret;
+}
+
+/* Make the active bits durable. Return: 0 or a negative error. */
+int kfm_active_flush(struct kfm *m)
+{
+	struct kfm_peer *p;
+	int ret;
+
+	kfm_for_each_peer(p, m) {
+		ret = write_blocks(m, REQ_FUA, active_at(p), p->active, m->active_bytes,
+				   p->active_stale);
+		if (ret)
+			return bits_failed(m, ret);
+		bitmap_zero(p->active_stale, KFM_ACTIVE_BLOCKS);
+	}
+	return 0;
+}
+
+/* Make the bits of regions durable, with one flush for all blocks. */
+static int oos_flush(struct kfm *m)
+{
+	u32 blocks = m->bitmap_bytes / KFM_BLOCK;
+	bool written = false;
+	struct kfm_peer *p;
+	int ret = 0;
+
+	kfm_for_each_peer(p, m) {
+		written |= !bitmap_empty(p->stale, blocks);
+		ret = ret ?: write_blocks(m, 0, oos_at(p), p->oos, m->bitmap_bytes, p->stale);
+	}
+	if (written && !ret)
+		ret = blkdev_issue_flush(m->meta->bdev);
+	if (ret)
+		return bits_failed(m, ret);
+	kfm_for_each_peer(p, m)
+		bitmap_zero(p->stale, blocks);
+	return 0;
+}
+
+/**
+ * kfm_bits_flush() - make all bits durable
+ * @m: mirror
+ *
+ * Those of regions come first: active bits may have been cleared.
+ *
+ * Context: the worker. Return: 0 or a negative error.
+ */
+int kfm_bits_flush(struct kfm *m)
+{
+	return oos_flush(m) ?: kfm_active_flush(m);
+}
+
+/* ---- extents ---- */
+
+static u32 extent_of(const struct kfm *m, u64 sector)
+{
+	return sector >> m->extent_shift;
+}
+
+static u32 last_extent(const struct kfm *m, u64 sector, u32 len)
+{
+	return extent_of(m, sector + len / KFM_SECTOR - 1);
+}
+
+/* The extents of a range stay active for a while. */
+static void touch(struct kfm *m, u64 sector, u32 len)
+{
+	u32 e;
+
+	for (e = extent_of(m, sector); e <= last_extent(m, sector, len); e++) {
+		if (!test_bit(e, m->touched))	/* do not write what all writes read */
+			__set_bit(e, m->touched);
+	}
+}
+
+/**
+ * kfm_active_set() - set the active bits of a range for a peer, in memory
+ * @p: peer
+ * @sector: first sector
+ * @len: bytes
+ *
+ * Context: any that has claimed the mirror.
+ */
+void kfm_active_set(struct kfm_peer *p, u64 sector, u32 len)
+{
+	struct kfm *m = p->m;
+	u32 e;
+
+	touch(m, sector, len);
+	for (e = extent_of(m, sector); e <= last_extent(m, sector, len); e++) {
+		if (test_bit_le(e, p->active))
+			continue;
+		__set_bit_le(e, p->active);
+		__set_bit(e / 8 / KFM_BLOCK, p->active_stale);
+		p->active_count++;
+	}
+}
+
+static void active_clear(struct kfm_peer *p, u32 extent)
+{
+	if (!__test_and_clear_bit_le(extent, p->active))
+		return;
+	__set_bit(extent / 8 / KFM_BLOCK, p->active_stale);
+	p->active_count--;
+}
+
+/* Is a range active for all peers, durably? Any context that has claimed the mirror. */
+bool kfm_active_durable(const struct kfm *m, u64 sector, u32 len)
+{
+	struct kfm_peer *p;
+	u32 e;
+
+	kfm_for_each_peer(p, m) {
+		for (e = extent_of(m, sector); e <= last_extent(m, sector, len); e++) {
+			if (!test_bit_le(e, p->active) ||
+			    test_bit(e / 8 / KFM_BLOCK, p->active_stale))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* ---- regions that are out of sync ---- */
+
+static u32 region_of(const struct kfm *m, u64 sector)
+{
+	return sector >> m->shift;
+}
+
+/* The region behind a range */
+static u32 region_end(const struct kfm *m, u64 sector, u32 len)
+{
+	return region_of(m, sector + len / KFM_SECTOR - 1) + 1;
+}
+
+/* Set the bits of the regions from @first to before @end. These may be all regions. */
+static void set_regions(struct kfm_peer *p, u32 first, u32 end)
+{
+	u32 before = p->oos_count, r = first;
+
+	while (r < end) {
+		if (r % 8 || end - r < 8) {
+			p->oos_count += !__test_and_set_bit_le(r, p->oos);
+			r++;
+		} else {
+			p->oos_count += 8 - hweight8(p->oos[r / 8]);
+			p->oos[r / 8] = 0xff;
+			r += 8;
+		}
+	}
+	if (p->oos_count != before)
+		bitmap_set(p->stale, first / 8 / KFM_BLOCK,
+			   (end - 1) / 8 / KFM_BLOCK - first / 8 / KFM_BLOCK + 1);
+}
+
+/* Set the bits of all regions in a piece of 2^@shift sectors, the last of which may be shorter. */
+static void set_piece(struct kfm_peer *p, u32 piece, u32 shift)
+{
+	const struct kfm *m = p->m;
+
+	set_regions(p, piece << (shift - m->shift),
+		    min((piece + 1) << (shift - m->shift), m->regions));
+}
+
+/**
+ * kfm_oos_set() - the peer's copy of a range may differ
+ * @p: peer
+ * @sector: first sector
+ * @len: bytes
+ *
+ * In memory: if the extent may not be active, the caller goes on with kfm_bits_flush().
+ *
+ * Context: any that has claimed the mirror.
+ */
+void kfm_oos_set(struct kfm_peer *p, u64 sector, u32 len)
+{
+	set_regions(p, region_of(p->m, sector), region_end(p->m, sector, len));
+}
+
+/* The peer's copy of all regions in a range is the same. Any context that has claimed the mirror. */
+void kfm_oos_clear(struct kfm_peer *p, u64 sector, u32 len)
+{
+	u32 r, end = region_end(p->m, sector, len);
+
+	for (r = region_of(p->m, sector); r < end; r++) {
+		if (!__test_and_clear_bit_le(r, p->oos))
+			continue;
+		__set_bit(r / 8 / KFM_BLOCK, p->stale);
+		p->oos_count--;
+	}
+}
+
+/* May the peer's copy differ in a range? Any context that has claimed the mirror. */
+bool kfm_oos_any(const struct kfm_peer *p, u64 sector, u32 len)
+{
+	u32 end = region_end(p->m, sector, len);
+
+	return find_next_bit_le(p->oos, end, region_of(p->m, sector)) < end;
+}
+
+/* All of the peer's copy may differ, durably. Return: 0 or a negative error. */
+int kfm_oos_fill(struct kfm_peer *p)
+{
+	set_regions(p, 0, p->m->regions);
+	return kfm_bits_flush(p->m);
+}
+
+/* Does a block of a bitmap have a bit? Then it is going to be stale. */
+static void mark_used(const u8 *map, u32 bytes, unsigned long *stale)
+{
+	u32 i;
+
+	for (i = 0; i < bytes / KFM_BLOCK; i++) {
+		if (memchr_inv(map + (size_t)i * KFM_BLOCK, 0, KFM_BLOCK))
+			__set_bit(i, stale);
+	}
+}
+
+/* All of the peer's copy is the same, in memory. Any context that has claimed the mirror. */
+void kfm_oos_zero(struct kfm_peer *p)
+{
+	if (!p->oos_count)
+		return;
+	mark_used(p->oos, p->m->bitmap_bytes, p->stale);
+	memset(p->oos, 0, p->m->bitmap_bytes);
+	p->oos_count = 0;
+}
+
+/* Clear all bits of a peer in memory. The caller goes on with kfm_bits_flush(). */
+void kfm_bits_clear(struct kfm_peer *p)
+{
+	kfm_oos_zero(p);
+	if (!p->active_count)
+		return;
+	mark_used(p->active, p->m->active_bytes, p->active_stale);
+	memset(p->active, 0, p->m->active_bytes);
+	p->active_count = 0;
+}
+
+/* ---- wire regions ---- */
+
+/* Describe in kfm_peer.wire what may differ, for the peer, which is going to read that. */
+void kfm_wire_fill(struct kfm_peer *p)
+{
+	const struct kfm *m = p->m;
+	u32 up = kfm_wire_shift(m->sectors) - m->shift, r;
+
+	memset(p->wire, 0, kfm_wire_bytes(m->sectors));
+	for (r = find_next_bit_le(p->oos, m->regions, 0); r < m->regions;
+	     r = find_next_bit_le(p->oos, m->regions, ((r >> up) + 1) << up))
+		__set_bit_le(r >> up, p->wire);
+}
+
+static void add_wire(struct kfm_peer *p)
+{
+	u32 shift = kfm_wire_shift(p->m->sectors), w;
+	u32 count = ((p->m->sectors - 1) >> shift) + 1;
+
+	for (w = find_next_bit_le(p->wire, count, 0); w < count;
+	     w = find_next_bit_le(p->wire, count, w + 1))
+		set_piece(p, w, shift);
+}
+
+/* Add what a former primary has described so, durably. Return: 0 or a negative error. */
+int kfm_wire_merge(struct kfm_peer *p)
+{
+	add_wire(p);
+	return kfm_bits_flush(p->m);
+}
+
+/* ---- load and create ---- */
+
+/* Nothing is known of the device. */
+static void all_stale(struct kfm *m)
+{
+	struct kfm_peer *p;
+
+	kfm_for_each_peer(p, m) {
+		bitmap_set(p->stale, 0, m->bitmap_bytes / KFM_BLOCK);
+		bitmap_set(p->active_stale, 0, m->active_bytes / KFM_BLOCK);
+	}
+}
+
+/* Clear all bits, on a device that may hold anything. Return: 0 or a negative error. */
+int kfm_bits_create(struct kfm *m)
+{
+	struct kfm_peer *p;
+
+	kfm_for_each_peer(p, m)
+		kfm_bits_clear(p);
+	all_stale(m);
+	return kfm_bits_flush(m);
+}
+
+/*
+ * Write all bitmaps in the present form. What is in their place may be of another form, so until
+ * they are whole the superblock says that every region may differ.
+ */
+static int rewrite(struct kfm *m)
+{
+	int ret;
+
+	m->sb.coarse = false;
+	m->sb.flags |= KFM_SB_BITS_LOST;
+	all_stale(m);
+	ret = kfm_super_save(m) ?: kfm_bits_flush(m);
+	if (ret)
+		return ret;
+	m->sb.flags &= ~KFM_SB_BITS_LOST;
+	return kfm_super_save(m);
+}
+
+/* Clear what is behind the last bit, which a device may have set. Return: how many bits are set. */
+static u32 count_bits(u8 *map, u32 bits, u32 bytes)
+{
+	u32 used = DIV_ROUND_UP(bits, 8);
+
+	memset(map + used, 0, bytes - used);
+	if (bits % 8)
+		map[used - 1] &= (1 << bits % 8) - 1;
+	return memweight(map, bytes);
+}
+
+static int load_one(struct kfm_peer *p)
+{
+	struct kfm *m = p->m;
+	int ret;
+	u32 e;
+
+	ret = kfm_io(m->meta->bdev, REQ_OP_READ, active_at(p), p->active, m->active_bytes) ?:
+	      kfm_io(m->meta->bdev, REQ_OP_READ, oos_at(p), p->oos, m->bitmap_bytes);
+	if (ret)
+		return ret;
+	p->active_count = count_bits(p->active, m->extents, m->active_bytes);
+	p->oos_count = count_bits(p->oos, m->regions, m->bitmap_bytes);
+	for (e = find_next_bit_le(p->active, m->extents, 0); e < m->extents;
+	     e = find_next_bit_le(p->active, m->extents, e + 1))
+		set_piece(p, e, m->extent_shift);
+	return 0;
+}
+
+/* The bitmap that a superblock of version 3 describes */
+static int load_coarse(struct kfm_peer *p)
+{
+	u32 bytes = kfm_wire_bytes(p->m->sectors);
+	int ret = kfm_io(p->m->meta->bdev, REQ_OP_READ, KFM_BITMAP_AT + (u64)p->index * bytes,
+			 p->wire, bytes);
+
+	if (!ret)
+		add_wire(p);
+	return ret;
+}
+
+/**
+ * kfm_bits_load() - read which regions may differ
+ * @m: formatted mirror that is being resumed, with its superblock
+ *
+ * Bitmaps of version 3 are written anew in the present form, and so are bitmaps that are not whole.
+ *
+ * Return: 0 or a negative error.
+ */
+int kfm_bits_load(struct kfm *m)
+{
+	bool lost = m->sb.flags & KFM_SB_BITS_LOST;
+	struct kfm_peer *p;
+	int ret = 0;
+
+	kfm_for_each_peer(p, m) {
+		kfm_bits_clear(p);
+		bitmap_zero(p->stale, m->bitmap_bytes / KFM_BLOCK);
+		bitmap_zero(p->active_stale, KFM_ACTIVE_BLOCKS);
+		if (lost)
+			set_regions(p, 0, m->regions);
+		else if (!ret)
+			ret = m->sb.coarse ? load_coarse(p) : load_one(p);
+	}
+	if (ret || (!lost && !m->sb.coarse))
+		return ret;
+	DMINFO("%s: the bitmaps are written in the form of version %u", kfm_name(m), KFM_VERSION);
+	return rewrite(m);
+}
+
+/* ---- cleaning: extents that are not written any more are not active for long ---- */
+
+/*
+ * A write in flight uses its extent. What is read for a peer, or repaired, needs no active extent:
+ * it makes copies the same.
+ */
+static void touch_flight(struct kfm *m)
+{
+	const struct kfm_write *w;
+
+	list_for_each_entry(w, &m->flight, entry)
+		touch(m, w->sector, w->len);
+}
+
+/* Choose the active extents that were not touched since the last time, 15 s ago or more. */
+static void choose_untouched(struct kfm *m)
+{
+	struct kfm_peer *p;
+	u32 e;
+
+	kfm_for_each_peer(p, m) {
+		for (e = find_next_bit_le(p->active, m->extents, 0); e < m->extents;
+		     e = find_next_bit_le(p->active, m->extents, e + 1)) {
+			if (!test_bit(e, m->touched))
+				__set_bit(e, m->cooling);
+		}
+	}
+	bitmap_zero(m->touched, m->extents);
+	m->renewed = jiffies;
+}
+
+/*
+ * Choose a quarter of the active extents of a peer, by the hand of a clock. It passes over those that
+ * were touched, and takes them at its second turn.
+ */
+static void choose_quarter(struct kfm_peer *p)
+{
+	u32 turns = 2 * p->active_count, wanted = p->active_count / 4, e;
+	struct kfm *m = p->m;
+
+	for (; turns && wanted; turns--) {
+		e = find_next_bit_le(p->active, m->extents, m->hand);
+		if (e >= m->extents)
+			e = find_next_bit_le(p->active, m->extents, 0);
+		m->hand = e + 1;
+		if (__test_and_clear_bit(e, m->touched))
+			continue;
+		wanted -= !__test_and_set_bit(e, m->cooling);
+	}
+}
+
+/*
+ * Begin to clean, if it is time: choose extents. What is written to one from now on touches it.
+ * Return: false if there is nothing to do.
+ */
+static bool cooling_begin(struct kfm *m)
+{
+	bool full = false;
+	struct kfm_peer *p;
+
+	touch_flight(m);
+	if (time_after(jiffies, m->renewed + RENEW_EVERY)) {
+		choose_untouched(m);
+		return true;
+	}
+	kfm_for_each_peer(p, m) {
+		if (p->active_count <= KFM_ACTIVE_MAX)
+			continue;
+		choose_quarter(p);
+		full = true;
+	}
+	return full;
+}
+
+/* The chosen extents that nothing has touched meanwhile are not active any more. */
+static int cooling_end(struct kfm *m)
+{
+	int ret = oos_flush(m);
+	struct kfm_peer *p;
+	u32 e;
+
+	touch_flight(m);
+	for_each_set_bit(e, m->cooling, m->extents) {
+		if (ret || test_bit(e, m->touched))
+			continue;
+		kfm_for_each_peer(p, m)
+			active_clear(p, e);
+	}
+	bitmap_zero(m->cooling, m->extents);
+	return ret ?: kfm_active_flush(m);
+}
+
+/**
+ * kfm_bits_run() - clean extents, if it is time
+ * @m: formatted mirror
+ *
+ * Context: the worker.
+ */
+void kfm_bits_run(struct kfm *m)
+{
+	if (!m->meta_failed && cooling_begin(m))
+		cooling_end(m);
+}
+
+/**
+ * kfm_bits_rest() - leave no extent active in which no write is in flight
+ * @m: formatted mirror
+ *
+ * Before a node is demoted, or stops.
+ *
+ * Context: the worker. Return: 0 or a negative error.
+ */
+int kfm_bits_rest(struct kfm *m)
+{
+	bitmap_zero(m->touched, m->extents);
+	choose_untouched(m);
+	return cooling_end(m);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* bits.h - regions that may differ, and extents that are active */
+#ifndef KFM_BITS_H
+#define KFM_BITS_H
+
+#include "proto.h"
+
+struct kfm;
+struct kfm_peer;
+
+#define KFM_ACTIVE_MAX		1000u	/* active extents; beyond that some are cleaned */
+#define KFM_ACTIVE_BLOCKS	(KFM_EXTENTS_MAX / 8 / KFM_BLOCK)	/* of a bitmap of extents */
+
+int kfm_active_flush(struct kfm *m);
+void kfm_active_set(struct kfm_peer *p, u64 sector, u32 len);
+bool kfm_active_durable(const struct kfm *m, u64 sector, u32 len);
+void kfm_oos_set(struct kfm_peer *p, u64 sector, u32 len);
+void kfm_oos_clear(struct kfm_peer *p, u64 sector, u32 len);
+bool kfm_oos_any(const struct kfm_peer *p, u64 sector, u32 len);
+void kfm_oos_zero(struct kfm_peer *p);
+int kfm_oos_fill(struct kfm_peer *p);
+void kfm_wire_fill(struct kfm_peer *p);
+int kfm_wire_merge(struct kfm_peer *p);
+void kfm_bits_clear(struct kfm_peer *p);
+int kfm_bits_flush(struct kfm *m);
+int kfm_bits_create(struct kfm *m);
+int kfm_bits_load(struct kfm *m);
+void kfm_bits_run(struct kfm *m);
+int kfm_bits_rest(struct kfm *m);
+
+#endif /* KFM_BITS_H */
