@@ -256,11 +256,19 @@ static void node_sizes(struct kunit *test)
 	msg.flags = KFM_M_CANDIDATE;
 	mw_say(w, 0, msg);
 	KUNIT_EXPECT_EQ(test, w->count[0][KFM_STATE], 1);
+	/* of what this node alone has, nothing is said */
 	msg.flags = 0;
-	msg.sectors = w->m.sectors - 1;
+	msg.sectors = w->m.sectors - KFM_SECTOR;
+	mw_differs(w, 0, MW_REGIONS - 1);
 	mw_say(w, 0, msg);
 	KUNIT_EXPECT_EQ(test, w->count[0][KFM_STATE], 2);
 	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_STATE].sectors, w->m.sectors);
+	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_STATE].flags, 0);
+	mw_differs(w, 0, 1);
+	mw_say(w, 0, msg);
+	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_STATE].flags, KFM_M_DIRTY);
+	kfm_wire_fill(&w->peers[0]);
+	KUNIT_EXPECT_EQ(test, w->peers[0].wire[0], 1);
 	mw_primary(w, 6);
 	mw_run(w);
 	msg.type = KFM_STATE;
@@ -526,6 +534,14 @@ static void node_settled(struct kunit *test)
 	settled(w, 9);
 	KUNIT_EXPECT_EQ(test, q->oos_count, 0);
 	KUNIT_EXPECT_NULL(test, memchr_inv(q->oos, 0, KFM_BLOCK));
+	/* a primary that is shorter does not know of all regions */
+	w->peers[0].sectors--;
+	apply(w, 10, 3);
+	settled(w, 10);
+	KUNIT_EXPECT_EQ(test, q->oos_count, 1);
+	w->peers[0].sectors++;
+	settled(w, 10);
+	KUNIT_EXPECT_EQ(test, q->oos_count, 0);
 	/* on the device the bits stay until they are cleaned */
 	KUNIT_EXPECT_NOT_NULL(test, memchr_inv(w->durable + KFM_BITMAP_AT, 0, 4 * KFM_BLOCK));
 	KUNIT_EXPECT_EQ(test, kfm_bits_rest(&w->m), 0);

@@ -163,4 +163,10 @@ static inline bool kfm_is_alone(const struct kfm_peer *p)
 	return kfm_pair(p)->flags & KFM_PAIR_ALONE;
 }
 
+/* Sectors that both nodes have, and so those of a session: a primary is not longer than its peers */
+static inline u64 kfm_shared(const struct kfm_peer *p)
+{
+	return min(p->sectors, p->m->sectors);
+}
+
 #endif /* KFM_PEER_H */

@@ -101,6 +101,7 @@ struct kfm_le_gens {
 /* A wire region: GRANT offers a bitmap of these, and a superblock of version 3 is followed by them */
 #define KFM_WIRE_SHIFT_MIN	8u	/* 128 KiB */
 #define KFM_WIRE_REGIONS_MAX	(1u << 20)
+#define KFM_WIRE_BYTES_MAX	(KFM_WIRE_REGIONS_MAX / 8)
 
 /*
  * ---- the metadata device: two copies of the superblock; from KFM_BITMAP_AT on the bitmap of active

@@ -97,7 +97,7 @@ void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg)
 		kfm_leave_send(p);
 		return;
 	}
-	if (p->oos_count)
+	if (kfm_wire_any(p))
 		answer.flags = KFM_M_DIRTY;
 	kfm_net_send(p, &answer);
 }
@@ -113,7 +113,7 @@ static bool attach_fits(const struct kfm_peer *p, const struct kfm_msg *msg)
 	if (msg->arg)
 		return true;
 	return (m->sb.state == KFM_UPTODATE || m->sb.state == KFM_OUTDATED) &&
-	       verdict != KFM_FULL && !p->oos_count;
+	       verdict != KFM_FULL && !kfm_wire_any(p);
 }
 
 static int attach_prepare(struct kfm_peer *p, const struct kfm_msg *msg)
@@ -146,7 +146,7 @@ static void send_grant(struct kfm_peer *p)
 		.session = p->session,
 		.bitmap_key = kfi_mr_key(log->bitmap_mr),
 		.bitmap_addr = kfi_mr_addr(log->bitmap_mr),
-		.bitmap_len = p->oos_count ? kfm_wire_bytes(m->sectors) : 0,
+		.bitmap_len = kfm_wire_any(p) ? kfm_wire_bytes(kfm_shared(p)) : 0,
 		.patch_key = kfi_mr_key(log->patch_mr),
 		.patch_addr = kfi_mr_addr(log->patch_mr),
 	};

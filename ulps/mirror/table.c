@@ -231,7 +231,7 @@ static int peer_memory(struct kfm_peer *p)
 	p->active = kvzalloc(m->active_bytes, GFP_KERNEL);
 	p->oos = kvzalloc(m->bitmap_bytes, GFP_KERNEL);
 	p->stale = kvcalloc(BITS_TO_LONGS(m->bitmap_bytes / KFM_BLOCK), sizeof(long), GFP_KERNEL);
-	p->wire = kvzalloc(kfm_wire_bytes(m->sectors), GFP_KERNEL);
+	p->wire = kvzalloc(KFM_WIRE_BYTES_MAX, GFP_KERNEL);	/* a shorter peer may need more */
 	return p->active && p->oos && p->stale && p->wire ? 0 : -ENOMEM;
 }
 
