@@ -87,7 +87,7 @@ static void bits_grown(struct kunit *test)
 	bool crashed = true;
 	unsigned int i;
 
-	before.sectors = 1000;	/* 31 regions, and a part of one; less than an extent of that size */
+	before.sectors = 1000;	/* 31 regions, and a part of one; an extent of that size is longer */
 	w->watched = false;
 	for (i = 1; crashed; i++) {
 		memset(w->durable, 0, MW_META);

@@ -260,8 +260,8 @@ static int check_size(const struct mirror *m, uint64_t sectors)
 		complain("%s: it has %" PRIu64 " sectors, and can't have fewer: %" PRIu64, m->name,
 			 m->sectors, sectors);
 	else if (sectors > m->sectors && sectors > m->peer_sectors && !strcmp(m->role, "primary"))
-		complain("%s: a peer has %" PRIu64 " sectors: kfi mirror resize comes last where the "
-			 "primary is", m->name, m->peer_sectors);
+		complain("%s: a peer has %" PRIu64 " sectors, and has to grow before its primary",
+			 m->name, m->peer_sectors);
 	else
 		return EXIT_OK;
 	return EXIT_FAILED;
@@ -294,8 +294,8 @@ int cmd_mirror_adjust(int argc, char **argv)
 	static const char usage[] =
 		"Usage: kfi mirror adjust [OPTIONS] NAME... | -a\n\n"
 		"After a change of the configuration: load the table that it means now, without an\n"
-		"error for what uses the mirror. A mirror that is not up is made. Devices can't be\n"
-		"changed so; a mirror becomes longer as with 'resize', and never shorter.\n\n"
+		"error for what uses the mirror. A mirror that is not up is made. Its devices can't\n"
+		"be changed so; it becomes longer as with 'resize', and never shorter.\n\n"
 		CONF_USAGE
 		"  -f, --force       also if the table is the same: there is another secret\n";
 	struct scope scope;
@@ -329,10 +329,10 @@ int cmd_mirror_resize(int argc, char **argv)
 {
 	static const char usage[] =
 		"Usage: kfi mirror resize [OPTIONS] NAME... | -a\n\n"
-		"Let a mirror grow to the size in its configuration, or that of its leg, while it is in\n"
-		"use: first the legs of all nodes, then this on each secondary, then on the primary.\n\n"
+		"Let a mirror grow to the size in its configuration, or that of its leg, while it\n"
+		"is in use: first all legs, then by this each secondary, and the primary last.\n\n"
 		CONF_USAGE
-		"  -f, --force       also a primary with a shorter peer, which has no session then\n";
+		"  -f, --force       also a primary that loses the session with a shorter peer\n";
 	struct scope scope;
 	int ret = parse("mirror resize", argc, argv, COMMON_SHORT "ac:n:f", &scope, usage);
 

@@ -381,8 +381,8 @@ int kfm_bits_create(struct kfm *m)
 
 /*
  * Write all bitmaps in the present form and size. What is in their place may be of another one, so
- * until they are whole the superblock says that every region may differ. Only then it says that the
- * mirror has grown.
+ * until they are whole the superblock says that every region may differ. After that it says that
+ * the mirror has grown.
  */
 static int rewrite(struct kfm *m)
 {
@@ -445,7 +445,7 @@ static int load_pieces(struct kfm_peer *p, u64 at, u32 shift)
 	return 0;
 }
 
-/* The bitmaps of a superblock of version 3, or of a shorter mirror, in which nothing else is known */
+/* Bitmaps of version 3, or of a shorter mirror: nothing is known of what is behind its end. */
 static int load_other(struct kfm_peer *p)
 {
 	const struct kfm *m = p->m;
@@ -472,8 +472,8 @@ static int load_other(struct kfm_peer *p)
  * kfm_bits_load() - read which regions may differ
  * @m: formatted mirror that is being resumed, with its superblock
  *
- * Bitmaps of version 3 are written anew in the present form, and so are bitmaps that are not whole,
- * and those of a mirror that grows. Its new part may differ from that of any peer.
+ * Bitmaps of version 3 are written anew in the present form, and so are bitmaps that are not
+ * whole, and those of a mirror that grows. Its new part may differ from that of any peer.
  *
  * Return: 0 or a negative error.
  */

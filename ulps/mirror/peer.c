@@ -45,7 +45,7 @@
 
 static const char own_leg_failed[] = "this node's disk has failed";
 static const char other_node[] = "another node is in the place of the peer: `replace` admits it";
-static const char other_size[] = "the peer is shorter, or has larger blocks: `kfi mirror resize` there";
+static const char other_size[] = "the peer is shorter, or has larger blocks: `resize` it first";
 static const char other_version[] = "the peer speaks other versions of the protocol";
 static const char needs_log[] = "the peer's module is too old for a node without a log";
 

@@ -33,7 +33,7 @@ enum kfm_session_state {
  * @net: endpoint
  * @state: state of the session
  * @session: number of the session
- * @sectors: size of the peer, from the last HELLO or STATE that was taken; before that, of this node
+ * @sectors: size of the peer, from the last HELLO or STATE that was taken; else that of this node
  * @attach: the peer's copy has to be overwritten, as ATTACH announces
  * @whole: the peer's copy was whole when it described that
  * @log_gen: the generation in ATTACH, which all records of the session have
@@ -163,7 +163,7 @@ static inline bool kfm_is_alone(const struct kfm_peer *p)
 	return kfm_pair(p)->flags & KFM_PAIR_ALONE;
 }
 
-/* Sectors that both nodes have, and so those of a session: a primary is not longer than its peers */
+/* Sectors that both nodes have, and so those of a session: its primary is not longer than the peer */
 static inline u64 kfm_shared(const struct kfm_peer *p)
 {
 	return min(p->sectors, p->m->sectors);

@@ -26,8 +26,8 @@ static struct kfm_peer *other_primary(const struct kfm_peer *p)
 /*
  * Why HELLO is refused, or 0. What keeps a candidate from becoming a second primary comes first,
  * whatever else is wrong with it: after another answer `fenced` and `force` promote it. A primary
- * may be shorter than this node, which grows before it. A candidate may be longer: only generations
- * tell whose copy has all writes, and it ends no write that this node lacks before it goes on alone.
+ * may be shorter than this node, which grows before it. A candidate may be longer: the generations
+ * tell whose copy has all writes, as a primary goes on alone before it ends one that a peer lacks.
  */
 static u32 hello_refusal(const struct kfm_peer *p, const struct kfm_msg *msg)
 {
