@@ -55,9 +55,11 @@ static void mw_covered(const struct mw *w)
 
 static int mw_flush(void)
 {
+	if (mw_now->io_err)
+		return mw_now->io_err;
 	memcpy(mw_now->durable, mw_now->meta, MW_META);
 	mw_covered(mw_now);
-	return mw_now->io_err;
+	return 0;
 }
 
 /* The metadata device has a volatile cache. */
@@ -81,7 +83,8 @@ static int mw_io(struct bio *bio)
 			memcpy(w->durable + at, bvec_virt(&vec), vec.bv_len);
 		at += vec.bv_len;
 	}
-	mw_covered(w);
+	if (bio->bi_opf & REQ_FUA)
+		mw_covered(w);
 	return 0;
 }
 

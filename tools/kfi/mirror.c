@@ -296,9 +296,9 @@ static int cmd_verify(int argc, char **argv)
 {
 	static const char usage[] =
 		"Usage: kfi mirror verify NAME [stop]\n\n"
-		"On a primary: compare this copy with those of all peers in sync. Regions\n"
-		"that differ are resynchronised. The state shows how far it is, and then how\n"
-		"many regions differ and how many parts were not compared.\n";
+		"On a primary: compare this copy with those of all peers in sync. Parts of\n"
+		"64 KiB that differ are resynchronised. The state shows how far it is, and then\n"
+		"how many differ and how many were not compared.\n";
 	int ret = parse("mirror verify", argc, argv, 1, 2, usage);
 
 	if (ret >= 0)

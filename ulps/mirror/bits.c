@@ -556,21 +556,23 @@ static void choose_quarter(struct kfm_peer *p)
  */
 static bool cooling_begin(struct kfm *m)
 {
-	bool full = false;
+	bool due = time_after(jiffies, m->renewed + RENEW_EVERY), full = false;
 	struct kfm_peer *p;
 
+	kfm_for_each_peer(p, m)
+		full |= p->active_count > KFM_ACTIVE_MAX;
+	if (!due && !full)
+		return false;
 	touch_flight(m);
-	if (time_after(jiffies, m->renewed + RENEW_EVERY)) {
+	if (due) {
 		choose_untouched(m);
 		return true;
 	}
 	kfm_for_each_peer(p, m) {
-		if (p->active_count <= KFM_ACTIVE_MAX)
-			continue;
-		choose_quarter(p);
-		full = true;
+		if (p->active_count > KFM_ACTIVE_MAX)
+			choose_quarter(p);
 	}
-	return full;
+	return true;
 }
 
 /* The chosen extents that nothing has touched meanwhile are not active any more. */

@@ -225,7 +225,7 @@ void kfm_verify_stop(struct kfm *m)
 unsigned int kfm_verify_percent(const struct kfm *m)
 {
 	unsigned int index = READ_ONCE(m->verify.index), peers = kfm_peer_count(m);
-	u64 next = READ_ONCE(m->verify.next);
+	u64 next = min(READ_ONCE(m->verify.next), m->sectors);	/* the last part is shorter */
 
 	return index >= peers ? 100 : (index * 100 + div64_u64(next * 100, m->sectors)) / peers;
 }

@@ -286,7 +286,7 @@ static void finish(struct kfm *m, struct kfm_write *w)
 	if (w->leg_status)
 		m->leg_failed = true;
 	kfm_for_each_peer(p, m) {
-		if (w->leg_status || unacked(w, p))
+		if (w->bio && (w->leg_status || unacked(w, p)))
 			kfm_oos_set(p, w->sector, w->len);
 	}
 	if (w->bio)
