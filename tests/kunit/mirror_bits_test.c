@@ -183,7 +183,9 @@ static void bits_crowd(struct kunit *test)
 /* A part is a run of regions; those of parts that are durable at the peer are in sync. */
 static void bits_parts(struct kunit *test)
 {
-	static const struct { u32 first, count; } parts[] = { { 3, 3 }, { 10, 1 }, { 20, 4 }, { 24, 1 } };
+	static const struct { u32 first, count; } parts[] = {
+		{ 3, 3 }, { 10, 1 }, { 20, 4 }, { 24, 1 },
+	};
 	struct mw *w = mw_make(test, 1);
 	struct kfm_peer *p = &w->peers[0];
 	struct kfm_write *part;

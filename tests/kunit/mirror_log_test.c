@@ -806,7 +806,7 @@ static void direct_marks(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, m->peers[0]->oos_count, 0);
 	/* a bitmap that can't be stored */
 	l->w->io_err = -EIO;
-	KUNIT_EXPECT_EQ(test, ml_direct_one(l, 2, 10 << 5), -EIOCBQUEUED);
+	KUNIT_EXPECT_EQ(test, ml_direct_one(l, 2, 20 << 5), -EIOCBQUEUED);
 	kfm_direct_run(m);
 	KUNIT_EXPECT_EQ(test, ml_answer(l, 2), -EIO);
 	/* the session ends before the worker comes to it */

@@ -41,15 +41,16 @@ static struct mw *mw_now;	/* KUnit runs one test at a time */
  */
 static void mw_covered(const struct mw *w)
 {
-	const u8 *active = w->durable + KFM_BITMAP_AT, *oos;
+	const u8 *active, *oos;
 	const struct kfm_peer *p;
 	unsigned int e;
 
-	oos = active + kfm_peer_count(&w->m) * KFM_BLOCK;
 	kfm_for_each_peer(p, &w->m) {
+		active = w->durable + KFM_BITMAP_AT + p->index * KFM_BLOCK;
+		oos = active + kfm_peer_count(&w->m) * KFM_BLOCK;
 		for (e = 0; e < w->m.extents && w->watched; e++)
-			if (!test_bit_le(e, active + p->index * KFM_BLOCK))
-				KUNIT_EXPECT_EQ(w->test, p->oos[e] & ~oos[p->index * KFM_BLOCK + e], 0);
+			if (!test_bit_le(e, active))
+				KUNIT_EXPECT_EQ(w->test, p->oos[e] & ~oos[e], 0);
 	}
 }
 

@@ -9,28 +9,34 @@
  * Whether a record is direct is chosen each time, so the runs of a node without a log, which takes no
  * others, are among these.
  *
+ * The block is a region and an extent. A node knows by its active bit, and by the bit of the region,
+ * what may differ after a loss of power. The latter is stored when the extent is cleaned.
+ *
  * Conditions: a node that is promoted has each acknowledged write, or the one in flight behind it;
- * after a loss of power of both nodes, what was flushed. If no bit of the region is set at the end of
- * a session, the copies are the same, or the write in flight is sent again.
+ * after a loss of power of both nodes, what was flushed. If nothing says at the begin of a session
+ * that the region differs, the copies are the same, or the write in flight is sent again.
  *
  * The rules, and the mutants that go without one of them:
  *
- * NO_BIT_FIRST		the region's bit is durable before a write reaches any leg
+ * NO_BIT_FIRST		the extent is active, durably, before a write reaches any leg
+ * NO_REGION_FIRST (-DDEATHS=3)	it is active until the bit of the region is durable
  * NO_APPLIED		a direct record is not written while a record of the log that it overlaps
  *			waits for the leg: that would be written over it
  * NO_DURABLE_HEAD	nor while the durable head of the log is not behind that record: a replay
  *			would write it over the new data
  * NO_KEEP		such a record is not just dropped, for the same reason
- * NO_FLUSH_FIRST	a bit is cleared after both legs were flushed since the last write
- * NO_STARTS		a secondary that has lost its power gets each region whose bit is set, not only
- *			the write in flight: its cache is lost
+ * NO_FLUSH_FIRST	and until both legs were flushed since the last write
+ * NO_STARTS		a secondary that has lost its power gets each region whose extent is active, not
+ *			only the write in flight: its cache is lost
  * NO_NEW_LOG		a session, and a promotion, begin with an empty log: old records never
  *			overwrite newer data
  * NO_CLOSE		nor do they begin before the direct record of the session before has ended,
  *			which would be written over what comes next
  */
 #define WRITES	3	/* to the block, with the numbers 1 to WRITES; 0 is what was there before */
+#ifndef DEATHS
 #define DEATHS	2	/* losses of power */
+#endif
 
 #define ALL	3	/* both sectors, as a mask */
 #define of(node, sector)	(2 * (node) + (sector))
@@ -41,7 +47,8 @@ mtype = { NOTHING, WAITS, DIRECT, ANSWERED };
 
 bool cached;			/* legs have a volatile cache */
 byte leg[4], seen[4];		/* what is durable, and what a read returns */
-bool dirty[2];			/* the region may differ: durable, by node */
+bool active[2], bits[2];	/* the extent is active, the region may differ: durable, by node */
+bool oos[2];			/* the region may differ, as a node knows that has power */
 bool up[2] = true, whole[2] = true;	/* power; the copy may be promoted */
 byte log[2], head[2] = 1;	/* durable: records, as a set; where a replay begins */
 byte p;				/* the primary, also if it has no power */
@@ -51,7 +58,6 @@ mtype record = NOTHING;		/* of the write in flight, at the secondary */
 byte placed, orphan;		/* direct: sectors on the leg; the number, if the primary has died */
 byte memory, applied, part;	/* records that wait for the leg; the one that goes there; its sectors */
 byte new_head;			/* to be stored */
-bool promoted;			/* and not everything was in sync since then */
 byte deaths;
 byte truth[2];			/* the last write that was acknowledged, by sector */
 byte safe[2] = 1;		/* what both may have after they have lost their power, as sets */
@@ -84,7 +90,15 @@ inline power_off(n)
 	:: seen[of(n, 1)] = leg[of(n, 1)]
 	fi;
 	up[n] = false;
+	oos[n] = false;
 	deaths++
+}
+
+/* A node has its power again */
+inline power_on(n)
+{
+	oos[n] = oos[n] || bits[n] || active[n];
+	up[n] = true
 }
 
 inline forget()
@@ -151,8 +165,7 @@ inline promote()
 	own = 0;
 	record = NOTHING;
 	orphan = 0;
-	session = false;
-	promoted = true
+	session = false
 }
 
 inline all_flushed()
@@ -196,15 +209,15 @@ end:	do
 		own = 0;
 		record = WAITS;
 #ifndef NO_BIT_FIRST
-		dirty[p] = true
+		active[p] = true
 #endif
 	   }
 	:: atomic { up[p] && cur && !(own & 1) -> put(p, 0, cur); own = own | 1 }
 	:: atomic { up[p] && cur && !(own & 2) -> put(p, 1, cur); own = own | 2 }
 #ifdef NO_BIT_FIRST
-	:: atomic { up[p] && cur && own == ALL && !dirty[p] -> dirty[p] = true }
+	:: atomic { up[p] && cur && own == ALL && !active[p] -> active[p] = true }
 #endif
-	:: atomic { up[p] && session && own == ALL && record == ANSWERED && dirty[p] ->
+	:: atomic { up[p] && session && own == ALL && record == ANSWERED && active[p] ->
 		truth[0] = cur;
 		truth[1] = cur;
 		safe[0] = (cached -> safe[0] : 0) | (1 << cur);
@@ -214,11 +227,19 @@ end:	do
 		record = NOTHING
 	   }
 	:: atomic { cached && up[p] && session && !memory && !applied -> all_flushed() }
-	:: atomic { up[p] && session && !cur && dirty[p] && !memory && !applied ->
+	:: atomic { up[p] && session && !cur && (active[p] || bits[p]) && !memory && !applied ->
 #ifndef NO_FLUSH_FIRST
 		all_flushed();
 #endif
-		dirty[p] = false
+		bits[p] = oos[p];
+		active[p] = false
+	   }
+	/* without a session, what is in the cache of the secondary may be lost */
+	:: atomic { up[p] && !session && !cur && active[p] && (oos[p] || !cached) ->
+#ifndef NO_REGION_FIRST
+		bits[p] = oos[p];
+#endif
+		active[p] = false
 	   }
 	/* ---- the secondary ---- */
 	:: atomic { up[q] && session && record == WAITS ->
@@ -302,7 +323,10 @@ end:	do
 		orphan = 0;
 #endif
 		lost = !up[q];
-		up[q] = true;
+		if
+		:: lost -> power_on(q)
+		:: else
+		fi;
 		replay(q);
 		if
 		:: died -> forget()
@@ -312,18 +336,20 @@ end:	do
 			lost = false;
 #endif
 			if
-			:: dirty[q] || (dirty[p] && (promoted || (lost && cached))) ->
+			:: oos[q] || oos[p] || (active[p] && lost && cached) ->
 				/* the region is copied */
 				seen[of(q, 0)] = seen[of(p, 0)];
 				seen[of(q, 1)] = seen[of(p, 1)];
 				flush(q);
-				dirty[q] = false
+				oos[q] = false;
+				bits[q] = false;
+				active[q] = false;
+				oos[p] = false
 			:: else ->
 				assert(cur || (seen[of(0, 0)] == seen[of(1, 0)] && seen[of(0, 1)] == seen[of(1, 1)]))
 			fi;
 			session = true;
 			record = (cur -> WAITS : NOTHING);
-			promoted = promoted && dirty[p];
 			whole[q] = true
 		fi;
 		lost = false;
@@ -347,7 +373,7 @@ end:	do
 		:: whole[0] -> node = 0
 		:: whole[1] -> node = 1
 		fi;
-		up[node] = true;
+		power_on(node);
 		replay(node);
 		if
 		:: !died -> promote()

@@ -4,8 +4,8 @@
  * context that has claimed the mirror calls these functions, and resume does before it starts the
  * worker. All but those that say so write the metadata device, so only the worker calls them.
  *
- * Each peer has two bitmaps. The bit of a region says that it is out of sync. The bit of an extent,
- * which is a run of many regions, says that it is active: it is, or was a short time ago, written.
+ * Each peer has two bitmaps. The bit of a region says that it is out of sync. The bit of an
+ * extent, a run of many regions, says that it is active: it is, or was a short time ago, written.
  *
  * Before a byte reaches a leg, the active bit of its extent is durable for each peer that may then
  * differ. An active bit is cleared only when no write is in flight in the extent, and the bits of
@@ -245,7 +245,7 @@ void kfm_oos_set(struct kfm_peer *p, u64 sector, u32 len)
 	set_regions(p, region_of(p->m, sector), region_end(p->m, sector, len));
 }
 
-/* The peer's copy of all regions in a range is the same. Any context that has claimed the mirror. */
+/* The peer's copy of the regions of a range is the same. Any context that has claimed the mirror. */
 void kfm_oos_clear(struct kfm_peer *p, u64 sector, u32 len)
 {
 	u32 r, end = region_end(p->m, sector, len);
@@ -357,6 +357,19 @@ int kfm_wire_merge(struct kfm_peer *p)
 
 /* ---- load and create ---- */
 
+/* No bit is set in memory, as on the device. */
+static void forget(struct kfm_peer *p)
+{
+	const struct kfm *m = p->m;
+
+	memset(p->active, 0, m->active_bytes);
+	memset(p->oos, 0, m->bitmap_bytes);
+	bitmap_zero(p->active_stale, KFM_ACTIVE_BLOCKS);
+	bitmap_zero(p->stale, m->bitmap_bytes / KFM_BLOCK);
+	p->active_count = 0;
+	p->oos_count = 0;
+}
+
 /* Nothing is known of the device. */
 static void all_stale(struct kfm *m)
 {
@@ -374,7 +387,7 @@ int kfm_bits_create(struct kfm *m)
 	struct kfm_peer *p;
 
 	kfm_for_each_peer(p, m)
-		kfm_bits_clear(p);
+		forget(p);
 	all_stale(m);
 	return kfm_bits_flush(m);
 }
@@ -399,7 +412,7 @@ static int rewrite(struct kfm *m)
 	return kfm_super_save(m);
 }
 
-/* Clear what is behind the last bit, which a device may have set. Return: how many bits are set. */
+/* Clear what is behind the last bit, which a device may have set. Return: how many bits are set */
 static u32 count_bits(u8 *map, u32 bits, u32 bytes)
 {
 	u32 used = DIV_ROUND_UP(bits, 8);
@@ -484,9 +497,7 @@ int kfm_bits_load(struct kfm *m)
 	int ret = 0;
 
 	kfm_for_each_peer(p, m) {
-		kfm_bits_clear(p);
-		bitmap_zero(p->stale, m->bitmap_bytes / KFM_BLOCK);
-		bitmap_zero(p->active_stale, KFM_ACTIVE_BLOCKS);
+		forget(p);
 		if (lost)
 			set_regions(p, 0, m->regions);
 		else if (!ret)
@@ -531,8 +542,8 @@ static void choose_untouched(struct kfm *m)
 }
 
 /*
- * Choose a quarter of the active extents of a peer, by the hand of a clock. It passes over those that
- * were touched, and takes them at its second turn.
+ * Choose a quarter of the active extents of a peer, by the hand of a clock. It passes over those
+ * that were touched, and takes them at its second turn.
  */
 static void choose_quarter(struct kfm_peer *p)
 {

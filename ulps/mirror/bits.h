@@ -9,7 +9,7 @@ struct kfm;
 struct kfm_peer;
 
 #define KFM_ACTIVE_MAX		1000u	/* active extents; beyond that some are cleaned */
-#define KFM_ACTIVE_BLOCKS	(KFM_EXTENTS_MAX / 8 / KFM_BLOCK)	/* of a bitmap of extents */
+#define KFM_ACTIVE_BLOCKS	(KFM_EXTENTS_MAX / 8 / KFM_BLOCK)	/* of their bitmap */
 
 int kfm_active_flush(struct kfm *m);
 void kfm_active_set(struct kfm_peer *p, u64 sector, u32 len);

@@ -98,22 +98,22 @@ struct kfm_le_gens {
 #define KFM_REGION_SHIFT_MAX	7u	/* KFM_WRITE_MAX: a record resynchronises whole regions */
 #define KFM_EXTENT_SHIFT_MIN	13u	/* an extent, which may be active: 4 MiB */
 #define KFM_EXTENTS_MAX		(1u << 20)
-/* A wire region: GRANT offers a bitmap of these, and a superblock of version 3 is followed by them */
+/* A wire region: GRANT offers a bitmap of these, and a superblock of version 3 has one behind it */
 #define KFM_WIRE_SHIFT_MIN	8u	/* 128 KiB */
 #define KFM_WIRE_REGIONS_MAX	(1u << 20)
 #define KFM_WIRE_BYTES_MAX	(KFM_WIRE_REGIONS_MAX / 8)
 
 /*
- * ---- the metadata device: two copies of the superblock; from KFM_BITMAP_AT on the bitmap of active
- * extents of each peer, and then for each peer the bitmap of regions that may differ ----
+ * ---- the metadata device: two copies of the superblock; from KFM_BITMAP_AT on the bitmap of
+ * active extents of each peer, and then for each peer the bitmap of regions that may differ ----
  */
 
 /**
  * struct kfm_pair - what a node stores about a peer
  * @node: number of the peer; 0 until there has been a session
  * @base: see struct kfm_gens
- * @source: this node began to resynchronise the peer in this generation, and its bitmap has what is
- *	left of that; 0 for none
+ * @source: this node began to resynchronise the peer in this generation, and its bitmap has what
+ *	is left of that; 0 for none
  * @flags: KFM_PAIR_
  */
 struct kfm_pair {

@@ -4,9 +4,9 @@
  *
  * A write that is in flight when the primary dies may have reached one secondary and not the other.
  * So a secondary with several peers sets the bits of each region that it writes, in the bitmaps of
- * all peers but the primary, and makes its extent active, durably, before the record leaves its log,
- * or before a direct record is written to its leg. When it is promoted, it resynchronises these
- * regions, and those in the bitmaps of the other nodes.
+ * all peers but the primary, and makes its extent active, durably, before the record leaves its
+ * log, or before a direct record is written to its leg. When it is promoted, it resynchronises
+ * these regions, and those in the bitmaps of the other nodes.
  *
  * A write is settled when it has ended: then all peers have it that are in sync, and those that are
  * not have an older generation. PING and SYNCED of the primary contain the last record of the

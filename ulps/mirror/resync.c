@@ -121,7 +121,7 @@ static u32 next_part(struct kfm_peer *p, u32 *first)
 	return find_next_zero_bit_le(p->oos, end, *first);
 }
 
-/* Begin to read the next part for a peer, unless it overlaps a write, or another part, in flight. */
+/* Begin to read the next part for a peer, unless it overlaps a write, or a part, in flight. */
 static bool read_part(struct kfm_peer *p)
 {
 	struct kfm *m = p->m;

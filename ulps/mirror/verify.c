@@ -13,10 +13,11 @@
  * No write to the range is in flight while it is claimed, so what differs is a difference, and no
  * write that one of both nodes has not got yet.
  *
- * The regions of a part that differs are out of sync from then on, durably, and the resynchronisation
- * of this session overwrites them with the data of the primary. If the session ends before, the next
- * one begins with ATTACH that announces that, as after each outage. The peer's copy stays one that
- * may be promoted meanwhile: sectors that are overwritten are not worse than those that were there.
+ * The regions of a part that differs are out of sync from then on, durably, and the
+ * resynchronisation of this session overwrites them with the data of the primary. If the session
+ * ends before, the next one begins with ATTACH that announces that, as after each outage. The
+ * peer's copy stays one that may be promoted meanwhile: sectors that are overwritten are not worse
+ * than those that were there.
  *
  * A part that the peer, or this node, can't read is left out, and counted. So is what is out of
  * sync, and a part to which writes are in flight all the time.

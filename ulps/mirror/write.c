@@ -544,9 +544,9 @@ static void copy_data(struct kfm_write *w)
 }
 
 /*
- * Start the writes that were admitted, after their active bits are durable. With REQ_META a cgroup that has
- * no budget left at the leg is charged a debt. Without it the worker would wait for that budget, and
- * the writes of all other cgroups for the worker, which has the claim.
+ * Start the writes that were admitted, after their active bits are durable. With REQ_META a cgroup
+ * that has no budget left at the leg is charged a debt. Without it the worker would wait for that
+ * budget, and the writes of all other cgroups for the worker, which has the claim.
  */
 static void launch_writes(struct kfm *m)
 {
@@ -573,8 +573,8 @@ static void launch_writes(struct kfm *m)
 }
 
 /*
- * Start the writes whose extents are active. Their bios for the leg are added to a list, because the
- * present context must not sleep. Return: false if something is left to the worker.
+ * Start the writes whose extents are active. Their bios for the leg are added to a list, because
+ * the present context must not sleep. Return: false if something is left to the worker.
  */
 static bool launch_durable(struct kfm *m, struct bio_list *legs)
 {
@@ -624,9 +624,10 @@ static bool nothing_but_writes(const struct kfm *m)
  * @legs: the caller submits the bios that are added to this list, with the claim released; NULL:
  *	the caller must not sleep, so no write begins
  *
- * All writes of an undisturbed mirror are executed here, except for those whose extent is not active. What
- * changes the state of a session, of the leg or of the metadata is left to the worker as it is,
- * which finds it again. So is what exceeds ATOMIC_BYTES; a pass ends all writes that can end.
+ * All writes of an undisturbed mirror are executed here, except for those whose extent is not
+ * active. What changes the state of a session, of the leg or of the metadata is left to the worker
+ * as it is, which finds it again. So is what exceeds ATOMIC_BYTES; a pass ends all writes that can
+ * end.
  *
  * Context: the mirror is claimed; bottom halves are off. Return: true if the worker has to run.
  */
