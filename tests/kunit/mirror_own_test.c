@@ -15,7 +15,7 @@ static struct mw *own_make(struct kunit *test)
 static void own_write_many(struct mw *w, unsigned int n, u32 bytes)
 {
 	while (n--) {
-		mw_write_at(w, 1, (u64)(n % 4 + 1) << w->m.shift, bytes);
+		mw_write_at(w, 1, (u64)(n % 4 + 1) << w->m.extent_shift, bytes);
 		mw_run(w);
 		mw_ack(w, 0);
 		mw_run(w);

@@ -225,7 +225,7 @@ static void post_direct_behind_log(struct kunit *test)
 	mw_run(w);
 	durable(w, 0);
 	KUNIT_EXPECT_EQ(test, w->done, 1);
-	write_long(w, 1, 1);	/* from 256 on */
+	write_long(w, 1, 8);	/* from 256 on */
 	mw_run(w);
 	KUNIT_EXPECT_FALSE(test, w->group[0].direct);
 	durable(w, 1);
@@ -235,7 +235,7 @@ static void post_direct_behind_log(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, w->group[0].direct);
 	mw_ack(w, 0);	/* all is applied */
 	mw_run(w);
-	write_long(w, 3, 1);
+	write_long(w, 3, 8);
 	mw_run(w);
 	KUNIT_EXPECT_TRUE(test, w->group[0].direct);
 }
