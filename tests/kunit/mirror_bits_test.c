@@ -76,6 +76,43 @@ static void bits_upgraded(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->peers[1].oos_count, 8);
 }
 
+/*
+ * All of the new part of a mirror that has grown is out of sync, and what was before still is, also
+ * after a loss of power meanwhile.
+ */
+static void bits_grown(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 2);
+	struct kfm_super before = w->m.sb;
+	bool crashed = true;
+	unsigned int i;
+
+	before.sectors = 1000;	/* 31 regions, and a part of one; an extent of that size is longer */
+	w->watched = false;
+	for (i = 1; crashed; i++) {
+		memset(w->durable, 0, MW_META);
+		memcpy(w->meta, w->durable, MW_META);
+		w->m.sb = before;
+		KUNIT_ASSERT_EQ(test, kfm_super_save(&w->m) ?: kfm_super_save(&w->m), 0);
+		bit(w->durable + KFM_BITMAP_AT + KFM_BLOCK, 0);
+		bit(w->durable + KFM_BITMAP_AT + 2 * KFM_BLOCK, 3);
+		memcpy(w->meta, w->durable, MW_META);
+		w->io_left = i;
+		KUNIT_ASSERT_EQ(test, kfm_super_load(&w->m), 0);
+		KUNIT_EXPECT_EQ(test, w->m.sb.sectors, 1000);
+		crashed = kfm_bits_load(&w->m);
+		KUNIT_ASSERT_EQ(test, mw_load(w), 0);
+		KUNIT_EXPECT_EQ(test, w->m.sb.sectors, w->m.sectors);
+		KUNIT_EXPECT_EQ(test, w->m.sb.flags, 0);
+		KUNIT_EXPECT_TRUE(test, test_bit_le(3, w->peers[0].oos));
+		KUNIT_EXPECT_EQ(test, find_next_zero_bit_le(w->peers[0].oos, 64, 31), 64);
+		KUNIT_EXPECT_EQ(test, w->peers[1].oos_count, MW_REGIONS);
+	}
+	KUNIT_EXPECT_EQ(test, w->peers[0].oos_count, 34);
+	w->m.sectors = 1000;
+	KUNIT_EXPECT_EQ(test, kfm_super_load(&w->m), -EINVAL);
+}
+
 /* An extent is cleaned when nothing was written there for a while, and no write is in flight. */
 static void bits_cleaned(struct kunit *test)
 {
@@ -193,6 +230,7 @@ static void bits_parts(struct kunit *test)
 static struct kunit_case cases[] = {
 	KUNIT_CASE(bits_load),
 	KUNIT_CASE(bits_upgraded),
+	KUNIT_CASE(bits_grown),
 	KUNIT_CASE(bits_cleaned),
 	KUNIT_CASE(bits_crowd),
 	KUNIT_CASE(bits_parts),

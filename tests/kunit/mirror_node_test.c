@@ -240,6 +240,54 @@ static void node_peers_differ(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, w->peers[1].refused);
 }
 
+/* A secondary grows before its primary; a candidate is asked for its generation alone. */
+static void node_sizes(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 1);
+	struct dm_target ti = { .private = &w->m };
+	struct kfm_msg msg = {
+		.type = KFM_HELLO, .session = 9, .gens.cur = 5, .lbs = KFM_SECTOR,
+		.arg = KFM_FENCE, .peers = 1, .sectors = w->m.sectors + 1,
+	};
+	char text[256], want[40];
+
+	mw_say(w, 0, msg);
+	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_REFUSED].arg, KFM_R_SIZE);
+	msg.flags = KFM_M_CANDIDATE;
+	mw_say(w, 0, msg);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_STATE], 1);
+	/* of what this node alone has, nothing is said */
+	msg.flags = 0;
+	msg.sectors = w->m.sectors - KFM_SECTOR;
+	mw_differs(w, 0, MW_REGIONS - 1);
+	mw_say(w, 0, msg);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_STATE], 2);
+	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_STATE].sectors, w->m.sectors);
+	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_STATE].flags, 0);
+	mw_differs(w, 0, 1);
+	mw_say(w, 0, msg);
+	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_STATE].flags, KFM_M_DIRTY);
+	kfm_wire_fill(&w->peers[0]);
+	KUNIT_EXPECT_EQ(test, w->peers[0].wire[0], 1);
+	mw_primary(w, 6);
+	mw_run(w);
+	msg.type = KFM_STATE;
+	msg.session = 0;
+	msg.state = KFM_UPTODATE;
+	mw_say(w, 0, msg);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_ATTACH], 0);
+	kfm_status(&ti, STATUSTYPE_INFO, 0, text, sizeof(text));
+	KUNIT_EXPECT_NOT_NULL(test, strstr(text, " refused other-size"));
+	w->peers[0].next = jiffies;
+	mw_run(w);
+	msg.sectors = w->m.sectors + 8;
+	mw_say(w, 0, msg);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_ATTACH], 1);
+	kfm_status(&ti, STATUSTYPE_INFO, 0, text, sizeof(text));
+	snprintf(want, sizeof(want), " peer-sectors %llu", msg.sectors);
+	KUNIT_EXPECT_NOT_NULL(test, strstr(text, want));
+}
+
 /* A day without a resynchronisation earns what a second does, also at the highest rate. */
 static void node_rate(struct kunit *test)
 {
@@ -486,6 +534,14 @@ static void node_settled(struct kunit *test)
 	settled(w, 9);
 	KUNIT_EXPECT_EQ(test, q->oos_count, 0);
 	KUNIT_EXPECT_NULL(test, memchr_inv(q->oos, 0, KFM_BLOCK));
+	/* a primary that is shorter does not know of all regions */
+	w->peers[0].sectors--;
+	apply(w, 10, 3);
+	settled(w, 10);
+	KUNIT_EXPECT_EQ(test, q->oos_count, 1);
+	w->peers[0].sectors++;
+	settled(w, 10);
+	KUNIT_EXPECT_EQ(test, q->oos_count, 0);
 	/* on the device the bits stay until they are cleaned */
 	KUNIT_EXPECT_NOT_NULL(test, memchr_inv(w->durable + KFM_BITMAP_AT, 0, 4 * KFM_BLOCK));
 	KUNIT_EXPECT_EQ(test, kfm_bits_rest(&w->m), 0);
@@ -523,6 +579,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(node_promoted_with_memory),
 	KUNIT_CASE(node_promoted_at_once),
 	KUNIT_CASE(node_peers_differ),
+	KUNIT_CASE(node_sizes),
 	KUNIT_CASE(node_rate),
 	KUNIT_CASE(node_replaced),
 	KUNIT_CASE(node_replaced_returns),

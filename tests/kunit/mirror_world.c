@@ -453,6 +453,7 @@ static void mw_peer(struct mw *w, struct kfm_peer *p, unsigned int index)
 
 	p->m = m;
 	p->index = index;
+	p->sectors = m->sectors;
 	p->remote[0] = mw_alloc(w, 8);
 	p->remote[1] = mw_alloc(w, 8);
 	memcpy(p->remote[0], "there", 6);

@@ -60,7 +60,9 @@ class State:
         self.zeros = [[0] for _ in range(count)]
         if os.path.exists(path):
             with open(path, encoding="ascii") as file:
-                self.begun, self.acked, self.flushed, self.zeros = json.load(file)
+                *known, zeros = json.load(file)
+            self.begun, self.acked, self.flushed = (old + [0] * (count - len(old)) for old in known)
+            self.zeros = zeros + self.zeros[len(zeros):]
 
     def save(self):
         with open(self.path, "w", encoding="ascii") as file:

@@ -446,6 +446,7 @@ static const struct verb verbs[] = {
 	{ "promote", "become primary", cmd_promote },
 	{ "rate", "limit resynchronisation", cmd_rate },
 	{ "replace", "another node takes the place of a peer", cmd_replace },
+	{ "resize", "let a mirror grow", cmd_mirror_resize },
 	{ "show", "show mirrors; this is what happens without a word", cmd_show_mirrors },
 	{ "up", "make the device of a mirror", cmd_mirror_up },
 	{ "verify", "compare the copies", cmd_verify },

@@ -51,6 +51,7 @@ struct mirror_peer {
  * @next: next mirror of a list
  * @name: name of the device
  * @sectors: size
+ * @peer_sectors: size of the shortest peer, as far as this node knows; @sectors if it is the same
  * @suspended: device-mapper has suspended it
  * @status: words of the status
  * @table: words of the table
@@ -77,6 +78,7 @@ struct mirror {
 	struct mirror *next;
 	char *name;
 	uint64_t sectors;
+	uint64_t peer_sectors;
 	bool suspended;
 	struct words status;
 	struct words table;
@@ -206,6 +208,7 @@ int cmd_mirror_adjust(int argc, char **argv);
 int cmd_mirror_down(int argc, char **argv);
 int cmd_mirror_dump(int argc, char **argv);
 int cmd_mirror_metrics(int argc, char **argv);
+int cmd_mirror_resize(int argc, char **argv);
 int cmd_mirror_up(int argc, char **argv);
 int cmd_mirror_wait(int argc, char **argv);
 

@@ -205,6 +205,8 @@ static bool parse_status(struct mirror *m)
 		if (next)
 			continue;
 		remark(m->state, sizeof(m->state), at[i]);
+		if (!strcmp(at[i], "peer-sectors") && i + 1 < m->status.n)
+			whole_number(at[i + 1], &m->peer_sectors);
 		next = i + 1 + parse_frozen(&m->status, i, &m->frozen, &m->outage);
 	}
 	m->resync = !strcmp(m->role, "primary") && is_resyncing(m);
@@ -301,6 +303,7 @@ static int read_mirror(const char *name, struct mirror **out)
 	m = must(calloc(1, sizeof(*m)));
 	m->name = must(strdup(dm_task_get_name(status)));
 	m->sectors = dev.sectors;
+	m->peer_sectors = dev.sectors;
 	m->suspended = dev.info.suspended;
 	split(&m->status, dev.words);
 	ret = read_device(table, &dev);

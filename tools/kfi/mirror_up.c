@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mirror_up.c - kfi mirror up, down, adjust, dump and wait: from the configuration to devices
+ * mirror_up.c - kfi mirror up, down, adjust, resize, dump and wait: from the configuration to
+ * devices
  *
  * Each verb may be repeated: what is as it should be is left alone.
  */
@@ -19,6 +20,7 @@
 
 #include "mirror.h"
 
+#define SECTOR		512
 #define SECRET_MIN	16	/* bytes; kfi_mirror has the same limits */
 #define SECRET_MAX	256
 
@@ -29,7 +31,7 @@
  * @where: the configuration
  * @all: all mirrors
  * @create: format what is not formatted
- * @force: load a table also if it is the same
+ * @force: load a table also if it is the same; let a primary grow whose peers are shorter
  * @seconds: time limit, 0 for none
  */
 struct scope {
@@ -248,6 +250,23 @@ int cmd_mirror_up(int argc, char **argv)
 	return ret >= 0 ? ret : run_confs(&scope, argc, argv, up_one);
 }
 
+/*
+ * May a mirror have another size? A primary that is longer than a peer has no session with it, so
+ * the secondaries grow first. Return: an exit code, after a message.
+ */
+static int check_size(const struct mirror *m, uint64_t sectors)
+{
+	if (sectors < m->sectors)
+		complain("%s: it has %" PRIu64 " sectors, and can't have fewer: %" PRIu64, m->name,
+			 m->sectors, sectors);
+	else if (sectors > m->sectors && sectors > m->peer_sectors && !strcmp(m->role, "primary"))
+		complain("%s: a peer has %" PRIu64 " sectors, and has to grow before its primary",
+			 m->name, m->peer_sectors);
+	else
+		return EXIT_OK;
+	return EXIT_FAILED;
+}
+
 static int adjust_one(const struct scope *scope, const struct mirror_conf *conf)
 {
 	struct mirror *m;
@@ -258,7 +277,9 @@ static int adjust_one(const struct scope *scope, const struct mirror_conf *conf)
 	if (ret)
 		return ret;
 	same = m && !scope->force && mirror_has_table(m, conf->sectors, conf->table);
-	if (!same)
+	if (m)
+		ret = check_size(m, conf->sectors);
+	if (!ret && !same)
 		ret = give_secret(conf);
 	if (!ret && !m)
 		ret = make(conf);
@@ -273,14 +294,49 @@ int cmd_mirror_adjust(int argc, char **argv)
 	static const char usage[] =
 		"Usage: kfi mirror adjust [OPTIONS] NAME... | -a\n\n"
 		"After a change of the configuration: load the table that it means now, without an\n"
-		"error for what uses the mirror. A mirror that is not up is made. The devices and\n"
-		"the size of a mirror can't be changed so.\n\n"
+		"error for what uses the mirror. A mirror that is not up is made. Its devices can't\n"
+		"be changed so; it becomes longer as with 'resize', and never shorter.\n\n"
 		CONF_USAGE
 		"  -f, --force       also if the table is the same: there is another secret\n";
 	struct scope scope;
 	int ret = parse("mirror adjust", argc, argv, COMMON_SHORT "ac:n:f", &scope, usage);
 
 	return ret >= 0 ? ret : run_confs(&scope, argc, argv, adjust_one);
+}
+
+/* ---- resize ---- */
+
+static int resize_one(const struct scope *scope, const struct mirror_conf *conf)
+{
+	struct mirror *m = NULL;
+	int ret = mirror_find(conf->name, &m);
+
+	if (ret)
+		return ret;
+	if (!scope->force || conf->sectors < m->sectors)
+		ret = check_size(m, conf->sectors);
+	if (!ret && conf->sectors > m->sectors)
+		ret = give_secret(conf) ?: mirror_reload(conf->name, conf->sectors, conf->table);
+	if (!ret)
+		printf("%s: %" PRIu64 " bytes; next: %s\n", conf->name, conf->sectors * SECTOR,
+		       strcmp(m->role, "primary") ? "resize the other nodes, the primary last" :
+						    "let what is on it grow, as by resize2fs");
+	mirror_free(m);
+	return ret;
+}
+
+int cmd_mirror_resize(int argc, char **argv)
+{
+	static const char usage[] =
+		"Usage: kfi mirror resize [OPTIONS] NAME... | -a\n\n"
+		"Let a mirror grow to the size in its configuration, or that of its leg, while it\n"
+		"is in use: first all legs, then by this each secondary, and the primary last.\n\n"
+		CONF_USAGE
+		"  -f, --force       also a primary that loses the session with a shorter peer\n";
+	struct scope scope;
+	int ret = parse("mirror resize", argc, argv, COMMON_SHORT "ac:n:f", &scope, usage);
+
+	return ret >= 0 ? ret : run_confs(&scope, argc, argv, resize_one);
 }
 
 /* ---- down ---- */

@@ -226,9 +226,9 @@ static void set_regions(struct kfm_peer *p, u32 first, u32 end)
 static void set_piece(struct kfm_peer *p, u32 piece, u32 shift)
 {
 	const struct kfm *m = p->m;
+	u64 end = min(((u64)piece + 1) << shift, m->sectors);
 
-	set_regions(p, piece << (shift - m->shift),
-		    min((piece + 1) << (shift - m->shift), m->regions));
+	set_regions(p, region_of(m, (u64)piece << shift), region_of(m, end - 1) + 1);
 }
 
 /**
@@ -344,32 +344,51 @@ void kfm_bits_clear(struct kfm_peer *p)
 
 /* ---- wire regions ---- */
 
-/* Describe in kfm_peer.wire what may differ, for the peer, which is going to read that. */
+/* The region behind those that the peer has, too */
+static u32 shared_end(const struct kfm_peer *p)
+{
+	return region_of(p->m, kfm_shared(p) - 1) + 1;
+}
+
+/* May anything differ of what both nodes have? */
+bool kfm_wire_any(const struct kfm_peer *p)
+{
+	return find_next_bit_le(p->oos, shared_end(p), 0) < shared_end(p);
+}
+
+/* Describe that in kfm_peer.wire for the peer, which is going to read it. */
 void kfm_wire_fill(struct kfm_peer *p)
 {
-	const struct kfm *m = p->m;
-	u32 up = kfm_wire_shift(m->sectors) - m->shift, r;
+	u32 up = kfm_wire_shift(kfm_shared(p)) - p->m->shift, end = shared_end(p), r;
 
-	memset(p->wire, 0, kfm_wire_bytes(m->sectors));
-	for (r = find_next_bit_le(p->oos, m->regions, 0); r < m->regions;
-	     r = find_next_bit_le(p->oos, m->regions, ((r >> up) + 1) << up))
+	memset(p->wire, 0, kfm_wire_bytes(kfm_shared(p)));
+	for (r = find_next_bit_le(p->oos, end, 0); r < end;
+	     r = find_next_bit_le(p->oos, end, ((r >> up) + 1) << up))
 		__set_bit_le(r >> up, p->wire);
 }
 
-static void add_wire(struct kfm_peer *p)
+/* Set the bits of the pieces that kfm_peer.wire has, from the piece @first to before @end. */
+static void add_pieces(struct kfm_peer *p, u32 first, u32 end, u32 shift)
 {
-	u32 shift = kfm_wire_shift(p->m->sectors), w;
-	u32 count = ((p->m->sectors - 1) >> shift) + 1;
+	u32 count = end - first, i;
 
-	for (w = find_next_bit_le(p->wire, count, 0); w < count;
-	     w = find_next_bit_le(p->wire, count, w + 1))
-		set_piece(p, w, shift);
+	for (i = find_next_bit_le(p->wire, count, 0); i < count;
+	     i = find_next_bit_le(p->wire, count, i + 1))
+		set_piece(p, first + i, shift);
+}
+
+/* Pieces of a mirror */
+static u32 pieces(u64 sectors, u32 shift)
+{
+	return ((sectors - 1) >> shift) + 1;
 }
 
 /* Add what a former primary has described so, durably. Return: 0 or a negative error. */
 int kfm_wire_merge(struct kfm_peer *p)
 {
-	add_wire(p);
+	u32 shift = kfm_wire_shift(p->m->sectors);
+
+	add_pieces(p, 0, pieces(p->m->sectors, shift), shift);
 	return kfm_bits_flush(p->m);
 }
 
@@ -413,8 +432,9 @@ int kfm_bits_create(struct kfm *m)
 }
 
 /*
- * Write all bitmaps in the present form. What is in their place may be of another form, so until
- * they are whole the superblock says that every region may differ.
+ * Write all bitmaps in the present form and size. What is in their place may be of another one, so
+ * until they are whole the superblock says that every region may differ. After that it says that
+ * the mirror has grown.
  */
 static int rewrite(struct kfm *m)
 {
@@ -427,6 +447,7 @@ static int rewrite(struct kfm *m)
 	if (ret)
 		return ret;
 	m->sb.flags &= ~KFM_SB_BITS_LOST;
+	m->sb.sectors = m->sectors;
 	return kfm_super_save(m);
 }
 
@@ -456,15 +477,43 @@ static int load_one(struct kfm_peer *p)
 	return 0;
 }
 
-/* The bitmap that a superblock of version 3 describes */
-static int load_coarse(struct kfm_peer *p)
+/* Add the pieces that a bitmap of the superblock's size at @at has. It is read by way of @wire. */
+static int load_pieces(struct kfm_peer *p, u64 at, u32 shift)
 {
-	u32 bytes = kfm_wire_bytes(p->m->sectors);
-	int ret = kfm_io(p->m->meta->bdev, REQ_OP_READ, KFM_BITMAP_AT + (u64)p->index * bytes,
-			 p->wire, bytes);
+	u32 count = pieces(p->m->sb.sectors, shift), done, n;
+	int ret;
 
-	if (!ret)
-		add_wire(p);
+	for (done = 0; done < count; done += n) {
+		n = min(count - done, KFM_WIRE_REGIONS_MAX);
+		ret = kfm_io(p->m->meta->bdev, REQ_OP_READ, at + done / 8, p->wire,
+			     round_up(DIV_ROUND_UP(n, 8), KFM_BLOCK));
+		if (ret)
+			return ret;
+		add_pieces(p, done, done + n, shift);
+	}
+	return 0;
+}
+
+/* Bitmaps of version 3, or of a shorter mirror: nothing is known of what is behind its end. */
+static int load_other(struct kfm_peer *p)
+{
+	const struct kfm *m = p->m;
+	u64 sectors = m->sb.sectors, at = KFM_BITMAP_AT;
+	u32 region = kfm_region_shift(sectors), extent = kfm_extent_shift(sectors);
+	u32 active_bytes = kfm_bitmap_bytes(sectors, extent);
+	int ret;
+
+	if (m->sb.coarse) {
+		ret = load_pieces(p, at + (u64)p->index * kfm_wire_bytes(sectors),
+				  kfm_wire_shift(sectors));
+	} else {
+		ret = load_pieces(p, at + (u64)p->index * active_bytes, extent);
+		at += (u64)kfm_peer_count(m) * active_bytes;
+		at += (u64)p->index * kfm_bitmap_bytes(sectors, region);
+		ret = ret ?: load_pieces(p, at, region);
+	}
+	if (sectors < m->sectors)
+		set_regions(p, region_of(m, sectors), m->regions);
 	return ret;
 }
 
@@ -472,13 +521,14 @@ static int load_coarse(struct kfm_peer *p)
  * kfm_bits_load() - read which regions may differ
  * @m: formatted mirror that is being resumed, with its superblock
  *
- * Bitmaps of version 3 are written anew in the present form, and so are those that are not whole.
+ * Bitmaps of version 3 are written anew in the present form, and so are bitmaps that are not
+ * whole, and those of a mirror that grows. Its new part may differ from that of any peer.
  *
  * Return: 0 or a negative error.
  */
 int kfm_bits_load(struct kfm *m)
 {
-	bool lost = m->sb.flags & KFM_SB_BITS_LOST;
+	bool lost = m->sb.flags & KFM_SB_BITS_LOST, grows = m->sb.sectors < m->sectors;
 	struct kfm_peer *p;
 	int ret = 0;
 
@@ -487,11 +537,12 @@ int kfm_bits_load(struct kfm *m)
 		if (lost)
 			set_regions(p, 0, m->regions);
 		else if (!ret)
-			ret = m->sb.coarse ? load_coarse(p) : load_one(p);
+			ret = m->sb.coarse || grows ? load_other(p) : load_one(p);
 	}
-	if (ret || (!lost && !m->sb.coarse))
+	if (ret || (!lost && !m->sb.coarse && !grows))
 		return ret;
-	DMINFO("%s: the bitmaps are written in the form of version %u", kfm_name(m), KFM_VERSION);
+	DMINFO("%s: the bitmaps are written in the form of version %u, for %llu sectors",
+	       kfm_name(m), KFM_VERSION, m->sectors);
 	return rewrite(m);
 }
 

@@ -21,6 +21,7 @@ void kfm_oos_clear(struct kfm_peer *p, u64 sector, u32 len);
 bool kfm_oos_any(const struct kfm_peer *p, u64 sector, u32 len);
 void kfm_oos_zero(struct kfm_peer *p);
 int kfm_oos_fill(struct kfm_peer *p);
+bool kfm_wire_any(const struct kfm_peer *p);
 void kfm_wire_fill(struct kfm_peer *p);
 int kfm_wire_merge(struct kfm_peer *p);
 void kfm_bits_clear(struct kfm_peer *p);

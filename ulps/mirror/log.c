@@ -692,8 +692,8 @@ int kfm_log_open(struct kfm_peer *p)
 		ret = kfm_net_region(p, log->ring, log->ring_len, KFI_REMOTE_WRITE, kfm_persist,
 				     &log->mr);
 	if (!ret)
-		ret = kfm_net_region(p, p->wire, kfm_wire_bytes(m->sectors), KFI_REMOTE_READ, NULL,
-				     &log->bitmap_mr);
+		ret = kfm_net_region(p, p->wire, kfm_wire_bytes(kfm_shared(p)), KFI_REMOTE_READ,
+				     NULL, &log->bitmap_mr);
 	if (!ret)
 		ret = kfm_net_region(p, log->patch, KFM_WRITE_MAX, KFI_REMOTE_READ, NULL,
 				     &log->patch_mr);

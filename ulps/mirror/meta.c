@@ -76,8 +76,8 @@ int kfm_io(struct block_device *bdev, blk_opf_t op, u64 byte, void *buf, u32 len
  * @m: mirror
  *
  * Return: 0, with kfm.sb and kfm.formatted set; a device of zeros is not formatted. A negative
- * error if the device holds other data, or a superblock of another size or version. The device is
- * not written.
+ * error if the device holds other data, or a superblock of a longer mirror or another version. The
+ * device is not written.
  */
 int kfm_super_load(struct kfm *m)
 {
@@ -108,8 +108,8 @@ int kfm_super_load(struct kfm *m)
 		      kfm_peer_count(m), m->sb.peers);
 		return -EINVAL;
 	}
-	if (m->formatted && m->sb.sectors != m->sectors) {
-		DMERR("%s: the table has %llu sectors, the mirror %llu: it keeps its size",
+	if (m->formatted && m->sb.sectors > m->sectors) {
+		DMERR("%s: the table has %llu sectors, and the mirror %llu, which it keeps",
 		      kfm_name(m), m->sectors, m->sb.sectors);
 		return -EINVAL;
 	}

@@ -46,13 +46,14 @@
 
 static const char own_leg_failed[] = "this node's disk has failed";
 static const char other_node[] = "another node is in the place of the peer: `replace` admits it";
+static const char other_size[] = "the peer is shorter, or has larger blocks: `resize` it first";
 static const char other_version[] = "the peer speaks other versions of the protocol";
 static const char needs_log[] = "the peer's module is too old for a node without a log";
 
 static const char * const refusals[KFM_REFUSALS] = {
 	[KFM_R_PRIMARY] = "the peer is primary",
 	[KFM_R_FOREIGN] = "the peer belongs to another mirror, or has no metadata",
-	[KFM_R_SIZE] = "the peer's size or block size does not fit",
+	[KFM_R_SIZE] = other_size,
 	[KFM_R_BUSY] = "the peer is to become primary",
 	[KFM_R_POLICY] = "the peer has another policy",
 	[KFM_R_LEG] = "the peer's disk has failed",
@@ -111,6 +112,8 @@ const char *kfm_refused_word(const struct kfm_peer *p)
 {
 	if (kfm_other_node(p))
 		return "other-node";
+	if (p->refused == other_size)
+		return "other-size";
 	return p->refused == other_version || p->refused == needs_log ? "other-version" : NULL;
 }
 
@@ -433,7 +436,12 @@ static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
 		refuse_peer(p, reasons[verdict]);
 		return;
 	}
+	if (msg->sectors < m->sectors) {
+		refuse_peer(p, other_size);
+		return;
+	}
 	p->refused = NULL;
+	p->sectors = msg->sectors;
 	start_check(p, msg->start);
 	p->whole = msg->state == KFM_UPTODATE || msg->state == KFM_OUTDATED;
 	attach.arg = verdict == KFM_FULL || p->oos_count || msg->flags & KFM_M_DIRTY || !p->whole;

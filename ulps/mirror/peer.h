@@ -33,6 +33,7 @@ enum kfm_session_state {
  * @net: endpoint
  * @state: state of the session
  * @session: number of the session
+ * @sectors: size of the peer, from the last HELLO or STATE that was taken; else that of this node
  * @attach: the peer's copy has to be overwritten, as ATTACH announces
  * @whole: the peer's copy was whole when it described that
  * @log_gen: the generation in ATTACH, which all records of the session have
@@ -88,6 +89,7 @@ struct kfm_peer {
 	struct kfm_net		net;
 	enum kfm_session_state	state;
 	u64			session;
+	u64			sectors;
 	bool			attach;
 	bool			whole;
 	u64			log_gen;
@@ -168,6 +170,12 @@ static inline struct kfm_pair *kfm_pair(const struct kfm_peer *p)
 static inline bool kfm_is_alone(const struct kfm_peer *p)
 {
 	return kfm_pair(p)->flags & KFM_PAIR_ALONE;
+}
+
+/* Sectors that both nodes have, and so those of a session: its primary is not longer than the peer */
+static inline u64 kfm_shared(const struct kfm_peer *p)
+{
+	return min(p->sectors, p->m->sectors);
 }
 
 #endif /* KFM_PEER_H */

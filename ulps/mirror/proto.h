@@ -102,6 +102,7 @@ struct kfm_le_gens {
 /* A wire region: GRANT offers a bitmap of these, and a superblock of version 3 has one behind it */
 #define KFM_WIRE_SHIFT_MIN	8u	/* 128 KiB */
 #define KFM_WIRE_REGIONS_MAX	(1u << 20)
+#define KFM_WIRE_BYTES_MAX	(KFM_WIRE_REGIONS_MAX / 8)
 
 /*
  * ---- the metadata device: two copies of the superblock; from KFM_BITMAP_AT on the bitmap of
@@ -292,7 +293,7 @@ enum kfm_msg_type {
 enum kfm_refusal {
 	KFM_R_PRIMARY = 1,	/* the other node is primary, too */
 	KFM_R_FOREIGN,		/* another mirror, or no metadata */
-	KFM_R_SIZE,		/* sizes or blocks differ */
+	KFM_R_SIZE,		/* the sender of HELLO is longer, or its blocks are smaller */
 	KFM_R_BUSY,		/* the other node is being promoted itself */
 	KFM_R_LEG,		/* the other node's leg or log has failed */
 	KFM_R_POLICY,		/* the policies differ */

@@ -170,15 +170,16 @@ static bool overrun(u64 last, u64 settled)
  * @p: the primary, with a session in which this node was in sync
  * @msg: PING or SYNCED
  *
- * In memory: on the device they are cleared when the extents are cleaned (bits.c).
+ * In memory: on the device they are cleared when the extents are cleaned (bits.c). A primary that
+ * is shorter than this node knows nothing of what is behind its end, so nothing is cleared.
  */
 void kfm_recent_clean(struct kfm_peer *p, const struct kfm_msg *msg)
 {
 	struct kfm *m = p->m;
 	struct kfm_peer *q;
 
-	if (!(msg->flags & KFM_M_SETTLED) || overrun(m->log.head.seq - 1, msg->seq) ||
-	    overrun(READ_ONCE(m->direct.top), msg->direct))
+	if (!(msg->flags & KFM_M_SETTLED) || p->sectors < m->sectors ||
+	    overrun(m->log.head.seq - 1, msg->seq) || overrun(READ_ONCE(m->direct.top), msg->direct))
 		return;
 	kfm_for_each_peer(q, m) {
 		if (q != p && q->oos_count)

@@ -25,7 +25,9 @@ static struct kfm_peer *other_primary(const struct kfm_peer *p)
 
 /*
  * Why HELLO is refused, or 0. What keeps a candidate from becoming a second primary comes first,
- * whatever else is wrong with it: after another answer `fenced` and `force` promote it.
+ * whatever else is wrong with it: after another answer `fenced` and `force` promote it. A primary
+ * may be shorter than this node, which grows before it. A candidate may be longer: the generations
+ * tell whose copy has all writes, as a primary goes on alone before it ends one that a peer lacks.
  */
 static u32 hello_refusal(const struct kfm_peer *p, const struct kfm_msg *msg)
 {
@@ -41,7 +43,8 @@ static u32 hello_refusal(const struct kfm_peer *p, const struct kfm_msg *msg)
 		return KFM_R_FOLLOWS;
 	if (!kfm_versions_meet(msg->versions))
 		return KFM_R_VERSION;
-	if (msg->sectors != m->sectors || bdev_logical_block_size(m->leg->bdev) > msg->lbs)
+	if ((msg->sectors > m->sectors && !(msg->flags & KFM_M_CANDIDATE)) ||
+	    bdev_logical_block_size(m->leg->bdev) > msg->lbs)
 		return KFM_R_SIZE;
 	if (!kfm_node_matches(p, msg->node))
 		return KFM_R_NODE;
@@ -89,12 +92,13 @@ void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg)
 		p->session = msg->session;
 		p->refused = NULL;
 		p->features = msg->features;
+		p->sectors = msg->sectors;
 	}
 	if (m->left && !(msg->flags & KFM_M_CANDIDATE)) {
 		kfm_leave_send(p);
 		return;
 	}
-	if (p->oos_count)
+	if (kfm_wire_any(p))
 		answer.flags = KFM_M_DIRTY;
 	kfm_net_send(p, &answer);
 }
@@ -110,7 +114,7 @@ static bool attach_fits(const struct kfm_peer *p, const struct kfm_msg *msg)
 	if (msg->arg)
 		return true;
 	return (m->sb.state == KFM_UPTODATE || m->sb.state == KFM_OUTDATED) &&
-	       verdict != KFM_FULL && !p->oos_count;
+	       verdict != KFM_FULL && !kfm_wire_any(p);
 }
 
 static int attach_prepare(struct kfm_peer *p, const struct kfm_msg *msg)
@@ -143,7 +147,7 @@ static void send_grant(struct kfm_peer *p)
 		.session = p->session,
 		.bitmap_key = kfi_mr_key(log->bitmap_mr),
 		.bitmap_addr = kfi_mr_addr(log->bitmap_mr),
-		.bitmap_len = p->oos_count ? kfm_wire_bytes(m->sectors) : 0,
+		.bitmap_len = kfm_wire_any(p) ? kfm_wire_bytes(kfm_shared(p)) : 0,
 		.patch_key = kfi_mr_key(log->patch_mr),
 		.patch_addr = kfi_mr_addr(log->patch_mr),
 	};

@@ -33,6 +33,7 @@ struct summary {
 	u32		outage;
 	bool		refused;
 	const char	*why;
+	u64		sectors;
 };
 
 static struct summary sum_peer(const struct kfm_peer *p)
@@ -55,6 +56,7 @@ static struct summary sum_peer(const struct kfm_peer *p)
 		.outage = p->outage,
 		.refused = p->refused,
 		.why = kfm_refused_word(p),
+		.sectors = READ_ONCE(p->sectors),
 	};
 }
 
@@ -76,6 +78,7 @@ static struct summary sum_peers(const struct kfm *m)
 		all.held |= one.held;
 		all.refused |= one.refused;
 		all.why = all.why ?: one.why;
+		all.sectors = min(all.sectors, one.sectors);
 	}
 	return all;
 }
@@ -108,6 +111,8 @@ static unsigned int emit_remarks(const struct kfm *m, const struct summary *s, c
 		DMEMIT(" refused");
 	if (s->why)
 		DMEMIT(" %s", s->why);
+	if (s->sectors != m->sectors)
+		DMEMIT(" peer-sectors %llu", s->sectors);
 	return sz;
 }
 

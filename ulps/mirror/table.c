@@ -141,6 +141,7 @@ static int table_peer(struct kfm *m, char **argv)
 		return -ENOMEM;
 	p->m = m;
 	p->index = kfm_peer_count(m);
+	p->sectors = m->sectors;
 	m->peers[p->index] = p;
 	INIT_LIST_HEAD(&p->inbox);
 	INIT_WORK(&p->net.work, kfm_net_work);
@@ -257,7 +258,7 @@ static int peer_memory(struct kfm_peer *p)
 	p->active = kvzalloc(m->active_bytes, GFP_KERNEL);
 	p->oos = kvzalloc(m->bitmap_bytes, GFP_KERNEL);
 	p->stale = kvcalloc(BITS_TO_LONGS(m->bitmap_bytes / KFM_BLOCK), sizeof(long), GFP_KERNEL);
-	p->wire = kvzalloc(kfm_wire_bytes(m->sectors), GFP_KERNEL);
+	p->wire = kvzalloc(KFM_WIRE_BYTES_MAX, GFP_KERNEL);	/* a shorter peer may need more */
 	if (m->cache)
 		p->cached = kvcalloc(BITS_TO_LONGS(m->extents), sizeof(long), GFP_KERNEL);
 	return p->active && p->oos && p->stale && p->wire && (p->cached || !m->cache) ? 0 : -ENOMEM;
