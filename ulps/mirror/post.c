@@ -112,7 +112,7 @@ static bool direct_add(struct kfm_group *g, struct kfm_write *w)
 {
 	const u32 head = sizeof(struct kfm_le_direct), data = kfm_write_data(w);
 
-	if (g->count && (w->kind == KFM_FLUSH || g->writes[0]->kind == KFM_FLUSH))
+	if (g->count && w->kind == KFM_FLUSH)
 		return false;
 	if (g->count == KFM_GROUP || g->bytes - g->count * head + data > KFM_WRITE_MAX)
 		return false;
@@ -143,7 +143,7 @@ static bool log_add(const struct kfm_ring *ring, struct kfm_group *g, struct kfm
 
 /*
  * Add the next record. Return: false if it does not go with the others, has no room, or waits. Data
- * does not go with zeroes, which need longer.
+ * does not go with zeroes or a flush, which need longer.
  */
 static bool group_add(const struct kfm_peer *p, struct kfm_group *g, struct kfm_write *w)
 {
