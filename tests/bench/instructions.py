@@ -52,20 +52,26 @@ echo {port} >ports/{number}/addr_trsvcid
 ln -s subsystems/{name} ports/{number}/subsystems/{name}
 """
 # A device on each end of the wire, with known neighbours, as in ../uml/netns.
-RDMA = ("rxe", "siw", "kfi")
 DEVICES = """
 known() {
     mac=$(ip netns exec c$3 cat /sys/class/net/v$3/address)
     ip -n c$1 neigh replace 10.78.0.$2 lladdr $mac dev v$1
 }
 known a 2 b && known b 1 a &&
-ip netns exec ca rdma link add ${kind}_a type $kind netdev va &&
-ip netns exec cb rdma link add ${kind}_b type $kind netdev vb
+ip netns exec ca rdma link add rxe_a type rxe netdev va &&
+ip netns exec cb rdma link add rxe_b type rxe netdev vb
 """
-NO_DEVICES = "rdma link delete ${kind}_a && rdma link delete ${kind}_b"
+NO_DEVICES = "rdma link delete rxe_a && rdma link delete rxe_b"
 BENCH = """
     exec 7</run/netns/ca 8</run/netns/cb
     modprobe kfi_bench net_a=7 net_b=8 addr_a=10.78.0.1 addr_b=10.78.0.2 bridge_a=mock0.0 bridge_b=mock0.1"""
+# siw knows no network namespaces: there both nodes are one, and so they are with kfi_ib beside it.
+IWARP = ("siw", "kfi")
+ONE_NODE = """
+rmmod kfi_bench && ip link add d0 type dummy && ip addr add 10.78.9.1/24 dev d0 && ip link set d0 up && ip link set lo up &&
+rdma link add iw0 type {} netdev d0 && exec 7</proc/self/ns/net 8</proc/self/ns/net &&
+modprobe kfi_bench net_a=7 net_b=8 addr_a=10.78.9.1 addr_b=10.78.9.1"""
+TWO_NODES = f"rmmod kfi_bench && rdma link delete iw0 && ip link delete d0 && {BENCH}"
 # It rings doorbells now and then, so it is there only for its cases.
 BRIDGE = "modprobe kfi_ntb_mock inline_irqs=1 && modprobe kfi_ntb"
 NO_BRIDGE = "modprobe -r kfi_ntb kfi_ntb_mock"
@@ -111,10 +117,14 @@ def need(pair, there, case, tls):
         return kind
     if there == "ntb":
         pair.run("a", NO_BRIDGE)
-    elif there in RDMA:
-        pair.run("a", f"kind={there}; {NO_DEVICES}")
-    if kind in RDMA:
-        pair.run("a", f"kind={kind}; {DEVICES}")
+    elif there == "rxe":
+        pair.run("a", NO_DEVICES)
+    elif there in IWARP:
+        pair.run("a", TWO_NODES)
+    if kind == "rxe":
+        pair.run("a", DEVICES)
+    elif kind in IWARP:
+        pair.run("a", ONE_NODE.format(kind))
     elif kind == "ntb":
         pair.run("a", BRIDGE)
     elif kind == "nvme":
