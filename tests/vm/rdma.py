@@ -299,6 +299,8 @@ class Iser(Ulp):
             {IN_ROOT} {node} -o update {words}
             {IN_ROOT} {node} --login""", 90)
         self.where = self.new_disk(before)
+        # The kernel complains of a work item of iSCSI's that waits for one of power management's when the target goes.
+        self.pair.run("a", f"echo on >$(readlink -f /sys/block/{os.path.basename(self.where)}/device)/../power/control")
 
     def disconnect(self):
         self.in_root("a", "iscsiadm -m node --logout", 90)
