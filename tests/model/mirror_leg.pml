@@ -47,7 +47,7 @@ mtype = { NOTHING, WAITS, DIRECT, ANSWERED };
 
 bool cached;			/* legs have a volatile cache */
 byte leg[4], seen[4];		/* what is durable, and what a read returns */
-bool active[2], bits[2];	/* the extent is active, the region may differ: durable, by node */
+bool extent[2], region[2];	/* active; may differ: the bits that are durable, by node */
 bool oos[2];			/* the region may differ, as a node knows that has power */
 bool up[2] = true, whole[2] = true;	/* power; the copy may be promoted */
 byte log[2], head[2] = 1;	/* durable: records, as a set; where a replay begins */
@@ -97,7 +97,7 @@ inline power_off(n)
 /* A node has its power again */
 inline power_on(n)
 {
-	oos[n] = oos[n] || bits[n] || active[n];
+	oos[n] = oos[n] || region[n] || extent[n];
 	up[n] = true
 }
 
@@ -209,15 +209,15 @@ end:	do
 		own = 0;
 		record = WAITS;
 #ifndef NO_BIT_FIRST
-		active[p] = true
+		extent[p] = true
 #endif
 	   }
 	:: atomic { up[p] && cur && !(own & 1) -> put(p, 0, cur); own = own | 1 }
 	:: atomic { up[p] && cur && !(own & 2) -> put(p, 1, cur); own = own | 2 }
 #ifdef NO_BIT_FIRST
-	:: atomic { up[p] && cur && own == ALL && !active[p] -> active[p] = true }
+	:: atomic { up[p] && cur && own == ALL && !extent[p] -> extent[p] = true }
 #endif
-	:: atomic { up[p] && session && own == ALL && record == ANSWERED && active[p] ->
+	:: atomic { up[p] && session && own == ALL && record == ANSWERED && extent[p] ->
 		truth[0] = cur;
 		truth[1] = cur;
 		safe[0] = (cached -> safe[0] : 0) | (1 << cur);
@@ -227,19 +227,19 @@ end:	do
 		record = NOTHING
 	   }
 	:: atomic { cached && up[p] && session && !memory && !applied -> all_flushed() }
-	:: atomic { up[p] && session && !cur && (active[p] || bits[p]) && !memory && !applied ->
+	:: atomic { up[p] && session && !cur && (extent[p] || region[p]) && !memory && !applied ->
 #ifndef NO_FLUSH_FIRST
 		all_flushed();
 #endif
-		bits[p] = oos[p];
-		active[p] = false
+		region[p] = oos[p];
+		extent[p] = false
 	   }
 	/* without a session, what is in the cache of the secondary may be lost */
-	:: atomic { up[p] && !session && !cur && active[p] && (oos[p] || !cached) ->
+	:: atomic { up[p] && !session && !cur && extent[p] && (oos[p] || !cached) ->
 #ifndef NO_REGION_FIRST
-		bits[p] = oos[p];
+		region[p] = oos[p];
 #endif
-		active[p] = false
+		extent[p] = false
 	   }
 	/* ---- the secondary ---- */
 	:: atomic { up[q] && session && record == WAITS ->
@@ -336,14 +336,14 @@ end:	do
 			lost = false;
 #endif
 			if
-			:: oos[q] || oos[p] || (active[p] && lost && cached) ->
+			:: oos[q] || oos[p] || (extent[p] && lost && cached) ->
 				/* the region is copied */
 				seen[of(q, 0)] = seen[of(p, 0)];
 				seen[of(q, 1)] = seen[of(p, 1)];
 				flush(q);
 				oos[q] = false;
-				bits[q] = false;
-				active[q] = false;
+				region[q] = false;
+				extent[q] = false;
 				oos[p] = false
 			:: else ->
 				assert(cur || (seen[of(0, 0)] == seen[of(1, 0)] && seen[of(0, 1)] == seen[of(1, 1)]))
