@@ -556,8 +556,10 @@ static void touch_flight(struct kfm *m)
 {
 	const struct kfm_write *w;
 
-	list_for_each_entry(w, &m->flight, entry)
-		touch(m, w->sector, w->len);
+	list_for_each_entry(w, &m->flight, entry) {
+		if (w->kind != KFM_FLUSH)
+			touch(m, w->sector, w->len);
+	}
 }
 
 /* Choose the active extents that were not touched since the last time, 15 s ago or more. */
