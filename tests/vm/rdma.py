@@ -92,7 +92,9 @@ class Ntb(Sockets):
 
     def enter(self, name):
         super().enter(name)
-        self.pair.run(name, f"until [ -d /sys/class/net/{self.netdev} ]; do sleep 0.1; done; ip link set {self.netdev} up && "
+        # SRP's target is named after the Ethernet address, which is a random one unless it is set.
+        self.pair.run(name, f"until [ -d /sys/class/net/{self.netdev} ]; do sleep 0.1; done; "
+                      f"ip link set {self.netdev} address {vm.MAC[name]} up && "
                       f"ip addr add {self.address(name)}/24 dev {self.netdev} && "
                       f"ip addr add {self.address(name, 6)}/64 dev {self.netdev} nodad")
 
