@@ -92,7 +92,8 @@ class Ntb(Sockets):
 
     def enter(self, name):
         super().enter(name)
-        self.pair.run(name, f"until [ -d /sys/class/net/{self.netdev} ]; do sleep 0.1; done; ip link set {self.netdev} up && "
+        # SRP's target is named after the Ethernet address, which is a random one unless it is set.
+        self.pair.run(name, f"until [ -d /sys/class/net/{self.netdev} ]; do sleep 0.1; done; ip link set {self.netdev} address {vm.MAC[name]} up && "
                       f"ip addr add {self.address(name)}/24 dev {self.netdev} && "
                       f"ip addr add {self.address(name, 6)}/64 dev {self.netdev} nodad")
 
@@ -564,8 +565,7 @@ class Scenario:
             ulp.relisten()
 
     def writes(self, version, ulps=None):
-        """Connect, and start writes that are compared. Return the writers when each has acknowledged some. A ULP that can't have
-        a write under way when trouble comes copies a file now and after it."""
+        """Connect, and start writes that are compared, or copy a file. Return the writers when each has acknowledged some."""
         for ulp in ulps or self.ulps:
             ulp.connect(version if version in ulp.versions else 4)
         logs = {ulp: nvme.WriteLog(self.pair.spawn("a", f"writelog {ulp.where} {LOG_MIB} 36000 4{'' if ulp.waits else ' wait'}"))
@@ -574,8 +574,7 @@ class Scenario:
         return logs
 
     def loads(self):
-        """Yield the writers at a random moment of each round. Half of the rounds are by IPv4, half by IPv6; each half ends with
-        the proof that all acknowledged writes are there."""
+        """Yield the writers at a random moment of each round, for half of them by each IP. All that was written is there then."""
         for version, rounds in zip(self.versions, ((self.rounds + 1) // 2, self.rounds // 2)):
             logs = self.writes(version) if rounds else {}
             for number in range(rounds):
@@ -597,9 +596,8 @@ class Scenario:
             if time.monotonic() > end:
                 raise vm.TimedOut(f"no write was acknowledged for {timeout} s: {', '.join(type(ulp).__name__ for ulp in waiting)}")
             time.sleep(REPORT)
-        for ulp in self.ulps:
-            if ulp.hangs:
-                ulp.copied()
+        for ulp in [ulp for ulp in self.ulps if ulp.hangs]:
+            ulp.copied()
 
     def finish(self, logs):
         self.load()
@@ -671,8 +669,7 @@ def client_removed(s):
             ulp.until("a", f"! [ -e {ulp.where} ]")
         link(s.pair, s.network, "a")
         s.until_more(logs, 90)
-        if gone:
-            logs.update(s.writes(version, gone))
+        logs.update(s.writes(version, gone) if gone else {})
 
 
 @case(7200)
