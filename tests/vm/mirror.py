@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Mirrored writes on a pair of machines: disks that outlive them, a mirror, and a writer whose
-acknowledged writes are known here. Then `make demo ULP=mirror`, see demo
+acknowledged writes are known here. Then `make demo ULP=mirror`, see tools/demo/run
 """
 
 import filecmp
