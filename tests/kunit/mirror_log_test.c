@@ -718,7 +718,6 @@ static void direct_flushes(struct kunit *test)
 	struct ml *l = ml_make(test);
 	unsigned int i;
 
-	l->no_crc = true;
 	KUNIT_EXPECT_EQ(test, ml_direct(l, 0, recs, 1), 0);
 	KUNIT_EXPECT_FALSE(test, l->op & (REQ_FUA | REQ_PREFLUSH));
 	KUNIT_EXPECT_EQ(test, ml_direct(l, 0, recs + 1, 1), 0);
@@ -914,7 +913,6 @@ static void direct_zeroes(struct kunit *test)
 	unsigned int i;
 
 	m->sectors *= 8;
-	m->regions *= 8;
 	m->extents *= 8;
 	KUNIT_EXPECT_EQ(test, ml_direct(l, 0, recs, 3), -EIOCBQUEUED);
 	kfm_direct_run(m);
