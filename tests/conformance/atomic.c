@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Atomic operations */
-#include <linux/bitmap.h>
 #include <linux/delay.h>
 #include "harness.h"
 
@@ -512,78 +511,6 @@ static void remote_data(struct test *t)
 	NONE_RX(&l->p->b);
 }
 
-/* ---- several at once ---- */
-
-#define WINDOW	8
-
-/**
- * struct adder - an initiator that counts
- * @word: where results of its window are stored
- * @seen: one bit for each value of the counter
- */
-struct adder {
-	struct pair	*p;
-	struct region	r;
-	unsigned int	adds, most;
-	unsigned long	*seen;
-	u64		one;
-	u64		old[WINDOW];
-	struct worker	w;
-};
-
-static int add(void *arg)
-{
-	struct adder *a = arg;
-	struct node *n = &a->p->a;
-	struct test *t = n->t;
-	unsigned int posted = 0, ended = 0;
-	unsigned long slot;
-	comp_t c;
-
-	while (ended < a->adds && !t->failures) {
-		for (; posted < a->adds && posted < ended + WINDOW; posted++)
-			POST(t, kfi_fetch_atomic(n->ep, &a->one, 1, NULL, &a->old[posted % WINDOW],
-						 NULL, n->peer, a->r.addr, a->r.key, KFI_UINT64,
-						 KFI_SUM, CTX(posted)));
-		if (WAIT_TX(n, &c) || !EXPECT_EQ(t, c.err, 0))
-			return -EIO;
-		/*
-		 * In order, as in one queue of one kind of operations; each value is returned only
-		 * once.
-		 */
-		slot = (unsigned long)c.op_context % WINDOW;
-		EXPECT_EQ(t, (unsigned long)c.op_context, ended);
-		EXPECT(t, a->old[slot] < a->most && !test_and_set_bit(a->old[slot], a->seen));
-		ended++;
-	}
-	return 0;
-}
-
-/* Two initiators, each with a target endpoint of its own, and one counter in memory. */
-static void two_initiators(struct test *t)
-{
-	struct adder *a = test_zalloc(t, 2 * sizeof(*a));
-	unsigned int adds = t->w->quick ? 1000 : 20000, i;
-	u64 *word = test_pages(t, 4096);
-	unsigned long *seen = test_zalloc(t, BITS_TO_LONGS(2 * adds) * sizeof(long));
-
-	REQUIRE(t, a && word && seen);
-	for (i = 0; i < 2; i++) {
-		a[i].p = pair_open(t, NULL, NULL);
-		a[i].adds = adds;
-		a[i].most = 2 * adds;
-		a[i].seen = seen;
-		a[i].one = 1;
-		REQUIRE(t, a[i].p && !region_open(&a[i].p->b, &a[i].r, word, 4096, ALL_RIGHTS));
-	}
-	for (i = 0; i < 2; i++)
-		REQUIRE(t, !worker_start(t, &a[i].w, i, add, &a[i]));
-	for (i = 0; i < 2; i++)
-		EXPECT_EQ(t, worker_join(&a[i].w, 3 * t->w->wait_ms), 0);
-	EXPECT_EQ(t, *word, 2 * adds);
-	EXPECT_EQ(t, bitmap_weight(seen, 2 * adds), 2 * adds);
-}
-
 /* Adjacent words that are written and read meanwhile. */
 static void mixed_with_rma(struct test *t)
 {
@@ -709,7 +636,6 @@ const struct test_case atomic_cases[] = {
 	{ "atomic.query", T_REL, 0, C_ATOMIC, query },
 	{ "atomic.limits", T_REL, 0, C_ATOMIC, limits },
 	{ "atomic.remote_data", T_REL, 0, C_ATOMIC, remote_data },
-	{ "atomic.two_initiators", T_REL, 0, C_ATOMIC, two_initiators },
 	{ "atomic.mixed_with_rma", T_REL, 0, C_ATOMIC | C_RMA, mixed_with_rma },
 	{ "atomic.rights", T_REL, 0, C_ATOMIC, rights },
 	{ "atomic.misaligned", T_REL, 0, C_ATOMIC, misaligned },

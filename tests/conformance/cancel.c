@@ -73,81 +73,6 @@ static void same_context(struct test *t)
 	REQUIRE(t, !WAIT_TX(&p->a, &c));
 }
 
-static void tagged(struct test *t)
-{
-	struct pair *p = pair_open(t, NULL, NULL);
-	u8 *buf = test_zalloc(t, 256);
-	comp_t c;
-
-	REQUIRE(t, p && buf);
-	POST(t, kfi_trecv(p->b.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, 1, 0, CTX(1)));
-	POST(t, kfi_trecv(p->b.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, 1, 0xff, CTX(2)));
-	POST(t, kfi_trecv(p->b.ep, buf + 64, 64, NULL, KFI_ADDR_UNSPEC, 1, 0, CTX(3)));
-	EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, CTX(1)), 0);
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_ERR(t, &c, CTX(1), ECANCELED);
-	EXPECT_EQ(t, c.flags, KFI_TAGGED | KFI_RECV);
-	EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, CTX(2)), 0);
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_ERR(t, &c, CTX(2), ECANCELED);
-	POST(t, kfi_tsend(p->a.ep, buf + 128, 8, NULL, p->a.peer, 1, CTX(4)));
-	REQUIRE(t, !WAIT_RX(&p->b, &c) && !WAIT_TX(&p->a, &c));
-	EXPECT_EQ(t, c.err, 0);
-	NONE_RX(&p->b);
-}
-
-/*
- * Receives are cancelled while messages arrive: each ends once, either way, and a message whose
- * receive was cancelled goes to the next one.
- */
-static void racing(struct test *t)
-{
-	struct pair *p = pair_open(t, NULL, NULL);
-	unsigned int i, n = t->w->quick ? 300 : 3000, got = 0, cancelled = 0, ended = 0, sent = 0;
-	unsigned int told = 0;
-	unsigned long until = jiffies + msecs_to_jiffies(2 * t->w->wait_ms);
-	u8 *buf = test_zalloc(t, 128), *seen = test_zalloc(t, n + 1);
-	ssize_t ret;
-	comp_t c;
-
-	REQUIRE(t, p && buf && seen);
-	for (i = 1; (i <= n || ended < n) && !t->failures && time_before(jiffies, until);) {
-		if (i <= n && !kfi_recv(p->b.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, CTX(i))) {
-			if (sent < i && !kfi_send(p->a.ep, buf + 64, 8, NULL, p->a.peer, CTX(1)))
-				sent++;
-			ret = kfi_cancel(&p->b.ep->fid, CTX(i));
-			EXPECT(t, ret == 0 || ret == -ENOENT || ret == -EAGAIN);
-			told += !ret;
-			i++;
-		}
-		while (comp_poll(&p->a, p->a.txcq, &c) == 1)
-			EXPECT_EQ(t, c.err, 0);
-		while (comp_poll(&p->b, p->b.rxcq, &c) == 1) {
-			unsigned long which = (unsigned long)c.op_context;
-
-			REQUIRE(t, which >= 1 && which <= n && !seen[which]);
-			seen[which] = 1;
-			ended++;
-			EXPECT(t, c.err == 0 || c.err == ECANCELED);
-			cancelled += c.err == ECANCELED;
-			got += !c.err;
-		}
-		cond_resched();
-	}
-	EXPECT_EQ(t, ended, n);
-	EXPECT_EQ(t, cancelled, told);
-	EXPECT_EQ(t, got + cancelled, n);
-	/* Sent messages are not lost: they wait for further receives. */
-	for (; got < sent && !t->failures; got++) {
-		POST(t, kfi_recv(p->b.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, CTX(1)));
-		REQUIRE(t, !WAIT_RX(&p->b, &c));
-		EXPECT_EQ(t, c.err, 0);
-		while (comp_poll(&p->a, p->a.txcq, &c) == 1)
-			EXPECT_EQ(t, c.err, 0);
-	}
-	NONE_RX(&p->b);
-}
-
 struct arrival {
 	struct pair		*p;
 	u8			*tx;
@@ -225,8 +150,6 @@ const struct test_case cancel_cases[] = {
 	{ "cancel.one_of_many", T_ALL, CASE_MATCHING, C_MSG, one_of_many },
 	{ "cancel.unknown", T_ALL, 0, C_MSG, unknown },
 	{ "cancel.same_context", T_ALL, CASE_MATCHING, C_MSG, same_context },
-	{ "cancel.tagged", T_REL, CASE_MATCHING, C_TAGGED, tagged },
 	{ "cancel.arriving", T_REL, CASE_MATCHING, C_MSG, arriving },
-	{ "cancel.racing", T_REL, CASE_MATCHING, C_MSG, racing },
 	{ }
 };

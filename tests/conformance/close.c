@@ -325,29 +325,6 @@ static void unread_successes(struct test *t)
 	NONE_RX(&p->b);
 }
 
-/* Sends that the peer does not receive end when the endpoint is closed. */
-static void close_sender(struct test *t)
-{
-	struct pair *p = pair_open(t, NULL, NULL);
-	size_t len = min_t(size_t, 1 << 20, t->info[0]->ep_attr->max_msg_size);
-	u8 *buf = test_pages(t, len);
-	int i, posted = 0, ended = 0;
-	comp_t c;
-
-	REQUIRE(t, p && buf);
-	for (i = 1; i <= 16; i++)
-		posted += !kfi_send(p->a.ep, buf, len, NULL, p->a.peer, CTX(i));
-	REQUIRE(t, posted > 0);
-	REQUIRE_EQ(t, test_close(t, &p->a.ep->fid), 0);
-	while (comp_poll(&p->a, p->a.txcq, &c) == 1) {
-		EXPECT(t, c.err == 0 || c.err == ECANCELED);
-		EXPECT_EQ(t, c.flags, KFI_MSG | KFI_SEND);
-		ended++;
-	}
-	EXPECT_EQ(t, ended, posted);
-	NONE_TX(&p->a);
-}
-
 static void count_calls(struct kfid_cq *cq, void *context)
 {
 	atomic_inc((atomic_t *)context);
@@ -382,7 +359,6 @@ static void quiet_after_close(struct test *t)
 const struct test_case lifetime_cases[] = {
 	{ "lifetime.flushed", T_ALL, 0, 0, flushed },
 	{ "lifetime.unread_successes", T_REL, 0, 0, unread_successes },
-	{ "lifetime.close_sender", T_REL, 0, 0, close_sender },
 	{ "lifetime.quiet_after_close", T_ALL, 0, 0, quiet_after_close },
 	{ }
 };

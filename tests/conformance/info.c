@@ -141,46 +141,6 @@ static void protected(struct test *t)
 		EXPECT_EQ(t, kfi_close(&ep->fid), 0);
 }
 
-static void every_order(struct test *t)
-{
-	struct kfi_info *hints, *info;
-	int bit, ret;
-
-	for (bit = 0; bit < 9; bit++) {
-		hints = test_hints(t, C_MSG);
-		REQUIRE(t, hints);
-		hints->tx_attr->msg_order = BIT_ULL(bit);
-		hints->rx_attr->msg_order = BIT_ULL(bit);
-		ret = ask(t, hints, &info);
-		if (ret == -ENODATA)
-			continue;
-		REQUIRE_EQ(t, ret, 0);
-		EXPECT(t, info->tx_attr->msg_order & BIT_ULL(bit));
-		EXPECT(t, info->rx_attr->msg_order & BIT_ULL(bit));
-		kfi_freeinfo(info);
-	}
-}
-
-/* An answer requires no mode that the consumer does not support. */
-static void every_mr_mode(struct test *t)
-{
-	struct kfi_info *hints, *info;
-	int mode, ret;
-
-	for (mode = 0; mode <= KFI_MR_ENDPOINT; mode += KFI_MR_LOCAL) {
-		hints = test_hints(t, C_MSG);
-		REQUIRE(t, hints);
-		hints->domain_attr->mr_mode = mode;
-		ret = ask(t, hints, &info);
-		if (ret == -ENODATA)
-			continue;
-		REQUIRE_EQ(t, ret, 0);
-		EXPECT_EQ(t, info->domain_attr->mr_mode & ~mode, 0);
-		EXPECT_EQ(t, info->domain_attr->mr_mode & (KFI_MR_BASIC | KFI_MR_SCALABLE), 0);
-		kfi_freeinfo(info);
-	}
-}
-
 /* More than the limit: no answer. The limit: at least that. */
 #define CHECK_LIMIT(t, member, more)					\
 do {									\
@@ -251,32 +211,6 @@ static void levels(struct test *t)
 		return;
 	EXPECT(t, !asked_for(t, KFI_DELIVERY_COMPLETE, &info));
 	EXPECT(t, !asked_for(t, KFI_COMMIT_COMPLETE, &info));
-}
-
-/*
- * Resources are managed unless the consumer does that itself; the answer repeats what it has
- * requested.
- */
-static void resources(struct test *t)
-{
-	static const int rows[][2] = {
-		{ KFI_RM_UNSPEC, KFI_RM_ENABLED }, { KFI_RM_DISABLED, KFI_RM_DISABLED }, { KFI_RM_ENABLED, KFI_RM_ENABLED },
-	};
-	struct kfi_info *hints, *info;
-	int i;
-
-	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		hints = test_hints(t, C_MSG);
-		REQUIRE(t, hints);
-		hints->domain_attr->resource_mgmt = rows[i][0];
-		REQUIRE_EQ(t, ask(t, hints, &info), 0);
-		EXPECT_EQ(t, info->domain_attr->resource_mgmt, rows[i][1]);
-		kfi_freeinfo(info);
-	}
-	hints = test_hints(t, C_MSG);
-	REQUIRE(t, hints);
-	hints->domain_attr->resource_mgmt = 99;
-	EXPECT_EQ(t, ask(t, hints, &info), -ENODATA);
 }
 
 static void contents(struct test *t)
@@ -460,11 +394,8 @@ const struct test_case info_cases[] = {
 	{ "info.impossible", T_ALL, 0, 0, impossible },
 	{ "info.every_caps", T_ALL, 0, 0, every_caps },
 	{ "info.protected", T_ALL, 0, C_MSG, protected },
-	{ "info.every_order", T_ALL, 0, 0, every_order },
-	{ "info.every_mr_mode", T_ALL, 0, 0, every_mr_mode },
 	{ "info.limits", T_ALL, 0, 0, limits },
 	{ "info.levels", T_ALL, 0, 0, levels },
-	{ "info.resources", T_ALL, 0, 0, resources },
 	{ "info.contents", T_ALL, 0, 0, contents },
 	{ "info.loopback_last", T_ALL, 0, 0, loopback_last },
 	{ "info.reuse", T_ALL, 0, 0, reuse },

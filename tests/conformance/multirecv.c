@@ -46,34 +46,6 @@ static int send_one(struct node *a, u8 *tx, size_t len, u64 seed)
 	return 0;
 }
 
-/*
- * Messages are placed one behind the other. The message that leaves less than the minimum releases
- * the buffer, in its own entry and exactly there.
- */
-static void exact_events(struct test *t)
-{
-	struct pair *p = open_min(t, 256);
-	u8 *tx = test_pages(t, 1024), *rx = test_pages(t, 4096);
-	size_t used = 0, len;
-	bool last;
-	comp_t c;
-	int i;
-
-	REQUIRE(t, p && tx && rx);
-	REQUIRE(t, !post_multi(&p->b, rx, 4096, CTX(7)));
-	for (i = 0; 4096 - used >= 256; i++) {
-		len = 1 + test_random(t, 256);
-		last = 4096 - used - len < 256;
-		REQUIRE(t, !send_one(&p->a, tx, len, i) && !WAIT_RX(&p->b, &c));
-		EXPECT_COMP(t, &c, CTX(7), KFI_MSG | KFI_RECV | (last ? KFI_MULTI_RECV : 0));
-		EXPECT_EQ(t, c.len, len);
-		REQUIRE(t, (u8 *)c.buf >= rx + used && (u8 *)c.buf + len <= rx + 4096);
-		EXPECT_DATA(t, c.buf, len, i);
-		used = (u8 *)c.buf + len - rx;
-	}
-	NONE_RX(&p->b);
-}
-
 #define CHAIN		1000
 /* bytes beyond a buffer, so that only a full buffer is regarded as full */
 #define CHAIN_PLAN	(CHAIN + 64)
@@ -267,23 +239,6 @@ static void truncated(struct test *t)
 	still_works(p);
 }
 
-/* A close releases it once, with an error. */
-static void closed(struct test *t)
-{
-	struct pair *p = open_min(t, 64);
-	u8 *tx = test_pages(t, 64), *rx = test_pages(t, 4096);
-	comp_t c;
-
-	REQUIRE(t, p && tx && rx);
-	REQUIRE(t, !post_multi(&p->b, rx, 4096, rx));
-	REQUIRE(t, !send_one(&p->a, tx, 64, 1) && !WAIT_RX(&p->b, &c));
-	REQUIRE_EQ(t, test_close(t, &p->b.ep->fid), 0);
-	p->b.ep = NULL;
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_ERR(t, &c, rx, ECANCELED);
-	NONE_RX(&p->b);
-}
-
 /*
  * Filled to the last byte, and to one byte less than the minimum: that message releases it, not an
  * earlier one.
@@ -418,14 +373,12 @@ static void option(struct test *t)
 }
 
 const struct test_case multirecv_cases[] = {
-	{ "multirecv.exact_events", T_REL, 0, C_MULTI, exact_events },
 	{ "multirecv.chained", T_REL, 0, C_MULTI, chained },
 	{ "multirecv.unexpected", T_REL, 0, C_MULTI, unexpected },
 	{ "multirecv.next_buffer", T_REL, 0, C_MULTI, next_buffer },
 	{ "multirecv.truncated", T_REL, 0, C_MULTI, truncated },
 	{ "multirecv.exactly_full", T_REL, 0, C_MULTI, exactly_full },
 	{ "multirecv.cancelled", T_REL, 0, C_MULTI, cancelled },
-	{ "multirecv.closed", T_REL, 0, C_MULTI, closed },
 	{ "multirecv.by_default", T_REL, 0, C_MULTI, by_default },
 	{ "multirecv.option", T_REL, 0, C_MULTI, option },
 	{ }

@@ -52,9 +52,12 @@ static struct lane *lane_open(struct test *t, u64 order)
 		return NULL;
 	l->p = pair_open(t, NULL, NULL);
 	l->near = test_pages(t, DEPTH * LEN);
-	l->far = test_pages(t, DEPTH * LEN);
 	l->small = test_zalloc(t, 64 * DEPTH);
-	if (!l->p || !l->near || !l->far || !l->small ||
+	if (!l->p)
+		return NULL;
+	/* A peer may write to such memory directly, so that short and long writes go two ways. */
+	l->far = test_best(t, l->p->b.domain, DEPTH * LEN);
+	if (!l->near || !l->far || !l->small ||
 	    region_open(&l->p->b, &l->r, l->far, DEPTH * LEN, ALL_RIGHTS))
 		return NULL;
 	return l;

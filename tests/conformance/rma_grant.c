@@ -55,39 +55,6 @@ static void repeated(struct test *t)
 	}
 }
 
-/* Short and long writes to the same memory, many at a time: the last one is there at the end. */
-static void in_order(struct test *t)
-{
-	struct pair *p = pair_open(t, NULL, NULL);
-	int round, i, rounds = t->w->quick ? 8 : 60;
-	size_t max = grant_len(t);
-	u8 *near[WRITES], *far;
-	struct region r;
-	comp_t c;
-
-	REQUIRE(t, p);
-	far = test_best(t, p->b.domain, max);
-	REQUIRE(t, far && !region_open(&p->b, &r, far, max, KFI_REMOTE_WRITE));
-	for (i = 0; i < WRITES; i++) {
-		near[i] = test_pages(t, max);
-		REQUIRE(t, near[i]);
-		memset(near[i], i, max);
-	}
-	for (round = 0; round < rounds && !t->failures; round++) {
-		for (i = 0; i < WRITES; i++) {
-			size_t len = i == WRITES - 1 || test_random(t, 2) ? max : 100;
-
-			POST(t, kfi_write(p->a.ep, near[i], len, NULL, p->a.peer, r.addr, r.key,
-					  CTX(i)));
-		}
-		for (i = 0; i < WRITES; i++) {
-			REQUIRE(t, !WAIT_TX(&p->a, &c));
-			EXPECT_EQ(t, c.err, 0);
-		}
-		EXPECT(t, test_until(t, not_all(far, max, WRITES - 1) == -1));
-	}
-}
-
 /**
  * struct closing - writes to a region that is closed meanwhile
  * @posted: number of writes
@@ -174,7 +141,6 @@ static void closed(struct test *t)
 
 const struct test_case rma_grant_cases[] = {
 	{ "rma.grant_repeated", T_REL, 0, C_MSG | C_RMA, repeated },
-	{ "rma.grant_order", T_REL, 0, C_MSG | C_RMA, in_order },
 	{ "rma.grant_closed", T_REL, 0, C_MSG | C_RMA, closed },
 	{ }
 };

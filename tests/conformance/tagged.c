@@ -80,31 +80,6 @@ static void same_tag(struct test *t)
 	}
 }
 
-/* Tagged and untagged messages do not match each other. */
-static void apart(struct test *t)
-{
-	struct pair *p = pair_open(t, NULL, NULL);
-	u8 *buf = test_zalloc(t, 256);
-	comp_t c;
-
-	REQUIRE(t, p && buf);
-	POST(t, kfi_recv(p->b.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, CTX(1)));
-	REQUIRE(t, !tsend(&p->a, buf + 128, 8, 0, CTX(2)));
-	NONE_RX(&p->b);
-	REQUIRE(t, !trecv(&p->b, buf + 64, 64, 0, ~0ULL, CTX(3)));
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_COMP(t, &c, CTX(3), KFI_TAGGED | KFI_RECV);
-	REQUIRE(t, !trecv(&p->b, buf + 64, 64, 0, ~0ULL, CTX(4)));
-	POST(t, kfi_send(p->a.ep, buf + 128, 8, NULL, p->a.peer, CTX(5)));
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_COMP(t, &c, CTX(1), KFI_MSG | KFI_RECV);
-	REQUIRE(t, !WAIT_TX(&p->a, &c));
-	EXPECT_COMP(t, &c, CTX(2), KFI_TAGGED | KFI_SEND);
-	REQUIRE(t, !WAIT_TX(&p->a, &c));
-	EXPECT_COMP(t, &c, CTX(5), KFI_MSG | KFI_SEND);
-	NONE_RX(&p->b);
-}
-
 /* ---- looking at messages that wait ---- */
 
 static int look(struct node *n, u64 tag, void *ctx, u64 flags, void *buf, size_t len)
@@ -247,7 +222,6 @@ static void directed(struct test *t)
 const struct test_case tagged_cases[] = {
 	{ "tagged.ignore", T_REL, 0, C_TAGGED, ignore },
 	{ "tagged.same_tag", T_REL, 0, C_TAGGED, same_tag },
-	{ "tagged.apart", T_REL, 0, C_TAGGED | C_MSG, apart },
 	{ "tagged.peek", T_REL, 0, C_TAGGED, peek },
 	{ "tagged.claim", T_REL, 0, C_TAGGED, claim },
 	{ "tagged.discard", T_REL, 0, C_TAGGED, discard },
