@@ -6,7 +6,7 @@
 
 /* There is no device, and I/O ends at once. */
 static int mw_io(struct bio *bio);
-static int mw_meta_flush(void);
+static int mw_dev_flush(bool leg);
 static unsigned int mw_zero_limit(void);
 static void mw_queue(struct work_struct *work);
 
@@ -14,7 +14,7 @@ static void mw_queue(struct work_struct *work);
 #define bdev_logical_block_size(bdev)	((void)(bdev), KFM_SECTOR)
 #undef bdev_write_zeroes_sectors
 #define bdev_write_zeroes_sectors(bdev)	((void)(bdev), mw_zero_limit())
-#define blkdev_issue_flush(bdev)	((void)(bdev), mw_meta_flush())
+#define blkdev_issue_flush(bdev)	((void)(bdev), mw_dev_flush(strstr(#bdev, "leg")))
 #define queue_work(wq, work)		((void)(wq), mw_queue(work))
 #define submit_bio_wait(bio)		mw_io(bio)
 #define submit_bio(bio)			mw_submit(bio)
@@ -61,10 +61,14 @@ static void mw_covered(const struct mw *w)
 	}
 }
 
-static int mw_meta_flush(void)
+static int mw_dev_flush(bool leg)
 {
 	if (mw_now->io_err || mw_now->flush_err)
 		return mw_now->io_err ?: mw_now->flush_err;
+	if (leg) {
+		memcpy(mw_now->leg_safe, mw_now->leg, sizeof(mw_now->leg));
+		return 0;
+	}
 	memcpy(mw_now->durable, mw_now->meta, MW_META);
 	mw_covered(mw_now);
 	return 0;

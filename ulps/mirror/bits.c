@@ -600,13 +600,14 @@ static void choose_quarter(struct kfm_peer *p)
 }
 
 /*
- * Extents are chosen: with volatile caches a flush goes before the end. What is written to one from
- * now on touches it.
+ * Extents are chosen: with volatile caches a flush goes before the end. It does not cover writes
+ * that are in flight now, and these, and what is written from now on, touch their extents.
  */
 static void cooling_began(struct kfm *m)
 {
 	bool flush = m->primary && kfm_caches(m) && !bitmap_empty(m->cooling, m->extents);
 
+	touch_flight(m);
 	m->cool_from = flush ? m->written : 0;
 }
 
@@ -638,13 +639,41 @@ static bool cooling_begin(struct kfm *m)
 static void uncache(struct kfm_peer *p)
 {
 	struct kfm *m = p->m;
-	bool flushed = p->state == KFM_SESSION_UP && p->flushed >= m->cool_from;
+	bool flushed = p->flushed >= m->cool_from;
 	u32 e;
 
 	for_each_set_bit(e, m->cooling, m->extents) {
 		if (__test_and_clear_bit(e, p->cached) && !flushed)
 			set_piece(p, e, m->extent_shift);
 	}
+}
+
+/*
+ * Is it durable on this leg what was written to the chosen extents? If no peer is there, there was
+ * no flush. A leg that has failed may have lost it, so all regions may differ.
+ *
+ * Return: 0, or the error of a flush; then the extents stay active.
+ */
+static int leg_settled(struct kfm *m)
+{
+	struct kfm_peer *p;
+	int ret;
+	u32 e;
+
+	kfm_for_each_peer(p, m) {
+		if (p->flushed >= m->cool_from)
+			return 0;
+	}
+	ret = m->leg_failed ? 0 : blkdev_issue_flush(m->leg->bdev);
+	if (ret)
+		m->leg_failed = true;
+	for_each_set_bit(e, m->cooling, m->extents) {
+		kfm_for_each_peer(p, m) {
+			if (m->leg_failed)
+				set_piece(p, e, m->extent_shift);
+		}
+	}
+	return ret;
 }
 
 /* The chosen extents that nothing has touched meanwhile are not active any more. */
@@ -656,11 +685,12 @@ static int cooling_end(struct kfm *m)
 
 	touch_flight(m);
 	bitmap_andnot(m->cooling, m->cooling, m->touched, m->extents);
+	ret = leg_settled(m);
 	kfm_for_each_peer(p, m) {
 		if (p->cached)
 			uncache(p);
 	}
-	ret = oos_flush(m);
+	ret = oos_flush(m) ?: ret;
 	for_each_set_bit(e, m->cooling, m->extents) {
 		kfm_for_each_peer(p, m) {
 			if (!ret)

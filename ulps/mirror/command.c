@@ -86,8 +86,10 @@ static int become_primary(struct kfm *m, bool force)
 	if (ret && ret != -EUCLEAN)
 		return ret;
 	ret = blkdev_issue_flush(m->leg->bdev);
-	if (ret)
+	if (ret) {	/* the next flush would not fail for what is lost now */
+		m->log.failed = true;
 		return ret;
+	}
 	before = m->sb;
 	kfm_for_each_peer(p, m) {
 		if (force || p->answer != KFM_A_STATE)

@@ -128,7 +128,7 @@ void kfm_flush_ended(struct kfm_write *w)
  */
 void kfm_flush_leg_failed(struct kfm *m)
 {
-	if (!m->primary || !kfm_flush_needed(m) || m->sb.flags & KFM_SB_LEG_FAILED)
+	if (!m->primary || !kfm_caches(m) || m->sb.flags & KFM_SB_LEG_FAILED)
 		return;
 	m->sb.flags |= KFM_SB_LEG_FAILED;
 	kfm_super_save(m);

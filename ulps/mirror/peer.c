@@ -405,12 +405,13 @@ static bool resync_waits(const struct kfm_peer *p)
 }
 
 /*
- * Rule C2 of flush.c: if the peer's cache may have lost something, so may each region that was
- * written since the last flush. The extents of all of these are active.
+ * Rule C2 of flush.c: if the peer's cache may have lost something, each region may differ that was
+ * written since the last flush. The extents of all of these are active. The same holds for a peer
+ * without which this node has gone on: it may have missed a flush that has ended.
  */
 static void start_check(struct kfm_peer *p, u64 start)
 {
-	if (p->slots.caches && p->start != start)
+	if (p->slots.caches && (p->start != start || kfm_is_alone(p)))
 		kfm_cached_lost(p);
 	p->start = start;
 }

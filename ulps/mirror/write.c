@@ -567,7 +567,8 @@ static void admit(struct kfm_write *w, struct bio *bio, struct list_head *batch)
  * new writes could keep the range in use forever. The extents of the writes are active in memory.
  * Zeroes that a peer does not take end as not supported.
  *
- * @atomic: take only writes of data whose extents are active, durably, and at most ATOMIC_BYTES.
+ * @atomic: take only flushes, and writes of data whose extents are active, durably, of at most
+ * ATOMIC_BYTES.
  *
  * Return: false if the next write is left to the worker: it writes zeroes, its extent is not active
  * yet, this node's log has no room for its record, or ATOMIC_BYTES are used up. True otherwise, also
