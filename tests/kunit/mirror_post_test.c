@@ -151,6 +151,23 @@ static void post_direct(struct kunit *test)
 	KUNIT_EXPECT_GT(test, w->peers[0].ring.next.seq, 2);
 }
 
+/* A short record is direct while it is the only one in flight. */
+static void post_direct_single(struct kunit *test)
+{
+	struct mw *w = with_slots(test, 1);
+
+	w->m.single_direct = true;
+	mw_write(w, 0, 0);
+	mw_run(w);
+	KUNIT_EXPECT_TRUE(test, w->group[0].direct);
+	mw_write(w, 1, 1);
+	mw_run(w);
+	KUNIT_EXPECT_FALSE(test, w->group[0].direct);
+	mw_ack(w, 0);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 3);
+}
+
 /* The data of direct records has a CRC over a network without one, and if the table says so. */
 static void post_direct_crc(struct kunit *test)
 {
@@ -334,6 +351,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(post_group_waits),
 	KUNIT_CASE(post_group_wraps),
 	KUNIT_CASE(post_direct),
+	KUNIT_CASE(post_direct_single),
 	KUNIT_CASE(post_direct_crc),
 	KUNIT_CASE(post_no_log),
 	KUNIT_CASE(post_direct_behind_log),

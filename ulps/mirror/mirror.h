@@ -49,6 +49,7 @@ struct kfm_uevent {
  * @logdev: disk with the log, or NULL: the node takes no records but direct ones
  * @leg_tears: the leg is memory that a loss of power may leave with half a sector, see own.c
  * @direct_min: records of so many bytes and more go straight to the leg of a peer that has slots
+ * @single_direct: so does a shorter record while no other write is in flight, see slots_fit()
  * @data_crc: the data of direct records has a CRC over each network
  * @policy: what happens when a peer in sync is lost
  * @timeout: a peer that sends nothing for so long is lost, jiffies
@@ -136,6 +137,7 @@ struct kfm {
 	struct dm_dev		*logdev;
 	bool			leg_tears;
 	u32			direct_min;
+	bool			single_direct;
 	bool			data_crc;
 	enum kfm_policy		policy;
 	unsigned long		timeout;

@@ -48,6 +48,17 @@ void kfm_slot_free(struct kfm_peer *p, struct kfm_post *post)
 }
 
 /*
+ * Is a record better written to the leg of the peer than to its log? A long one is. Many short ones
+ * are one write to the log, but one without company would only be written twice. A disk that has to
+ * seek, as that of the peer probably does if this node's does, writes its log faster; and several
+ * peers make bits durable before they write the leg (kfm.single_direct is false for both).
+ */
+static bool direct_wanted(const struct kfm *m, const struct kfm_write *w)
+{
+	return w->len >= m->direct_min || (m->single_direct && list_is_singular(&m->flight));
+}
+
+/*
  * Is the record of a write to be a direct one (direct.c)? It is if there is a slot for it, and if
  * it overlaps no record in the peer's log that a replay may still write to the leg. Else it is
  * logged, and waits for nothing; or, if the peer has no log, for a slot.
@@ -57,7 +68,7 @@ static bool slots_fit(const struct kfm_peer *p, const struct kfm_write *w)
 	const struct kfm_rec r = { .sector = w->sector, .len = w->len };
 	u64 seq;
 
-	if (!p->slots.count || (p->ring.len && w->len < p->m->direct_min))
+	if (!p->slots.count || (p->ring.len && !direct_wanted(p->m, w)))
 		return false;
 	for (seq = p->ring.applied + 1; seq < p->ring.next.seq; seq++) {
 		if (kfm_recs_overlap(&p->slots.logged[seq % KFM_WINDOW], &r))

@@ -85,6 +85,8 @@ static int table_devices(struct kfm *m, char **argv)
 	ret = kfm_log_alloc(m);
 	if (ret)
 		return ret;
+	m->single_direct = m->direct_min != KFM_DIRECT_OFF && !m->peers[1] &&
+			   !bdev_rot(m->leg->bdev);
 	m->ti->error = "The leg is memory that can tear its sectors, which needs a log in memory";
 	return m->leg_tears && !m->log.dax ? -EINVAL : 0;
 }
