@@ -1,23 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""writer.py write DEVICE STATE SECONDS SEED | check DEVICE STATE - a writer that knows what was
-acknowledged.
+"""A writer that knows what was acknowledged. It answers requests (ask in lib): words with a NUL behind each, and another
+one. The answer is an exit code and a text.
+
+write DEVICE STATE SEED BLOCKS PAUSE    begin to overwrite random sectors of the first blocks of 4 KiB, 512 bytes to 64 KiB at a time,
+                                        from several threads, each of which waits for PAUSE seconds after a write
+end                                     each thread ends its write, if the device has not failed; STATE is stored
+check DEVICE STATE BLOCKS               read everything
 
 Each sector says which one it is, which version of it, and has a checksum. STATE keeps for each sector
-the last version that was acknowledged, and the last one that was begun. "write" overwrites random
-sectors, 512 bytes to 64 KiB at a time, from several threads, until the time is over, the device fails
-or SIGTERM comes, after which each thread ends its write; "check" reads everything. A sector has to be
-whole, and no older than what was acknowledged. The variable WRITER_BLOCKS limits both to the device's
-first blocks of 4 KiB, WRITER_PAUSE are seconds that each thread waits after a write, and WRITER_READY is a file
-into which "write" writes a line when it begins."""
+the last version that was acknowledged, and the last one that was begun. A sector has to be whole, and
+no older than what was acknowledged."""
 
 import json
 import mmap
 import os
 import random
-import signal
 import struct
-import sys
 import threading
 import time
 import zlib
@@ -26,9 +25,9 @@ SECTOR = 512
 BLOCK = 8 * SECTOR
 THREADS = 6
 RUNS = 1, 3, 8, 8, 13, 16, 24, 32, 128
-PAUSE = float(os.environ.get("WRITER_PAUSE", "0"))
 HEAD = struct.Struct("<QQQ")
 told = threading.Event()        # to end
+load = []                       # state and threads of "write"
 
 
 def sector(number, version):
@@ -38,15 +37,16 @@ def sector(number, version):
     return body + struct.pack("<I", zlib.crc32(body))
 
 
-def sectors_of(device):
-    with open(device, "rb") as file:
-        return min(file.seek(0, 2), int(os.environ.get("WRITER_BLOCKS", "1000000")) * BLOCK) // SECTOR
+def opened(device, blocks):
+    """Return a file of the device, and the number of sectors."""
+    fd = os.open(device, os.O_RDWR | os.O_DIRECT)
+    return fd, min(os.lseek(fd, 0, os.SEEK_END), int(blocks) * BLOCK) // SECTOR
 
 
 class State:
     def __init__(self, path, count):
         self.path = path
-        self.error = "told to end, or the time is over"
+        self.error = "told to end"
         self.begun = [0] * count
         self.acked = [0] * count
         if os.path.exists(path):
@@ -58,10 +58,10 @@ class State:
             json.dump([self.begun, self.acked], file)
 
 
-def write_some(fd, state, mine, rng, until):
+def write_some(fd, state, mine, rng, pause):
     """Runs of sectors; the whole run is one write."""
     buf = mmap.mmap(-1, max(RUNS) * SECTOR)
-    while time.monotonic() < until and not told.is_set():
+    while not told.is_set():
         first = rng.randrange(len(mine))
         run = mine[first:first + rng.choice(RUNS)]
         data = b""
@@ -77,31 +77,36 @@ def write_some(fd, state, mine, rng, until):
             return
         for number in run:
             state.acked[number] = state.begun[number]
-        if PAUSE:
-            time.sleep(PAUSE)
+        if pause:
+            time.sleep(pause)
 
 
-def write(device, path, seconds, seed):
-    signal.signal(signal.SIGTERM, lambda *_: told.set())
-    count = sectors_of(device)
+def write(device, path, seed, blocks, pause):
+    end()
+    fd, count = opened(device, blocks)
     state = State(path, count)
-    fd = os.open(device, os.O_RDWR | os.O_DIRECT)
-    until = time.monotonic() + seconds
     share = count // THREADS
     threads = [threading.Thread(target=write_some, args=(
-        fd, state, range(i * share, (i + 1) * share), random.Random(seed * THREADS + i), until))
+        fd, state, range(i * share, (i + 1) * share), random.Random(int(seed) * THREADS + i), float(pause)))
         for i in range(THREADS)]
-    before = sum(state.acked)
+    told.clear()
+    load.extend((fd, state, sum(state.acked), threads))
     for thread in threads:
         thread.start()
-    if "WRITER_READY" in os.environ:
-        with open(os.environ["WRITER_READY"], "w", encoding="ascii") as file:
-            file.write("writing\n")
+
+
+def end():
+    if not load:
+        return "nothing is written"
+    fd, state, before, threads = load
+    told.set()
     for thread in threads:
         thread.join()
+    load.clear()
+    os.close(fd)
     state.save()
-    print(f"{sum(state.acked) - before} sectors acknowledged, "
-          f"{sum(b > a for a, b in zip(state.acked, state.begun))} open: {state.error}")
+    return (f"{sum(state.acked) - before} sectors acknowledged, "
+            f"{sum(b > a for a, b in zip(state.acked, state.begun))} open: {state.error}")
 
 
 def check_sector(raw, number, acked, begun):
@@ -117,23 +122,38 @@ def check_sector(raw, number, acked, begun):
     return None
 
 
-def check(device, path):
-    count = sectors_of(device)
+def check(device, path, blocks):
+    fd, count = opened(device, blocks)
     state = State(path, count)
+    buf = mmap.mmap(-1, max(RUNS) * SECTOR)
     wrong = []
-    with open(device, "rb") as file:
-        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-        for number in range(count):
-            bad = check_sector(file.read(SECTOR), number, state.acked[number], state.begun[number])
-            if bad:
-                wrong.append(bad)
-    for text in wrong[:10]:
-        print(text)
-    print(f"{len(wrong)} of {count} sectors are wrong, {sum(state.acked)} were acknowledged")
-    return 1 if wrong or not any(state.acked) else 0
+    for number in range(count):
+        at = number * SECTOR % len(buf)
+        if not at:
+            os.preadv(fd, [buf], number * SECTOR)
+        wrong.append(check_sector(buf[at:at + SECTOR], number, state.acked[number], state.begun[number]))
+    os.close(fd)
+    wrong = [text for text in wrong if text]
+    said = "\n".join([*wrong[:10], f"{len(wrong)} of {count} sectors are wrong, {sum(state.acked)} were acknowledged"])
+    if wrong or not any(state.acked):
+        raise ValueError(said)
+    return said
 
 
-if sys.argv[1] == "write":
-    write(sys.argv[2], sys.argv[3], float(sys.argv[4]), int(sys.argv[5]))
-else:
-    sys.exit(check(sys.argv[2], sys.argv[3]))
+def serve():
+    """Answer requests. Threads may wait for a disk at the end."""
+    text = b""
+    while more := os.read(0, 65536):
+        text += more
+        if text.endswith(b"\0\0"):
+            name, *words = text[:-2].decode().split("\0")
+            text = b""
+            try:
+                code, answer = 0, {"write": write, "end": end, "check": check}[name](*words)
+            except (OSError, ValueError) as error:
+                code, answer = 1, error
+            os.write(1, f"{code}\0{answer}\0".encode())
+    os._exit(0)
+
+
+serve()
