@@ -15,7 +15,6 @@ whole, and no older than what was acknowledged. With "lost", after a loss of all
 may be as old as what was flushed, and what is found counts as flushed from then on."""
 
 import ctypes
-import errno
 import json
 import mmap
 import os
@@ -72,33 +71,40 @@ class State:
 def write_run(fd, state, run, buf):
     data = b"".join(sector(number, state.begun[number]) for number in run)
     buf[:len(data)] = data
-    return os.pwritev(fd, [memoryview(buf)[:len(data)]], run[0] * SECTOR) == len(data)
+    if os.pwritev(fd, [memoryview(buf)[:len(data)]], run[0] * SECTOR) != len(data):
+        raise OSError("a short write")
+
+
+def takes_zeroes(fd):
+    disk = os.fstat(fd).st_rdev
+    with open(f"/sys/dev/block/{os.major(disk)}:{os.minor(disk)}/queue/write_zeroes_max_bytes", "rb") as file:
+        return int(file.read()) > 0
 
 
 def zero_run(fd, state, run):
-    """Return: false if the device does not take this."""
     for number in run:
         state.zeros[number] = [v for v in state.zeros[number] if v >= state.flushed[number]]
         state.zeros[number].append(state.begun[number])
-    if not libc.fallocate(fd, PUNCH_HOLE, run[0] * SECTOR, len(run) * SECTOR):
-        return True
-    if ctypes.get_errno() != errno.EOPNOTSUPP:
+    if libc.fallocate(fd, PUNCH_HOLE, run[0] * SECTOR, len(run) * SECTOR):
         raise OSError(ctypes.get_errno(), "zeroes")
-    return False
 
 
 def write_some(fd, state, mine, rng, pause):
     """Runs of sectors; the whole run is one write."""
     buf = mmap.mmap(-1, max(RUNS) * SECTOR)
+    zeroed = 0.1 if takes_zeroes(fd) else 0
     while not told.is_set():
         first = rng.randrange(len(mine))
-        zeroes = rng.random() < 0.1
+        zeroes = rng.random() < zeroed
         run = mine[first:first + rng.choice(RUNS) * (8 if zeroes else 1)]
         for number in run:
             state.begun[number] += 1
         try:
-            done = zero_run(fd, state, run) if zeroes else write_run(fd, state, run, buf)
-            for number in run if done else ():
+            if zeroes:
+                zero_run(fd, state, run)
+            else:
+                write_run(fd, state, run, buf)
+            for number in run:
                 state.acked[number] = state.begun[number]
             if not rng.randrange(16):
                 os.fsync(fd)
