@@ -1,27 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""writer.py write DEVICE STATE SECONDS SEED | check DEVICE STATE [lost] - a writer that knows what was
-acknowledged, and what was flushed.
+"""A writer that knows what was acknowledged, and what was flushed. It answers requests (ask in
+inside): words with a NUL behind each, and another one. The answer is an exit code and a text.
 
-Each sector says which one it is, which version of it, and has a checksum. STATE keeps for each sector
-the last version that was begun, that was acknowledged, and that was flushed, and which ones are zeros.
-"write" overwrites random sectors, 512 bytes to 64 KiB at a time, or sets up to 512 KiB to zero, where the
-device does so by itself, from several threads, which flush now and then, until the time is over, the device
-fails or SIGTERM comes, after which each thread ends its write; "check" reads everything. A sector has to be
-whole, and no older than what was acknowledged. With "lost", after a loss of all volatile caches, it may be as
-old as what was flushed, and what is found counts as flushed from then on. The variable WRITER_BLOCKS limits both to the device's
-first blocks of 4 KiB, WRITER_PAUSE are seconds that each thread waits after a write, and WRITER_READY is a file
-into which "write" writes a line when it begins."""
+write DEVICE STATE SEED BLOCKS PAUSE    begin to overwrite random sectors of the first blocks of 4 KiB
+end                                     end, after the write that is in flight, and store STATE
+check DEVICE STATE BLOCKS [lost]        read everything
+
+Several threads write 512 bytes to 64 KiB at a time, or set up to 512 KiB to zero, where the device
+does so by itself, wait for PAUSE seconds after that, and flush now and then. Each sector says which
+one it is, which version of it, and has a checksum. STATE keeps for each sector the last version that
+was begun, that was acknowledged, and that was flushed, and which ones are zeros. A sector has to be
+whole, and no older than what was acknowledged. With "lost", after a loss of all volatile caches, it
+may be as old as what was flushed, and what is found counts as flushed from then on."""
 
 import ctypes
-import errno
 import json
 import mmap
 import os
 import random
-import signal
 import struct
-import sys
 import threading
 import time
 import zlib
@@ -31,9 +29,9 @@ BLOCK = 8 * SECTOR
 THREADS = 6
 RUNS = 1, 3, 8, 8, 13, 16, 24, 32, 128
 PUNCH_HOLE = 3                  # and keep the size
-PAUSE = float(os.environ.get("WRITER_PAUSE", "0"))
 HEAD = struct.Struct("<QQQ")
 told = threading.Event()        # to end
+load = []                       # state and threads of "write"
 libc = ctypes.CDLL(None, use_errno=True)
 libc.fallocate.argtypes = ctypes.c_int, ctypes.c_int, ctypes.c_long, ctypes.c_long
 
@@ -45,15 +43,16 @@ def sector(number, version):
     return body + struct.pack("<I", zlib.crc32(body))
 
 
-def sectors_of(device):
-    with open(device, "rb") as file:
-        return min(file.seek(0, 2), int(os.environ.get("WRITER_BLOCKS", "1000000")) * BLOCK) // SECTOR
+def opened(device, blocks):
+    """Return a file of the device, and the number of sectors."""
+    fd = os.open(device, os.O_RDWR | os.O_DIRECT)
+    return fd, min(os.lseek(fd, 0, os.SEEK_END), int(blocks) * BLOCK) // SECTOR
 
 
 class State:
     def __init__(self, path, count):
         self.path = path
-        self.error = "told to end, or the time is over"
+        self.error = "told to end"
         self.begun = [0] * count
         self.acked = [0] * count
         self.flushed = [0] * count
@@ -72,33 +71,40 @@ class State:
 def write_run(fd, state, run, buf):
     data = b"".join(sector(number, state.begun[number]) for number in run)
     buf[:len(data)] = data
-    return os.pwritev(fd, [memoryview(buf)[:len(data)]], run[0] * SECTOR) == len(data)
+    if os.pwritev(fd, [memoryview(buf)[:len(data)]], run[0] * SECTOR) != len(data):
+        raise OSError("a short write")
+
+
+def takes_zeroes(fd):
+    disk = os.fstat(fd).st_rdev
+    with open(f"/sys/dev/block/{os.major(disk)}:{os.minor(disk)}/queue/write_zeroes_max_bytes", "rb") as file:
+        return int(file.read()) > 0
 
 
 def zero_run(fd, state, run):
-    """Return: false if the device does not take this."""
     for number in run:
         state.zeros[number] = [v for v in state.zeros[number] if v >= state.flushed[number]]
         state.zeros[number].append(state.begun[number])
-    if not libc.fallocate(fd, PUNCH_HOLE, run[0] * SECTOR, len(run) * SECTOR):
-        return True
-    if ctypes.get_errno() != errno.EOPNOTSUPP:
+    if libc.fallocate(fd, PUNCH_HOLE, run[0] * SECTOR, len(run) * SECTOR):
         raise OSError(ctypes.get_errno(), "zeroes")
-    return False
 
 
-def write_some(fd, state, mine, rng, until):
+def write_some(fd, state, mine, rng, pause):
     """Runs of sectors; the whole run is one write."""
     buf = mmap.mmap(-1, max(RUNS) * SECTOR)
-    while time.monotonic() < until and not told.is_set():
+    zeroed = 0.1 if takes_zeroes(fd) else 0
+    while not told.is_set():
         first = rng.randrange(len(mine))
-        zeroes = rng.random() < 0.1
+        zeroes = rng.random() < zeroed
         run = mine[first:first + rng.choice(RUNS) * (8 if zeroes else 1)]
         for number in run:
             state.begun[number] += 1
         try:
-            done = zero_run(fd, state, run) if zeroes else write_run(fd, state, run, buf)
-            for number in run if done else ():
+            if zeroes:
+                zero_run(fd, state, run)
+            else:
+                write_run(fd, state, run, buf)
+            for number in run:
                 state.acked[number] = state.begun[number]
             if not rng.randrange(16):
                 os.fsync(fd)
@@ -106,31 +112,37 @@ def write_some(fd, state, mine, rng, until):
         except OSError as error:
             state.error = str(error)
             return
-        if PAUSE:
-            time.sleep(PAUSE)
+        if pause:
+            time.sleep(pause)
 
 
-def write(device, path, seconds, seed):
-    signal.signal(signal.SIGTERM, lambda *_: told.set())
-    count = sectors_of(device)
+def write(device, path, seed, blocks, pause):
+    end()
+    fd, count = opened(device, blocks)
     state = State(path, count)
-    fd = os.open(device, os.O_RDWR | os.O_DIRECT)
-    until = time.monotonic() + seconds
     share = count // THREADS
     threads = [threading.Thread(target=write_some, args=(
-        fd, state, range(i * share, (i + 1) * share), random.Random(seed * THREADS + i), until))
+        fd, state, range(i * share, (i + 1) * share), random.Random(int(seed) * THREADS + i), float(pause)))
         for i in range(THREADS)]
-    before = sum(state.acked)
+    told.clear()
+    load.extend((fd, state, sum(state.acked), threads))
     for thread in threads:
         thread.start()
-    if "WRITER_READY" in os.environ:
-        with open(os.environ["WRITER_READY"], "w", encoding="ascii") as file:
-            file.write("writing\n")
+    return f"{device} is written"
+
+
+def end():
+    if not load:
+        return "nothing is written"
+    fd, state, before, threads = load
+    told.set()
     for thread in threads:
         thread.join()
+    load.clear()
+    os.close(fd)
     state.save()
-    print(f"{sum(state.acked) - before} sectors acknowledged, "
-          f"{sum(b > a for a, b in zip(state.acked, state.begun))} open: {state.error}")
+    return (f"{sum(state.acked) - before} sectors acknowledged, "
+            f"{sum(b > a for a, b in zip(state.acked, state.begun))} open: {state.error}")
 
 
 def check_sector(raw, number, acked, begun, zeros):
@@ -147,28 +159,44 @@ def check_sector(raw, number, acked, begun, zeros):
     return None, version
 
 
-def check(device, path, lost):
-    count = sectors_of(device)
+def check(device, path, blocks, lost=""):
+    fd, count = opened(device, blocks)
     state = State(path, count)
+    buf = mmap.mmap(-1, max(RUNS) * SECTOR)
+    least = state.flushed if lost else state.acked
     wrong = []
-    with open(device, "rb") as file:
-        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    with os.fdopen(fd, "rb", 0):
         for number in range(count):
-            least = state.flushed if lost else state.acked
-            bad, version = check_sector(file.read(SECTOR), number, least[number], state.begun[number], state.zeros[number])
+            at = number * SECTOR % len(buf)
+            if not at:
+                os.preadv(fd, [buf], number * SECTOR)
+            bad, version = check_sector(buf[at:at + SECTOR], number, least[number], state.begun[number], state.zeros[number])
             if bad:
                 wrong.append(bad)
             elif lost:
                 state.acked[number] = state.flushed[number] = version
     if lost:
         state.save()
-    for text in wrong[:10]:
-        print(text)
-    print(f"{len(wrong)} of {count} sectors are wrong, {sum(state.acked)} were acknowledged")
-    return 1 if wrong or not any(state.acked) else 0
+    said = "\n".join([*wrong[:10], f"{len(wrong)} of {count} sectors are wrong, {sum(state.acked)} were acknowledged"])
+    if wrong or not any(state.acked):
+        raise ValueError(said)
+    return said
 
 
-if sys.argv[1] == "write":
-    write(sys.argv[2], sys.argv[3], float(sys.argv[4]), int(sys.argv[5]))
-else:
-    sys.exit(check(sys.argv[2], sys.argv[3], sys.argv[4:] == ["lost"]))
+def serve():
+    """Answer requests. Threads may wait for a disk at the end."""
+    text = b""
+    while more := os.read(0, 65536):
+        text += more
+        if text.endswith(b"\0\0"):
+            name, *words = text[:-2].decode().split("\0")
+            text = b""
+            try:
+                code, answer = 0, {"write": write, "end": end, "check": check}[name](*words)
+            except (OSError, ValueError) as error:
+                code, answer = 1, error
+            os.write(1, f"{code}\0{answer}\0".encode())
+    os._exit(0)
+
+
+serve()

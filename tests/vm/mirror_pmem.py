@@ -100,7 +100,7 @@ def count(verdict, lines):
 
 def faults_noticed(machine):
     """without a flush acknowledged writes are lost, and a copy with overwritten records is wrong: both are noticed"""
-    lines = machine.inside(faulty(machine.pair.series, machine.modules), 4, NOTICED, 600)
+    lines = machine.inside(faulty(machine.pair.series, machine.modules), 1, NOTICED, 600)
     for case, said in NOTICED.values():
         found = re.search(f"^not ok {case}.*\n(#.*\n)*", lines, re.M)
         check(found and re.search(said, found.group(0), re.M), f"not noticed: {case}\n{lines}")
@@ -123,7 +123,7 @@ def run(opts, verdict, progress):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=12)
+    parser.add_argument("--kills", type=int, default=3, help="with each table")
     parser.add_argument("--seed", type=int, default=mirror.new_seed())
     parser.add_argument("series", nargs="?", default="6.12")
     parser.add_argument("groups", nargs="*", default=GROUPS, metavar="GROUP")
