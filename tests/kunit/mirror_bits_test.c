@@ -77,8 +77,8 @@ static void bits_upgraded(struct kunit *test)
 }
 
 /*
- * All of the new part of a mirror that has grown is out of sync, and what was before still is, also
- * after a loss of power meanwhile.
+ * All of the new part of a mirror that has grown is out of sync, and what was before still is,
+ * also after a loss of power meanwhile.
  */
 static void bits_grown(struct kunit *test)
 {

@@ -38,14 +38,14 @@ static unsigned int flags_of(struct mw *w)
 }
 
 /*
- * Records of any length are direct, and say what the cache may keep. A flush goes to the leg and to
- * the peer, alone, and waits for both. When all is flushed none is needed.
+ * Records of any length are direct, and say what the cache may keep. A flush goes to the leg and
+ * to the peer, alone, and waits for both. When all is flushed none is needed.
  */
 static void cache_flush(struct kunit *test)
 {
 	struct mw *w = cached(test, 1);
 
-	KUNIT_EXPECT_TRUE(test, kfm_flush_needed(&w->m));	/* what was there before is unknown */
+	KUNIT_EXPECT_TRUE(test, kfm_flush_needed(&w->m));	/* what was before is unknown */
 	KUNIT_EXPECT_TRUE(test, w->sent[0][KFM_HELLO].features & KFM_F_CACHE);
 	mw_write(w, 0, 1);
 	mw_run(w);
@@ -63,7 +63,7 @@ static void cache_flush(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->done, 3);
 	ack_all(w);
 	KUNIT_EXPECT_EQ(test, w->done, 15);
-	KUNIT_EXPECT_TRUE(test, kfm_flush_needed(&w->m));	/* the third write ended too late */
+	KUNIT_EXPECT_TRUE(test, kfm_flush_needed(&w->m));	/* the third one was late */
 	mw_flush(w, 4);
 	ack_all(w);
 	KUNIT_EXPECT_FALSE(test, kfm_flush_needed(&w->m));
@@ -127,7 +127,7 @@ static void cache_promoted(struct kunit *test)
 
 	for (i = 0; i < 2; i++) {
 		w->flush_err = i ? 0 : -EIO;
-		w->m.log.failed = false;	/* a resume: until then each promotion is refused */
+		w->m.log.failed = false;	/* a resume */
 		KUNIT_EXPECT_EQ(test, mw_order(w, "promote", "force"), 1);
 		mw_run(w);
 		mw_state(w, 0, KFM_UPTODATE, 5, 0);

@@ -13,8 +13,8 @@
 #define MODEL_STEPS	200000
 
 /*
- * A record that is durable, or, if it is direct, perhaps @cached: what it writes to the first words of
- * regions, from @region on
+ * A record that is durable, or, if it is direct, perhaps @cached: what it writes to the first
+ * words of regions, from @region on
  */
 struct logged {
 	u32	region, count, value[9];

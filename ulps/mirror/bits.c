@@ -282,7 +282,7 @@ void kfm_cached_lost(struct kfm_peer *p)
 	bitmap_zero(p->cached, p->m->extents);
 }
 
-/* The peer's copy of the regions of a range is the same. Any context that has claimed the mirror. */
+/* The peer's copy of a range's regions is the same. Any context that has claimed the mirror. */
 void kfm_oos_clear(struct kfm_peer *p, u64 sector, u32 len)
 {
 	u32 r, end = region_end(p->m, sector, len);
@@ -633,8 +633,8 @@ static bool cooling_begin(struct kfm *m)
 }
 
 /*
- * Rule C1 of flush.c. What may be in a cache alone was flushed, or all regions of the chosen extents
- * may differ.
+ * Rule C1 of flush.c. What may be in a cache alone was flushed, or all regions of the chosen
+ * extents may differ.
  */
 static void uncache(struct kfm_peer *p)
 {

@@ -172,7 +172,7 @@ static inline bool kfm_is_alone(const struct kfm_peer *p)
 	return kfm_pair(p)->flags & KFM_PAIR_ALONE;
 }
 
-/* Sectors that both nodes have, and so those of a session: its primary is not longer than the peer */
+/* Sectors that both nodes have, as a session: its primary is not longer than the peer */
 static inline u64 kfm_shared(const struct kfm_peer *p)
 {
 	return min(p->sectors, p->m->sectors);

@@ -69,12 +69,12 @@ static bool waits(const struct kfm_peer *p, const struct kfm_write *w)
 }
 
 /*
- * Is a record better written to the leg of the peer than to its log? A long one is. Many short ones
- * are one write to the log, but one without company would only be written twice. A disk that has to
- * seek, as that of the peer probably does if this node's does, writes its log faster; and several
- * peers make bits durable before they write the leg (kfm.single_direct is false for both). With
- * volatile caches each one is: the log has to be durable, and makes a flush of the leg for each
- * batch. Zeroes and flushes are never logged.
+ * Is a record better written to the leg of the peer than to its log? A long one is. Many short
+ * ones are one write to the log, but one without company would only be written twice. A disk that
+ * has to seek, as that of the peer probably does if this node's does, writes its log faster; and
+ * several peers make bits durable before they write the leg (kfm.single_direct is false for both).
+ * With volatile caches each one is: the log has to be durable, and makes a flush of the leg for
+ * each batch. Zeroes and flushes are never logged.
  */
 static bool direct_wanted(const struct kfm_peer *p, const struct kfm_write *w)
 {
@@ -87,8 +87,8 @@ static bool direct_wanted(const struct kfm_peer *p, const struct kfm_write *w)
 /*
  * Is the record of a write to be a direct one (direct.c)? It is if there is a slot for it, and if
  * it overlaps no record in the peer's log that a replay may still write to the leg. Else it is
- * logged, and waits for nothing; or, if the peer has no log, for a slot. Zeroes and flushes wait for
- * both.
+ * logged, and waits for nothing; or, if the peer has no log, for a slot. Zeroes and flushes wait
+ * for both.
  */
 static bool slots_fit(const struct kfm_peer *p, const struct kfm_write *w)
 {
@@ -142,8 +142,8 @@ static bool log_add(const struct kfm_ring *ring, struct kfm_group *g, struct kfm
 }
 
 /*
- * Add the next record. Return: false if it does not go with the others, has no room, or waits. Data
- * does not go with zeroes or a flush, which need longer.
+ * Add the next record. Return: false if it does not go with the others, has no room, or waits.
+ * Data does not go with zeroes or a flush, which need longer.
  */
 static bool group_add(const struct kfm_peer *p, struct kfm_group *g, struct kfm_write *w)
 {

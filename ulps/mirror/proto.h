@@ -99,7 +99,7 @@ struct kfm_le_gens {
 #define KFM_REGION_SHIFT_MAX	7u	/* KFM_WRITE_MAX: a record resynchronises whole regions */
 #define KFM_EXTENT_SHIFT_MIN	13u	/* an extent, which may be active: 4 MiB */
 #define KFM_EXTENTS_MAX		(1u << 20)
-/* A wire region: GRANT offers a bitmap of these, and a superblock of version 3 has one behind it */
+/* A wire region: GRANT offers a bitmap of these, as does version 3 of the disk */
 #define KFM_WIRE_SHIFT_MIN	8u	/* 128 KiB */
 #define KFM_WIRE_REGIONS_MAX	(1u << 20)
 #define KFM_WIRE_BYTES_MAX	(KFM_WIRE_REGIONS_MAX / 8)

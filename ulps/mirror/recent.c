@@ -179,7 +179,8 @@ void kfm_recent_clean(struct kfm_peer *p, const struct kfm_msg *msg)
 	struct kfm_peer *q;
 
 	if (!(msg->flags & KFM_M_SETTLED) || p->sectors < m->sectors ||
-	    overrun(m->log.head.seq - 1, msg->seq) || overrun(READ_ONCE(m->direct.top), msg->direct))
+	    overrun(m->log.head.seq - 1, msg->seq) ||
+	    overrun(READ_ONCE(m->direct.top), msg->direct))
 		return;
 	kfm_for_each_peer(q, m) {
 		if (q != p && q->oos_count)

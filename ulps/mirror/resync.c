@@ -36,7 +36,8 @@ void kfm_resync_part(struct kfm_write *w)
 {
 	struct kfm_peer *p = w->peer;
 
-	if (w->posts[p->index].state == KFM_P_ACKED && w->round == p->rs_round && !w->m->leg_failed)
+	if (w->posts[p->index].state == KFM_P_ACKED && w->round == p->rs_round &&
+	    !w->m->leg_failed)
 		kfm_oos_clear(p, w->sector, w->len);
 }
 
@@ -101,8 +102,8 @@ static unsigned int parts_open(const struct kfm_peer *p)
 }
 
 /*
- * Find the next part: adjacent regions that are out of sync, from @first on. After the last one the
- * search begins again, for regions that could not be read, or have become out of sync since.
+ * Find the next part: adjacent regions that are out of sync, from @first on. After the last one
+ * the search begins again, for regions that could not be read, or have become out of sync since.
  *
  * Return: the region behind the part; 0: there is none now.
  */

@@ -261,7 +261,9 @@ static int peer_memory(struct kfm_peer *p)
 	p->wire = kvzalloc(KFM_WIRE_BYTES_MAX, GFP_KERNEL);	/* a shorter peer may need more */
 	if (m->cache)
 		p->cached = kvcalloc(BITS_TO_LONGS(m->extents), sizeof(long), GFP_KERNEL);
-	return p->active && p->oos && p->stale && p->wire && (p->cached || !m->cache) ? 0 : -ENOMEM;
+	if (!p->active || !p->oos || !p->stale || !p->wire || (m->cache && !p->cached))
+		return -ENOMEM;
+	return 0;
 }
 
 static int table_memory(struct kfm *m)

@@ -127,8 +127,8 @@ static void differs(struct kfm *m)
 	const struct kfm_write *w = m->verify.w;
 	struct kfm_peer *p = w->peer;
 
-	DMERR_LIMIT("%s: %u bytes from sector %llu on differ from those of %s", kfm_name(m), w->len,
-		    w->sector, p->remote[0]);
+	DMERR_LIMIT("%s: %u bytes from sector %llu on differ from those of %s", kfm_name(m),
+		    w->len, w->sector, p->remote[0]);
 	m->verify.differ++;
 	kfm_oos_set(p, w->sector, w->len);
 	p->oos_start = max(p->oos_start, p->oos_count);

@@ -570,9 +570,9 @@ static void admit(struct kfm_write *w, struct bio *bio, struct list_head *batch)
  * @atomic: take only flushes, and writes of data whose extents are active, durably, of at most
  * ATOMIC_BYTES.
  *
- * Return: false if the next write is left to the worker: it writes zeroes, its extent is not active
- * yet, this node's log has no room for its record, or ATOMIC_BYTES are used up. True otherwise, also
- * if a write waits for one that it overlaps, or for other writes of zeroes.
+ * Return: false if the next write is left to the worker: it writes zeroes, its extent is not
+ * active yet, this node's log has no room for its record, or ATOMIC_BYTES are used up. True
+ * otherwise, also if a write waits for one that it overlaps, or for other writes of zeroes.
  */
 static bool admit_writes(struct kfm *m, struct list_head *batch, bool atomic)
 {

@@ -73,7 +73,7 @@ static bool has_device(const char *domain)
 	return false;
 }
 
-/* Find the domains of bridges, of which there is one for each. Return: whether @info has all of them */
+/* Find the domains of bridges, one for each. Return: whether @info has all of them */
 static bool find_bridges(struct kfi_info **info)
 {
 	struct kfi_info *hints = kfi_allocinfo();

@@ -136,8 +136,8 @@ release:
 }
 
 /*
- * One piece of the kernel's own memory, as nearly always. The CPU copies to it, and from it if it is
- * short, which costs least without pages. A provider may pass on pages of a longer one.
+ * One piece of the kernel's own memory, as nearly always. The CPU copies to it, and from it if it
+ * is short, which costs least without pages. A provider may pass on pages of a longer one.
  */
 static int slot_map_one(struct kib_slot *s, const struct ib_sge *sge, int dir)
 {

@@ -172,9 +172,9 @@ static void recv_count(struct kib_dev *dev, const struct ib_wc *wc)
 }
 
 /*
- * A call that ends fails its receives before it has an event, which says why. If end_work ran before
- * that event, it would hide a refusal and the data of the peer. Errors of the receive itself have no
- * event.
+ * A call that ends fails its receives before it has an event, which says why. If end_work ran
+ * before that event, it would hide a refusal and the data of the peer. Errors of the receive
+ * itself have no event.
  */
 static bool recv_has_event(const struct kib_qp *qp, enum ib_wc_status status)
 {

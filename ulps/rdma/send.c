@@ -233,8 +233,8 @@ static int send_invalidate(struct kib_qp *qp, struct kib_slot *s)
 }
 
 /*
- * Return: 0: callbacks end the request; SEND_ENDED; -EAGAIN: begin again later; or another negative
- * error, with which the request ends
+ * Return: 0: callbacks end the request; SEND_ENDED; -EAGAIN: begin again later; or another
+ * negative error, with which the request ends
  */
 static int send_begin(struct kib_qp *qp, struct kib_slot *s, u64 more)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * ib_virt_dma_to_ptr() and _page() came with 6.4, ib_mark_name_assigned_by_user() with 6.8, and the
- * second argument of create_cq changed its type with 6.11.
+ * ib_virt_dma_to_ptr() and _page() came with 6.4, ib_mark_name_assigned_by_user() with 6.8, and
+ * the second argument of create_cq changed its type with 6.11.
  *
  * KFI_IB_DMAH_ARG: an argument of reg_user_mr that came with 6.19. KFI_IB_REPORTS_PORT: a driver
  * raises the events of its port itself; since 6.16 the RDMA core does so.
