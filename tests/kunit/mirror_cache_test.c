@@ -119,6 +119,29 @@ static void cache_lost(struct kunit *test)
 	}
 }
 
+/* Of too many active extents that of a write stays, which was in flight when the flush began. */
+static void cache_crowd(struct kunit *test)
+{
+	struct mw *w = cached(test, 1);
+	struct kfm_peer *p = &w->peers[0];
+	u32 e;
+
+	w->watched = false;	/* extents have one region */
+	w->m.extent_shift = w->m.shift;
+	w->m.extents = 2000;
+	for (e = 0; e <= KFM_ACTIVE_MAX; e++)
+		kfm_active_set(p, (u64)e << w->m.shift, KFM_SECTOR);
+	mw_write(w, 0, 0);
+	mw_run(w);	/* extents are chosen */
+	mw_run(w);	/* a flush begins */
+	KUNIT_EXPECT_TRUE(test, w->m.flushing && w->m.cool_from);
+	mw_ack(w, 0);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 1);
+	KUNIT_EXPECT_EQ(test, p->active_count, KFM_ACTIVE_MAX + 2 - KFM_ACTIVE_MAX / 4);
+	KUNIT_EXPECT_TRUE(test, test_bit_le(0, p->active));
+}
+
 /* The leg is flushed before anything is stored that says that this node is primary. */
 static void cache_promoted(struct kunit *test)
 {
@@ -214,6 +237,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(cache_flush),
 	KUNIT_CASE(cache_older_peer),
 	KUNIT_CASE(cache_lost),
+	KUNIT_CASE(cache_crowd),
 	KUNIT_CASE(cache_promoted),
 	KUNIT_CASE(cache_demoted),
 	KUNIT_CASE(cache_leg_fails),

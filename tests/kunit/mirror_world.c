@@ -574,7 +574,7 @@ void mw_cache(struct mw *w)
 
 	w->m.cache = true;
 	kfm_for_each_peer(p, &w->m)
-		p->cached = mw_alloc(w, BITS_TO_LONGS(w->m.extents) * sizeof(long));
+		p->cached = mw_alloc(w, KFM_BLOCK);
 	kfm_flush_reset(&w->m);
 }
 
