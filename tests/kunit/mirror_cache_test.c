@@ -142,6 +142,38 @@ static void cache_crowd(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, test_bit_le(0, p->active));
 }
 
+static void clean(struct mw *w)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {	/* in the first one the extent was touched */
+		w->m.renewed -= 20 * HZ;
+		mw_run(w);
+	}
+}
+
+/* Without a peer nobody asks for a flush: the leg is flushed before an extent is cleaned. */
+static void cache_alone(struct kunit *test)
+{
+	struct mw *w = cached(test, 1);
+
+	w->m.policy = KFM_ALONE;
+	mw_say(w, 0, (struct kfm_msg) { .type = KFM_BYE });
+	*(u32 *)w->page = 7;
+	mw_write(w, 0, 3);
+	ack_all(w);
+	KUNIT_EXPECT_EQ(test, w->done, 1);
+	KUNIT_EXPECT_EQ(test, w->leg_safe[3], 0);
+	w->flush_err = -EIO;
+	clean(w);
+	KUNIT_EXPECT_TRUE(test, w->m.leg_failed && test_bit_le(0, w->peers[0].active));
+	w->m.leg_failed = false;
+	w->flush_err = 0;
+	clean(w);
+	KUNIT_EXPECT_FALSE(test, w->m.leg_failed || test_bit_le(0, w->peers[0].active));
+	KUNIT_EXPECT_EQ(test, w->leg_safe[3], 7);
+}
+
 /* The leg is flushed before anything is stored that says that this node is primary. */
 static void cache_promoted(struct kunit *test)
 {
@@ -238,6 +270,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(cache_older_peer),
 	KUNIT_CASE(cache_lost),
 	KUNIT_CASE(cache_crowd),
+	KUNIT_CASE(cache_alone),
 	KUNIT_CASE(cache_promoted),
 	KUNIT_CASE(cache_demoted),
 	KUNIT_CASE(cache_leg_fails),

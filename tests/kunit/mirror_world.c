@@ -63,9 +63,11 @@ static void mw_covered(const struct mw *w)
 
 static int mw_dev_flush(bool leg)
 {
-	if (mw_now->io_err || mw_now->flush_err)
-		return mw_now->io_err ?: mw_now->flush_err;
+	if (mw_now->io_err)
+		return mw_now->io_err;
 	if (leg) {
+		if (mw_now->flush_err)
+			return mw_now->flush_err;
 		memcpy(mw_now->leg_safe, mw_now->leg, sizeof(mw_now->leg));
 		return 0;
 	}

@@ -65,7 +65,7 @@
  * @zero_bios: bios that have done that, or have written zeros
  * @leg: first word of each region of the leg
  * @leg_safe: the same without what only its volatile cache has
- * @flush_err: result of a flush that a promotion waits for
+ * @flush_err: result of a flush of the leg that the worker waits for
  * @leg_fails_late: the oldest of @legs fails in the middle of kfm_writes_run()
  * @ring: the node's own log, see mw_leg_tears()
  * @events: uevents, with a blank behind each
