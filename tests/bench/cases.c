@@ -20,11 +20,14 @@
 	_task("msg-" _name, _prov, KB_MSG, ##__VA_ARGS__), RDM(_task, _name, _prov, ##__VA_ARGS__)
 
 /* The kernel's device over TCP, or kfi_ib. On iWARP there are no MSG endpoints. */
-#define IWARP(_device)										\
-	{ "verbs-" _device, {									\
-		RDM(KB_PINGPONG, "done", "verbs", KB_SOFTIRQ), RDM(KB_SINGLE, "single", "verbs"),	\
-		RDM(KB_MORE, "more", "verbs"), RDM(WRITE_4K, "write-4k", "verbs"),		\
-		RDM(SEND_1M, "send", "verbs"), RDM(WRITE_1M, "write", "verbs"),			\
+#define IWARP(_device)	\
+	{ "verbs-" _device, {	\
+		RDM(KB_PINGPONG, "done", "verbs", KB_SOFTIRQ),	\
+		RDM(KB_SINGLE, "single", "verbs"),	\
+		RDM(KB_MORE, "more", "verbs"),	\
+		RDM(WRITE_4K, "write-4k", "verbs"),	\
+		RDM(SEND_1M, "send", "verbs"),	\
+		RDM(WRITE_1M, "write", "verbs"),	\
 	} }
 
 /* What the engine moves, beside its own writes through a window */

@@ -39,7 +39,8 @@ static void fuzz_super(struct kfm_le_super *le, int honest)
 		return;
 	PROMISE(s.sectors && s.state < KFM_STATES && !(s.flags & ~KFM_SB_FLAGS));
 	PROMISE(s.peers && s.peers <= KFM_PEERS && s.node);
-	PROMISE(s.sectors <= KFM_SECTORS_MAX && kfm_wire_bytes(s.sectors) <= KFM_WIRE_REGIONS_MAX / 8);
+	PROMISE(s.sectors <= KFM_SECTORS_MAX);
+	PROMISE(kfm_wire_bytes(s.sectors) <= KFM_WIRE_REGIONS_MAX / 8);
 	kfm_super_encode(&s, &again);
 	PROMISE(!memcmp(le, &again, sizeof(again)));
 }

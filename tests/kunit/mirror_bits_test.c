@@ -67,7 +67,7 @@ static void bits_upgraded(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->peers[0].oos_count, 8);
 	KUNIT_EXPECT_EQ(test, w->peers[1].oos_count, 8);
 	KUNIT_EXPECT_EQ(test, i, 7);	/* superblock, 4 blocks, superblock */
-	KUNIT_EXPECT_EQ(test, lost, 5);	/* what is lost with the first write leaves version 3 */
+	KUNIT_EXPECT_EQ(test, lost, 5);	/* the first leaves version 3 */
 	/* the same in the form of messages */
 	kfm_wire_fill(&w->peers[1]);
 	KUNIT_EXPECT_EQ(test, w->peers[1].wire[0], 1 << 7);
@@ -87,7 +87,7 @@ static void bits_grown(struct kunit *test)
 	bool crashed = true;
 	unsigned int i;
 
-	before.sectors = 1000;	/* 31 regions, and a part of one; an extent of that size is longer */
+	before.sectors = 1000;	/* 31 regions, and a part of one */
 	w->watched = false;
 	for (i = 1; crashed; i++) {
 		memset(w->durable, 0, MW_META);
@@ -133,7 +133,7 @@ static void bits_cleaned(struct kunit *test)
 	mw_write(w, 2, 8);
 	w->m.renewed -= 16 * HZ;
 	mw_run(w);
-	KUNIT_EXPECT_EQ(test, *active, 0x82);	/* and 2 was not again; in 7 a write is in flight */
+	KUNIT_EXPECT_EQ(test, *active, 0x82);	/* 7 is in use */
 	mw_leg_ends(w, BLK_STS_OK);
 	mw_leg_ends(w, BLK_STS_OK);
 	mw_run(w);

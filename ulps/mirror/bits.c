@@ -14,8 +14,8 @@
  * So after a crash the regions that may differ are those whose bits are set on the device, and all
  * regions of active extents. A write waits for the bit of its extent alone, and for that only if
  * the extent is not active yet. The bits of regions in active extents are written when the extents
- * are cleaned. In other extents the one who sets the bit of a region calls kfm_bits_flush(); a bit
- * that is cleared there may stay set on the device.
+ * are cleaned. In other extents the caller that sets the bit of a region goes on with
+ * kfm_bits_flush(); a bit that is cleared there may stay set on the device.
  */
 #include <linux/bitmap.h>
 #include <linux/blkdev.h>
@@ -356,7 +356,7 @@ bool kfm_wire_any(const struct kfm_peer *p)
 	return find_next_bit_le(p->oos, shared_end(p), 0) < shared_end(p);
 }
 
-/* Describe that in kfm_peer.wire for the peer, which is going to read it. */
+/* Describe in kfm_peer.wire what may differ, for the peer to read. */
 void kfm_wire_fill(struct kfm_peer *p)
 {
 	u32 up = kfm_wire_shift(kfm_shared(p)) - p->m->shift, end = shared_end(p), r;
@@ -383,7 +383,7 @@ static u32 pieces(u64 sectors, u32 shift)
 	return ((sectors - 1) >> shift) + 1;
 }
 
-/* Add what a former primary has described so, durably. Return: 0 or a negative error. */
+/* Add what a former primary has described in kfm_peer.wire, durably. Return: 0 or a negative error. */
 int kfm_wire_merge(struct kfm_peer *p)
 {
 	u32 shift = kfm_wire_shift(p->m->sectors);
@@ -649,12 +649,12 @@ static void uncache(struct kfm_peer *p)
 }
 
 /*
- * Is it durable on this leg what was written to the chosen extents? If no peer is there, there was
- * no flush. A leg that has failed may have lost it, so all regions may differ.
+ * Make durable on this leg what was written to the chosen extents, unless a flush that a peer has
+ * answered did so. If the leg has failed, all regions of these extents may differ.
  *
  * Return: 0, or the error of a flush; then the extents stay active.
  */
-static int leg_settled(struct kfm *m)
+static int settle_leg(struct kfm *m)
 {
 	struct kfm_peer *p;
 	int ret;
@@ -685,7 +685,7 @@ static int cooling_end(struct kfm *m)
 
 	touch_flight(m);
 	bitmap_andnot(m->cooling, m->cooling, m->touched, m->extents);
-	ret = leg_settled(m);
+	ret = settle_leg(m);
 	kfm_for_each_peer(p, m) {
 		if (p->cached)
 			uncache(p);

@@ -8,7 +8,7 @@
 struct kfm;
 struct kfm_peer;
 
-#define KFM_ACTIVE_MAX		1000u	/* active extents; beyond that some are cleaned */
+#define KFM_ACTIVE_MAX		1000u	/* extents; beyond that some are cleaned */
 #define KFM_ACTIVE_BLOCKS	(KFM_EXTENTS_MAX / 8 / KFM_BLOCK)	/* of their bitmap */
 
 int kfm_active_flush(struct kfm *m);

@@ -17,12 +17,13 @@
  * sync when the extent is cleaned.
  *
  * C2 (NO_STARTS): a peer whose cache may have lost something names another kfm.start. Then each
- * region of the active extents may differ, and is resynchronised (peer.c).
+ * region of the active extents may differ, and is resynchronised (peer.c). So it is if this node
+ * has gone on without the peer, which may have missed a flush.
  *
- * A demotion and a suspend flush before the sessions end, and clean all extents. If a suspend
- * must not wait, what may be in a cache alone is out of sync. A promotion
- * flushes the leg before it raises the generation (NO_LEG_FLUSH, command.c). The first flush after
- * that, or after a resume, goes to all peers, whatever was flushed before.
+ * A demotion and a suspend flush before the sessions end, and clean all extents. If a suspend must
+ * not wait, what may be in a cache alone is out of sync. A promotion flushes the leg before it
+ * raises the generation (NO_LEG_FLUSH, command.c). The first flush after a promotion, or after a
+ * resume, goes to all peers, whatever was flushed before.
  *
  * A leg that fails may lose what it has acknowledged since the last flush. So this node is no
  * source any more (KFM_SB_LEG_FAILED).
@@ -37,7 +38,7 @@
 #include "recent.h"
 #include "write.h"
 
-#define FLUSH_RECORDS	(KFM_WINDOW / 4)	/* with several peers: before the next flush */
+#define FLUSH_RECORDS	(KFM_WINDOW / 4)	/* between flushes, with several peers */
 
 /* Has a write ended since the last flush began that has ended? Any context. */
 bool kfm_flush_needed(const struct kfm *m)
@@ -135,13 +136,14 @@ void kfm_flush_leg_failed(struct kfm *m)
 }
 
 /**
- * kfm_flush_settles() - clear the bits before sessions end
+ * kfm_flush_settles() - clean all extents before sessions end
  * @m: mirror
  *
  * Context: the worker.
  *
- * Return: true if no flush is waited for. A flush with a suspend that must not flush, without a
- * peer that is needed, or after an error, might never end: then bits stay.
+ * Return: true if no flush is waited for. During a suspend that must not flush, without a peer that
+ * is needed, and after an error a flush might never end: then kfm_bits_rest() sets the bits of what
+ * may be in a cache alone.
  */
 bool kfm_flush_settles(struct kfm *m)
 {

@@ -31,7 +31,7 @@
 #define KFM_SECTOR		512u
 #define KFM_BLOCK		4096u	/* distance between the two copies of a block */
 #define KFM_WRITE_MAX		65536u	/* bytes of data in a record */
-#define KFM_ZEROES_MAX		(4u << 20)	/* bytes that a record without data sets to zero */
+#define KFM_ZEROES_MAX		(4u << 20)	/* bytes that one record sets to zero */
 #define KFM_WINDOW		256u	/* records of a log that are not applied */
 #define KFM_GROUP		16u	/* records in one write to the ring */
 #define KFM_HISTORY		8u	/* earlier generations that are stored */
@@ -96,7 +96,7 @@ struct kfm_le_gens {
 
 /* Sectors of a piece are a power of two, and are named by it */
 #define KFM_REGION_SHIFT_MIN	5u	/* a region, which may differ: 16 KiB */
-#define KFM_REGION_SHIFT_MAX	7u	/* KFM_WRITE_MAX: a record resynchronises whole regions */
+#define KFM_REGION_SHIFT_MAX	7u	/* one record resynchronises a whole region */
 #define KFM_EXTENT_SHIFT_MIN	13u	/* an extent, which may be active: 4 MiB */
 #define KFM_EXTENTS_MAX		(1u << 20)
 /* A wire region: GRANT offers a bitmap of these, as does version 3 of the disk */
@@ -148,13 +148,13 @@ struct kfm_le_super {
 	struct kfm_le_gens gens;
 	__le64	sectors;
 	__le32	region_shift;	/* sectors of a region, as a power of two */
-	__le32	bitmap_at;	/* of the first peer, byte on the device; those of others follow */
+	__le32	bitmap_at;	/* byte on the device; of the first peer */
 	__le32	bitmap_bytes;	/* of each peer; a multiple of KFM_BLOCK */
 	__le32	state;
 	__le32	flags;
 	__le32	peers;		/* number of peers and bitmaps */
 	struct kfm_le_pair pairs[KFM_PEERS];
-	__le32	extent_shift;	/* as the three of bitmaps of regions; version 3 has 0 here */
+	__le32	extent_shift;	/* of extents, as above; 0 in version 3 */
 	__le32	active_at;
 	__le32	active_bytes;
 	u8	zero[204];
@@ -240,15 +240,15 @@ struct kfm_rec {
 /* ---- slots, for records that a secondary writes to its leg at once (direct.c) ---- */
 
 #define KFM_DIRECT_SLOTS	32u		/* of this node, at most */
-#define KFM_SLOTS_MAX		64u		/* of another node: older programs have so many */
+#define KFM_SLOTS_MAX		64u		/* of an older program */
 #define KFM_DIRECT_DATA_AT	KFM_BLOCK	/* data in a slot; the heads end there */
 #define KFM_DIRECT_SLOT		(KFM_DIRECT_DATA_AT + KFM_WRITE_MAX)
 
 #define KFM_D_CRC		1u	/* the data has a CRC of its own */
-#define KFM_D_ZEROES		2u	/* there is no data: the range is set to zero (zero.c) */
+#define KFM_D_ZEROES		2u	/* no data: the range is set to zero */
 #define KFM_D_CACHED		4u	/* the leg's volatile cache may keep the data */
 #define KFM_D_FLUSH		8u	/* no data, no other flag: the leg is flushed */
-#define KFM_D_NOUNMAP		16u	/* with KFM_D_ZEROES: the leg has to keep the room */
+#define KFM_D_NOUNMAP		16u	/* with KFM_D_ZEROES: keep the room */
 #define KFM_D_FLAGS		31u
 
 /*
@@ -263,7 +263,7 @@ struct kfm_le_direct {
 	__le64	gen;
 	__le64	number;		/* of the direct record in the session, from 1 */
 	__le64	sector;
-	__le32	len;		/* bytes that it writes, a multiple of KFM_SECTOR; of a flush 0 */
+	__le32	len;		/* bytes, whole sectors; 0 for a flush */
 	__le32	data_crc;	/* CRC32C of the data; 0 without KFM_D_CRC */
 	__le32	flags;		/* KFM_D_ */
 	u8	zero[12];
@@ -309,14 +309,14 @@ enum kfm_refusal {
 #define KFM_F_DIRECT		2ull	/* has direct records, if GRANT names slots */
 /* sends direct records alone to a peer whose GRANT names no log */
 #define KFM_F_NO_LOG		4ull
-#define KFM_F_ZEROES		8ull	/* sends records with KFM_D_ZEROES, if GRANT says so */
-#define KFM_F_CACHE		16ull	/* sends KFM_D_CACHED and KFM_D_FLUSH after KFM_M_CACHE */
+#define KFM_F_ZEROES		8ull	/* sends KFM_D_ZEROES after KFM_M_ZEROES */
+#define KFM_F_CACHE		16ull	/* sends KFM_D_CACHED after KFM_M_CACHE */
 
 #define KFM_M_CANDIDATE		1u	/* HELLO: asks before a promotion, changes nothing */
 #define KFM_M_DIRTY		2u	/* STATE: the bitmap has bits of a former primary */
 #define KFM_M_SETTLED		4u	/* PING, SYNCED: see recent.c */
 #define KFM_M_ZEROES		8u	/* GRANT: slots take records with KFM_D_ZEROES */
-#define KFM_M_CACHE		16u	/* GRANT: the slots take KFM_D_CACHED and KFM_D_FLUSH */
+#define KFM_M_CACHE		16u	/* GRANT: slots take these two as well */
 #define KFM_M_FLAGS		31u
 
 /*
@@ -341,7 +341,7 @@ struct kfm_le_msg {
 		__le64	features;	/* HELLO: KFM_F_; version 4 looks at neither member */
 	};
 	__le64	ring_addr;
-	__le64	bitmap_key;	/* GRANT: of wire regions; bitmap_len is 0 if there is none */
+	__le64	bitmap_key;	/* GRANT: of wire regions */
 	__le64	bitmap_addr;
 	union {
 		__le32	ring_len;	/* GRANT; 0 without a log, see KFM_F_NO_LOG */

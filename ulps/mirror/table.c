@@ -258,7 +258,7 @@ static int peer_memory(struct kfm_peer *p)
 	p->active = kvzalloc(m->active_bytes, GFP_KERNEL);
 	p->oos = kvzalloc(m->bitmap_bytes, GFP_KERNEL);
 	p->stale = kvcalloc(BITS_TO_LONGS(m->bitmap_bytes / KFM_BLOCK), sizeof(long), GFP_KERNEL);
-	p->wire = kvzalloc(KFM_WIRE_BYTES_MAX, GFP_KERNEL);	/* a shorter peer may need more */
+	p->wire = kvzalloc(KFM_WIRE_BYTES_MAX, GFP_KERNEL);	/* whatever the peer's size */
 	if (m->cache)
 		p->cached = kvcalloc(BITS_TO_LONGS(m->extents), sizeof(long), GFP_KERNEL);
 	if (!p->active || !p->oos || !p->stale || !p->wire || (m->cache && !p->cached))

@@ -34,7 +34,7 @@
 #include "write.h"
 
 #define REQUEST_EVERY	(HZ / 4)
-#define PART		(KFM_WRITE_MAX / KFM_SECTOR)	/* sectors; the last part may have fewer */
+#define PART		(KFM_WRITE_MAX / KFM_SECTOR)	/* sectors */
 
 static bool peer_insync(const struct kfm_peer *p)
 {
@@ -226,7 +226,7 @@ void kfm_verify_stop(struct kfm *m)
 unsigned int kfm_verify_percent(const struct kfm *m)
 {
 	unsigned int index = READ_ONCE(m->verify.index), peers = kfm_peer_count(m);
-	u64 next = min(READ_ONCE(m->verify.next), m->sectors);	/* the last part is shorter */
+	u64 next = min(READ_ONCE(m->verify.next), m->sectors);
 
 	return index >= peers ? 100 : (index * 100 + div64_u64(next * 100, m->sectors)) / peers;
 }

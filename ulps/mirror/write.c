@@ -4,8 +4,8 @@
  *
  *   kfm_map()		hands over the bio (main.c)
  *   admit_writes()	takes a struct kfm_write, unless the write overlaps one that is in flight
- *   launch_writes()	makes the extent active, durably, copies the data, writes to the leg, and
- *			before that to this node's log if the leg can tear a sector (own.c)
+ *   launch_writes()	makes the extent active, durably, copies the data, writes to the leg,
+ *			and before that to this node's log if the leg can tear a sector (own.c)
  *   kfm_post_all()	writes groups of records to the log or to slots of a peer (post.c)
  *   end_writes()	ends the bio when the leg has the data, and its record is durable at the
  *			peer, and if that is in the log all records of the log before it

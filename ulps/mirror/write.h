@@ -64,7 +64,7 @@ struct kfm_post {
 /* What a write writes */
 enum kfm_write_kind {
 	KFM_DATA,	/* the bytes in its buffer */
-	KFM_ZEROES,	/* zeroes, up to KFM_ZEROES_MAX of them; the buffer is not used (zero.c) */
+	KFM_ZEROES,	/* zeroes; the buffer is not used (zero.c) */
 	KFM_FLUSH,	/* nothing: the leg is flushed, and those of peers (flush.c). No range */
 };
 

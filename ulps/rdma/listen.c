@@ -163,8 +163,9 @@ static bool addr_is(const void *below, size_t len, const struct sockaddr_storage
  * the caller is believed what it could claim in a packet without being filtered (strict
  * rp_filter), and rdma_cm looks whether this node has the address that is called.
  */
-static bool addrs_ok(struct kib_dev *dev, const struct kib_place *place, const struct kfi_info *info,
-		     const struct sockaddr_storage *local, const struct sockaddr_storage *remote)
+static bool addrs_ok(struct kib_dev *dev, const struct kib_place *place,
+		     const struct kfi_info *info, const struct sockaddr_storage *local,
+		     const struct sockaddr_storage *remote)
 {
 	if (*dev->bridge)
 		return kib_routed(dev, remote);
