@@ -87,6 +87,7 @@ static const struct refusal leave_refusals[] = {
 static const struct refusal create_refusals[] = {
 	{ EEXIST, "it has metadata already" },
 	{ EINVAL, "that is not a UUID" },
+	{ EMEDIUMTYPE, "the log device holds other data: 'wipefs' shows what it is" },
 	{ EIO, "the metadata or log device has failed" },
 	{}
 };

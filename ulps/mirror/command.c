@@ -232,6 +232,23 @@ static void promote(struct kfm *m, struct kfm_cmd *cmd)
 
 /* ---- the other messages ---- */
 
+/* Return 0 if the log device is empty or has the log of a mirror; -EMEDIUMTYPE if of another user. */
+static int log_is_ours(struct kfm *m)
+{
+	struct kfm_log_head head;
+	int i, ret;
+
+	for (i = 0; m->logdev && i < 2; i++) {
+		ret = kfm_io(m->logdev->bdev, REQ_OP_READ, i * KFM_BLOCK, m->page, KFM_BLOCK);
+		if (ret)
+			return ret == -ENODATA ? -EIO : ret;
+		ret = kfm_log_decode(m->page, &head);
+		if (ret == -EMEDIUMTYPE || (ret == -ENODATA && !kfm_begins_blank(m->page)))
+			return -EMEDIUMTYPE;
+	}
+	return 0;
+}
+
 static int create(struct kfm *m, struct kfm_cmd *cmd)
 {
 	uuid_t uuid;
@@ -241,6 +258,9 @@ static int create(struct kfm *m, struct kfm_cmd *cmd)
 		return -EINVAL;
 	if (m->formatted)
 		return -EEXIST;
+	ret = log_is_ours(m);
+	if (ret)
+		return ret;
 	m->sb = (struct kfm_super) {
 		.sectors = m->sectors, .node = kfm_random(), .peers = kfm_peer_count(m),
 		.flags = m->logdev ? 0 : KFM_SB_NO_LOG,

@@ -72,6 +72,16 @@ int kfm_io(struct block_device *bdev, blk_opf_t op, u64 byte, void *buf, u32 len
 /* ---- superblock ---- */
 
 /**
+ * kfm_begins_blank() - does a device begin with nothing but zeros?
+ * @page: one of its first two blocks, %KFM_BLOCK bytes. Other users of disks leave the first
+ *	sectors to the firmware, so one that is empty says nothing.
+ */
+bool kfm_begins_blank(const void *page)
+{
+	return !memchr_inv(page, 0, KFM_BLOCK);
+}
+
+/**
  * kfm_super_load() - read the superblock
  * @m: mirror
  *
@@ -91,6 +101,8 @@ int kfm_super_load(struct kfm *m)
 			ret[i] = -EIO;	/* a medium error, not a block of zeros */
 		if (!ret[i])
 			ret[i] = kfm_super_decode(m->page, &one);
+		if (ret[i] == -ENODATA && !kfm_begins_blank(m->page))
+			ret[i] = -EMEDIUMTYPE;
 		if (ret[i] || (m->formatted && one.serial <= m->sb.serial))
 			continue;
 		m->sb = one;
