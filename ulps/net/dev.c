@@ -156,7 +156,8 @@ void knet_setup(struct net_device *dev)
 	dev->sysfs_groups[0] = &knet_group;
 	dev->needs_free_netdev = true;
 	dev->priv_destructor = knet_destroy;
-	dev->priv_flags |= IFF_LIVE_ADDR_CHANGE;
+	/* netpoll would post frames in hard interrupts */
+	dev->priv_flags |= IFF_LIVE_ADDR_CHANGE | IFF_DISABLE_NETPOLL;
 	dev->priv_flags &= ~IFF_TX_SKB_SHARING;	/* a frame gets a header, and is kept */
 	dev->hw_features = KNET_FEATURES;
 	dev->features = KNET_FEATURES | NETIF_F_RXCSUM | NETIF_F_HIGHDMA;

@@ -19,7 +19,8 @@ const struct kfi_conn_attr knet_conn_attr = {
 /*
  * An endpoint may call knet_ready() as soon as it is open: the poll is known then, but not
  * enabled. Without all of its receives a peer would be slow for ever, so it is better to connect
- * later.
+ * later. The RTNL guards the device's list of polls: Linux before 6.15 has no lock of its own for
+ * it, and dumps it under the RTNL.
  */
 int knet_link_alloc(struct knet_link *link, struct knet_peer *peer)
 {
@@ -28,7 +29,9 @@ int knet_link_alloc(struct knet_link *link, struct knet_peer *peer)
 	link->peer = peer;
 	link->broken = false;
 	spin_lock_init(&link->done_lock);
+	rtnl_lock();
 	netif_napi_add(peer->kn->dev, &link->napi, knet_poll);
+	rtnl_unlock();
 	for (i = 0; i < KNET_BUFS; i++) {
 		link->bufs[i].page = knet_page(GFP_KERNEL);
 		if (!link->bufs[i].page) {
@@ -44,7 +47,9 @@ void knet_link_free(struct knet_link *link)
 {
 	struct knet_buf *buf;
 
+	rtnl_lock();
 	netif_napi_del(&link->napi);
+	rtnl_unlock();
 	for (buf = link->bufs; buf < link->bufs + KNET_BUFS; buf++) {
 		if (buf->page)
 			put_page(buf->page);

@@ -57,31 +57,40 @@ static void in_release(struct kfi_conn *conn)
 
 struct kfi_conn_ops knet_in_ops = { .ready = knet_ready, .release = in_release };
 
-static int accept(struct knet_peer *peer, struct kfi_caller *caller,
-		  const struct knet_hello *hello)
+static struct knet_link *in_alloc(struct knet_peer *peer)
 {
 	struct knet_link *link = kzalloc(sizeof(*link), GFP_KERNEL);
+
+	if (!link)
+		return NULL;
+	kfi_conn_init(&link->conn, &knet_in_ops);
+	if (!knet_link_alloc(link, peer))
+		return link;
+	kfree(link);
+	return NULL;
+}
+
+static void in_free(struct knet_link *link)
+{
+	knet_link_free(link);
+	kfree(link);
+}
+
+static int accept(struct knet_link *link, struct kfi_caller *caller,
+		  const struct knet_hello *hello)
+{
+	struct knet_peer *peer = link->peer;
 	struct knet_hello answer;
 	int ret;
 
 	lockdep_assert_held(&peer->kn->lock);
-	if (!link)
-		return -ENOMEM;
-	kfi_conn_init(&link->conn, &knet_in_ops);
 	fill_hello(peer->kn, &answer, KNET_OK);
-	ret = knet_link_alloc(link, peer);
-	if (ret)
-		goto free;
 	atomic_inc(&peer->in);
 	ret = kfi_conn_accept(&link->conn, caller, &knet_conn_attr, &answer, sizeof(answer));
-	if (!ret) {
+	if (ret)
+		atomic_dec(&peer->in);
+	else
 		knet_link_up(link, hello);	/* in_release() waits for the lock */
-		return 0;
-	}
-	atomic_dec(&peer->in);
-	knet_link_free(link);
-free:
-	kfree(link);
 	return ret;
 }
 
@@ -111,17 +120,28 @@ static enum knet_status judge(struct knet_peer *peer, const struct knet_hello *h
  */
 int knet_answer(struct knet_peer *peer, struct kfi_caller *caller, const struct knet_hello *hello)
 {
+	struct knet_link *link = NULL;
 	struct knet *kn = peer->kn;
 	enum knet_status status;
 	struct knet_hello answer;
 	int ret = -ENETDOWN;
 
+again:
 	mutex_lock(&kn->lock);
 	if (!kn->running || peer->gone)
 		goto unlock;
 	status = judge(peer, hello);
+	if (status == KNET_OK && !link) {
+		mutex_unlock(&kn->lock);
+		link = in_alloc(peer);	/* takes the RTNL */
+		if (!link)
+			return -ENOMEM;
+		goto again;
+	}
 	if (status == KNET_OK) {
-		ret = accept(peer, caller, hello);
+		ret = accept(link, caller, hello);
+		if (!ret)
+			link = NULL;
 	} else {
 		fill_hello(kn, &answer, status);
 		kfi_conn_reject(caller, &answer, sizeof(answer));
@@ -132,6 +152,8 @@ int knet_answer(struct knet_peer *peer, struct kfi_caller *caller, const struct 
 		knet_peer_again(peer, 0);
 unlock:
 	mutex_unlock(&kn->lock);
+	if (link)
+		in_free(link);
 	return ret;
 }
 
@@ -310,7 +332,7 @@ static int add(struct knet *kn, struct knet_peer *peer)
 		if (!knet_peer(kn, i))
 			slot = i;
 		else if (!strcmp(knet_peer(kn, i)->node, peer->node))
-			return -EEXIST;
+			return knet_peer(kn, i)->gone ? -EBUSY : -EEXIST;
 	}
 	if (!slot)
 		return -ENOSPC;
