@@ -396,6 +396,8 @@ void nt_ring_on(struct nt_ring *ring, void *inbound, u32 size, u32 own_id, u32 p
 	nt_out_reset(ring, peer_id);
 	nt_in_reset(ring, inbound, size, own_id);
 	spin_lock_bh(&ring->lock);
+	/* The engine is idle. A doorbell that has failed during the proof concerns no line. */
+	WRITE_ONCE(ring->engine.broken, false);
 	WRITE_ONCE(ring->lives, ring->lives + 1);
 	WRITE_ONCE(ring->state, NT_UP);
 	spin_unlock_bh(&ring->lock);

@@ -557,6 +557,26 @@ static void refused_of_task(struct kunit *test)
 	chan_end(a);
 }
 
+/* A doorbell that was refused during the proof of an engine says nothing about later lines. */
+static void proof_refused(struct kunit *test)
+{
+	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
+	struct chan *c = chan_begin(test, a, false);
+
+	end_off(a);
+	c->refuse = 3;	/* behind bytes and words */
+	a->ring.engine.cpu = false;
+	a->ring.proofs = 0;
+	KUNIT_EXPECT_TRUE(test, nt_ring_prove(&a->ring, 101));
+	KUNIT_EXPECT_TRUE(test, nt_ring_wait_idle(&a->ring, PATIENCE));
+	KUNIT_EXPECT_EQ(test, 0U, c->refuse);
+	nt_ring_on(&a->ring, a->mem + QUEUE, RING_LEN, 100, 101);
+	KUNIT_EXPECT_EQ(test, 0, post(a, 0, 1900, false));
+	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 1, PATIENCE / 4), 0L);
+	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
+	chan_end(a);
+}
+
 /*
  * Payload that the engine can't copy, because of its length, is copied by the CPU; and not before
  * the peer has handled what the engine has copied, because that may arrive later.
@@ -669,6 +689,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(engine_hangs),
 	KUNIT_CASE(payload_at_random),
 	KUNIT_CASE(refused_of_task),
+	KUNIT_CASE(proof_refused),
 	KUNIT_CASE(by_turns),
 	KUNIT_CASE(refused),
 	KUNIT_CASE(bulk_after_nothing),
