@@ -458,7 +458,10 @@ struct kfi_proto_params {
 	.grants			= 32,		\
 	.grant_mib		= 1024
 
-/* Ranges of values. A value that is out of range is refused, at load time and later. */
+/*
+ * Ranges of values. A value that is out of range is refused, at load time and later. Of credits,
+ * kfi_proto_init() raises values that are too small for one another, with a message in the log.
+ */
 extern const struct kernel_param_ops kfi_param_eager;		/* 256 to 256 KiB */
 extern const struct kernel_param_ops kfi_param_credits;		/* 16 to 2^24 */
 extern const struct kernel_param_ops kfi_param_requests;	/* 16 to 65535 */

@@ -80,22 +80,29 @@ KFP_PARAM(drain_ms, 100, 3600 * MSEC_PER_SEC);
 KFP_PARAM(s, 1, 3600);
 KFP_PARAM(short_port, 1, KFI_SHORT_PORT_MAX);
 
+/* Values within their ranges may be too small for one another: raise them, and log that. */
+static void kfp_raise(const struct kfi_proto *proto, const char *name, unsigned int *value,
+		      unsigned int least)
+{
+	if (*value >= least)
+		return;
+	pr_warn("kfi_%s: using %s=%u\n", proto->name, name, least);
+	*value = least;
+}
+
 static void kfp_check_params(struct kfi_proto *proto)
 {
 	struct kfi_proto_params *p = &proto->params;
+
 	/*
 	 * Credit is returned when half the allowance is free, so the longest message has to fit
 	 * into the other half.
 	 */
-	unsigned int allowance = max(p->unexpected, 2 * kfw_cost(p->eager_size));
-
-	if (allowance != p->unexpected)
-		pr_warn("kfi_%s: using unexpected=%u\n", proto->name, allowance);
-	p->unexpected = allowance;
+	kfp_raise(proto, "unexpected", &p->unexpected, 2 * kfw_cost(p->eager_size));
 	/* The first connection gets full allowances, see kfp_account_share. */
-	p->unexpected_peer = max(p->unexpected_peer, 4 * allowance);
-	p->unexpected_origin = max(p->unexpected_origin, 8 * allowance);
-	p->unexpected_total = max(p->unexpected_total, 16 * allowance);
+	kfp_raise(proto, "unexpected_peer", &p->unexpected_peer, 4 * p->unexpected);
+	kfp_raise(proto, "unexpected_origin", &p->unexpected_origin, 8 * p->unexpected);
+	kfp_raise(proto, "unexpected_total", &p->unexpected_total, 16 * p->unexpected);
 }
 
 int kfi_proto_init(struct kfi_proto *proto)

@@ -35,7 +35,20 @@ module_param_named(heartbeat_ms, nt_heartbeat_ms, uint, 0444);
 MODULE_PARM_DESC(heartbeat_ms, "milliseconds between two signs of life (default 100)");
 
 static unsigned int nt_timeout_ms = 1000;
-module_param_named(timeout_ms, nt_timeout_ms, uint, 0644);
+/* Least value of @nt_timeout_ms: 0 until the module's parameters have been read, in any order */
+static unsigned int nt_timeout_min;
+
+static int nt_set_timeout(const char *value, const struct kernel_param *param)
+{
+	return param_set_uint_minmax(value, param, nt_timeout_min, 3600 * MSEC_PER_SEC);
+}
+
+static const struct kernel_param_ops nt_timeout_ops = {
+	.set = nt_set_timeout, .get = param_get_uint,
+};
+
+module_param_cb(timeout_ms, &nt_timeout_ops, &nt_timeout_ms, 0644);
+__MODULE_PARM_TYPE(timeout_ms, "uint");
 MODULE_PARM_DESC(timeout_ms, "ms without a sign of life before a peer is dead (default 1000)");
 
 static unsigned int nt_direct_max = 1024;
@@ -719,9 +732,11 @@ unsigned int nt_life_run(struct nt_link *link)
 
 int nt_life_check_params(void)
 {
-	if (nt_heartbeat_ms && nt_timeout_ms >= 2 * nt_heartbeat_ms)
-		return 0;
-	pr_err("kfi_ntb: timeout_ms=%u is less than two heartbeats of %u ms\n", nt_timeout_ms,
-	       nt_heartbeat_ms);
-	return -EINVAL;
+	if (!nt_heartbeat_ms || nt_timeout_ms / 2 < nt_heartbeat_ms) {
+		pr_err("kfi_ntb: timeout_ms=%u is less than twice heartbeat_ms=%u, or that is 0\n",
+		       nt_timeout_ms, nt_heartbeat_ms);
+		return -EINVAL;
+	}
+	nt_timeout_min = 2 * nt_heartbeat_ms;
+	return 0;
 }

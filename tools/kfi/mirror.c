@@ -32,7 +32,8 @@ static const struct refusal promote_refusals[] = {
 	{ EPERM,
 	  "the peer does not answer, and may have newer data; if it is off: promote NAME fenced" },
 	{ EUCLEAN,
-	  "a resynchronisation of this copy has not ended, or it lacks acknowledged writes; "
+	  "a resynchronisation of this copy has not ended; "
+	  "or it lacks acknowledged writes, or its leg has failed a write; "
 	  "connect the node with the data" },
 	{ ENODATA,
 	  "this copy is blank; first 'create', and 'promote NAME force' where the data is" },

@@ -25,6 +25,7 @@
 #define NAME_MAX_LEN	80	/* of a mirror; it is a part of the UUID of the device */
 #define PORT_RESERVED	1024	/* ports below are of the administrator */
 #define SECTOR		512
+#define RATE_MAX	(1l << 30)	/* KiB a second; kfi_mirror has the same limit */
 #define DIRECT_MAX	65536	/* bytes of the longest record */
 #define DIRECT_DEFAULT	16384	/* which the kernel does not show in a table */
 
@@ -199,7 +200,7 @@ static bool check_file(const char *file, cfg_t *cfg)
 	}
 	return check_word(file, cfg, "provider") && check_policy(file, cfg_getstr(cfg, "policy")) &&
 	       check_range(file, cfg, "timeout", 200, 600000) &&
-	       check_range(file, cfg, "rate", 0, UINT32_MAX) && check_direct(file, cfg) &&
+	       check_range(file, cfg, "rate", 0, RATE_MAX) && check_direct(file, cfg) &&
 	       check_data_crc(file, cfg_getstr(cfg, "data-crc")) &&
 	       check_cache(file, cfg_getstr(cfg, "cache")) &&
 	       check_nodes(file, cfg) && check_ports(file, cfg);

@@ -297,7 +297,8 @@ int cmd_mirror_adjust(int argc, char **argv)
 		"error for what uses the mirror. A mirror that is not up is made. Its devices can't\n"
 		"be changed so; it becomes longer as with 'resize', and never shorter.\n\n"
 		CONF_USAGE
-		"  -f, --force       also if the table is the same: there is another secret\n";
+		"  -f, --force       also if the table is the same: the file of the secret has\n"
+		"                    other contents. Sizes are checked all the same\n";
 	struct scope scope;
 	int ret = parse("mirror adjust", argc, argv, COMMON_SHORT "ac:n:f", &scope, usage);
 
@@ -378,7 +379,8 @@ int cmd_mirror_down(int argc, char **argv)
 	static const char usage[] =
 		"Usage: kfi mirror down NAME... | -a\n\n"
 		"Remove the device of a mirror. Nothing may use it. What is on its disks stays. A\n"
-		"secondary leaves before, so that its primary goes on.\n\n"
+		"secondary leaves before, so that its primary goes on; not with policy stop: then\n"
+		"the primary holds its writes until this node is back.\n\n"
 		"  -a, --all  all mirrors that there are\n";
 	struct mirror *list = NULL, *m;
 	struct scope scope;
