@@ -125,7 +125,7 @@ struct world {
 	unsigned int	offered;	/* endpoint types, T_ bits */
 	unsigned int	hw_recv;
 	unsigned long	below[3];
-	unsigned int	loss_ms, wait_ms, stress_ms, script_ms, lost_ops, removals;
+	unsigned int	loss_ms, wait_ms, stress_ms, lost_ops, removals;
 };
 
 /* Are the endpoints of this case plain queue pairs? */
