@@ -491,6 +491,24 @@ int region_enable(struct node *n, struct kfid_mr *mr);
 /* Register, and enable. */
 int region_open(struct node *n, struct region *r, void *buf, size_t len, u64 access);
 
+/**
+ * struct io_work - the work of a region for one I/O
+ * @ended: the work has ended
+ * @err: with this result
+ */
+struct io_work {
+	struct kfi_mr_work	work;
+	struct completion	ended;
+	int			err;
+};
+
+void io_work_init(struct io_work *io);
+struct io_work *io_work_new(struct test *t);
+/* Wait until the work has ended, with success. */
+bool io_work_wait(struct test *t, struct io_work *io);
+/* A region for one I/O of the endpoint. Return: NULL if there is none, or the case has failed */
+struct kfid_mr *io_region(struct node *n, size_t pages);
+
 /* ---- operations of all kinds, of random lengths, with checksums of all data (stress.c) ---- */
 
 #define BATCH	6

@@ -98,24 +98,6 @@ static void busy_region(struct test *t, struct node *n, struct kfi_mem *mem, con
 	EXPECT_EQ(t, kfi_close(&mr->fid), 0);
 }
 
-/* Work of a handle, and its completion */
-struct step {
-	struct kfi_mr_work	work;
-	struct completion	ended;
-};
-
-static void stepped(struct kfi_mr_work *work, int err)
-{
-	complete(&container_of(work, struct step, work)->ended);
-}
-
-static void step_wait(struct test *t, struct step *s, int ret)
-{
-	if (EXPECT_EQ(t, ret, 0))
-		EXPECT(t, wait_for_completion_timeout(&s->ended, msecs_to_jiffies(t->w->wait_ms)));
-	reinit_completion(&s->ended);
-}
-
 static void busy_handle(struct test *t, struct node *n, struct kfi_mem *mem)
 {
 	/* Whole pages, for devices whose regions must not have gaps */
@@ -124,24 +106,26 @@ static void busy_handle(struct test *t, struct node *n, struct kfi_mem *mem)
 		.type = KFI_KVEC, .mr_iov = iov, .iov_count = 2, .access = ACCESS,
 		.requested_key = KFI_KEY_NOTAVAIL,
 	};
-	struct step s = { .work.done = stepped };
+	struct io_work *io = io_work_new(t);
 	struct kfid_mr *mr;
 	int i, ret;
 
 	if (test_hw_recv(t))
 		return;		/* without a connection there is no memory for single I/Os */
-	init_completion(&s.ended);
+	REQUIRE(t, io);
 	ret = kfi_mr_alloc(n->domain, 2, 0, &mr, NULL);
 	if (ret == -EOPNOTSUPP)
 		return;
 	REQUIRE_EQ(t, ret, 0);
 	for (i = 0; i < 2; i++) {
-		step_wait(t, &s, kfi_mr_register(mr, &attr, &s.work));
-		REQUIRE(t, !t->failures);
+		REQUIRE_EQ(t, kfi_mr_register(mr, &attr, &io->work), 0);
+		REQUIRE(t, io_work_wait(t, io));
 		EXPECT_EQ(t, test_mem_free(t, mem), -EBUSY);
-		step_wait(t, &s, kfi_mr_invalidate(mr, &s.work));
+		REQUIRE_EQ(t, kfi_mr_invalidate(mr, &io->work), 0);
+		REQUIRE(t, io_work_wait(t, io));
 	}
-	step_wait(t, &s, kfi_mr_register(mr, &attr, &s.work));
+	REQUIRE_EQ(t, kfi_mr_register(mr, &attr, &io->work), 0);
+	REQUIRE(t, io_work_wait(t, io));
 	EXPECT_EQ(t, kfi_close(&mr->fid), 0);
 }
 

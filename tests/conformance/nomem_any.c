@@ -479,34 +479,20 @@ static void no_allocation(struct test *t)
 
 /* ---- regions for each I/O ---- */
 
-struct lease {
-	struct kfi_mr_work	work;
-	struct completion	ended;
-	int			err;
-};
-
-static void lease_done(struct kfi_mr_work *work, int err)
-{
-	struct lease *l = container_of(work, struct lease, work);
-
-	l->err = err;
-	complete(&l->ended);
-}
-
 static void lease_begin(struct any *w)
 {
-	struct lease l = { .work.done = lease_done };
+	struct io_work io;
 	struct kvec iov = { w->far, w->most };
 	struct kfi_mr_attr attr = {
 		.type = KFI_KVEC, .mr_iov = &iov, .iov_count = 1, .access = KFI_REMOTE_WRITE,
 		.requested_key = KFI_KEY_NOTAVAIL,
 	};
 
-	init_completion(&l.ended);
-	if (!EXPECT_EQ(w->t, kfi_mr_register(w->r.mr, &attr, &l.work), 0))
+	io_work_init(&io);
+	if (!EXPECT_EQ(w->t, kfi_mr_register(w->r.mr, &attr, &io.work), 0))
 		return;
-	wait_for_completion(&l.ended);
-	EXPECT_EQ(w->t, l.err, 0);
+	wait_for_completion(&io.ended);
+	EXPECT_EQ(w->t, io.err, 0);
 	w->r.key = kfi_mr_key(w->r.mr);
 }
 

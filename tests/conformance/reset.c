@@ -116,16 +116,6 @@ static void connected(struct test *t)
 	}
 }
 
-struct attach {
-	struct kfi_mr_work	work;
-	struct completion	ended;
-};
-
-static void attached(struct kfi_mr_work *work, int err)
-{
-	complete(&container_of(work, struct attach, work)->ended);
-}
-
 /* No memory is attached to regions for one I/O any more, and they can be used at once. */
 static void regions(struct test *t)
 {
@@ -136,15 +126,13 @@ static void regions(struct test *t)
 		.type = KFI_KVEC, .mr_iov = &iov, .iov_count = 1, .access = KFI_REMOTE_READ,
 		.requested_key = KFI_KEY_NOTAVAIL,
 	};
-	struct attach *at = test_new(t, struct attach);
+	struct io_work *io = io_work_new(t);
 	struct kfid_mr *mr[2];
 	u64 key;
 	comp_t c;
 	int i, j;
 
-	REQUIRE(t, p && mem && buf && at);
-	init_completion(&at->ended);
-	at->work.done = attached;
+	REQUIRE(t, p && mem && buf && io);
 	for (j = 0; j < 2; j++) {
 		REQUIRE_EQ(t, kfi_mr_alloc(p->a.domain, DIV_ROUND_UP(LONG, PAGE_SIZE) + 1, 0,
 					   &mr[j], NULL), 0);
@@ -160,14 +148,14 @@ static void regions(struct test *t)
 			REQUIRE(t, !WAIT_TX(&p->b, &c));
 		if (!reset_it(&p->a))
 			return;
-		EXPECT_EQ(t, kfi_mr_invalidate(mr[0], &at->work), -KFI_EOPBADSTATE);
-		EXPECT_EQ(t, kfi_mr_invalidate(mr[1], &at->work), -KFI_EOPBADSTATE);
+		EXPECT_EQ(t, kfi_mr_invalidate(mr[0], &io->work), -KFI_EOPBADSTATE);
+		EXPECT_EQ(t, kfi_mr_invalidate(mr[1], &io->work), -KFI_EOPBADSTATE);
 		REQUIRE(t, peer_ends(&p->b) && drop_completions(&p->b, p->b.txcq));
 		REQUIRE(t, !pair_connect(&p->a, &p->b));
 	}
-	REQUIRE_EQ(t, kfi_mr_register(mr[0], &attr, &at->work), 0);
+	REQUIRE_EQ(t, kfi_mr_register(mr[0], &attr, &io->work), 0);
 	EXPECT(t, kfi_mr_key(mr[0]) != key);
-	REQUIRE(t, wait_for_completion_timeout(&at->ended, msecs_to_jiffies(t->w->wait_ms)));
+	REQUIRE(t, io_work_wait(t, io));
 	fill(mem, LONG, 3);
 	REQUIRE(t, !POST(t, kfi_read(p->b.ep, buf, LONG, NULL, p->b.peer, kfi_mr_addr(mr[0]),
 				     kfi_mr_key(mr[0]), buf)));
