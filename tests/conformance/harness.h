@@ -427,6 +427,8 @@ bool test_again(struct test *t, unsigned long *until);
 int transfer(struct node *a, struct node *b, size_t len, u64 seed);
 /* The same with memory of the caller */
 int exchange(struct node *a, struct node *b, void *tx, void *rx, size_t len, u64 seed);
+/* Post a receive of many messages (multirecv.c). */
+ssize_t recv_multi(struct kfid_ep *ep, void *buf, size_t len, void *ctx);
 /* Sizes from 1 byte on: for (s = 1; s <= size_max(t); s = size_next(t, s)) */
 size_t size_max(struct test *t);
 size_t size_next(struct test *t, size_t size);
@@ -506,6 +508,8 @@ void io_work_init(struct io_work *io);
 struct io_work *io_work_new(struct test *t);
 /* Wait until the work has ended, with success. */
 bool io_work_wait(struct test *t, struct io_work *io);
+/* What a registration asks for: this memory, under a key that is drawn */
+struct kfi_mr_attr io_attr(const struct kvec *iov, u64 access);
 /* A region for one I/O of the endpoint. Return: NULL if there is none, or the case has failed */
 struct kfid_mr *io_region(struct node *n, size_t pages);
 

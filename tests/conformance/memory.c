@@ -67,6 +67,14 @@ bool io_work_wait(struct test *t, struct io_work *io)
 	       EXPECT_EQ(t, io->err, 0);
 }
 
+struct kfi_mr_attr io_attr(const struct kvec *iov, u64 access)
+{
+	return (struct kfi_mr_attr) {
+		.type = KFI_KVEC, .mr_iov = iov, .iov_count = 1, .access = access,
+		.requested_key = KFI_KEY_NOTAVAIL,
+	};
+}
+
 struct kfid_mr *io_region(struct node *n, size_t pages)
 {
 	struct test *t = n->t;

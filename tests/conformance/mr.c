@@ -94,13 +94,10 @@ static void per_io(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *src = test_pages(t, 4096), *dst = test_pages(t, 8192);
-	struct kfi_mr_attr attr = {
-		.type = KFI_KVEC, .iov_count = 1, .access = KFI_REMOTE_WRITE,
-		.requested_key = KFI_KEY_NOTAVAIL,
-	};
+	struct kvec iov;
+	struct kfi_mr_attr attr = io_attr(&iov, KFI_REMOTE_WRITE);
 	struct io_work *io = io_work_new(t);
 	struct kfid_mr *mr;
-	struct kvec iov;
 	u64 key = 0;
 	int i;
 
@@ -111,7 +108,6 @@ static void per_io(struct test *t)
 	EXPECT_EQ(t, kfi_mr_invalidate(mr, &io->work), -KFI_EOPBADSTATE);
 	for (i = 0; i < 8 && !t->failures; i++) {
 		iov = (struct kvec){ dst + 512 * i, 4096 };
-		attr.mr_iov = &iov;
 		fill(src, 4096, i);
 		REQUIRE_EQ(t, kfi_mr_register(mr, &attr, &io->work), 0);
 		REQUIRE(t, io_work_wait(t, io));
@@ -179,11 +175,8 @@ static void remote_invalidate(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *src = test_pages(t, 4096), *dst = test_pages(t, 4096);
-	struct kfi_mr_attr attr = {
-		.type = KFI_KVEC, .iov_count = 1, .access = KFI_REMOTE_WRITE,
-		.requested_key = KFI_KEY_NOTAVAIL,
-	};
 	struct kvec iov = { dst, 4096 }, out = { src, 16 };
+	struct kfi_mr_attr attr = io_attr(&iov, KFI_REMOTE_WRITE);
 	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = &out, .iov_count = 1 };
 	struct io_work *io = io_work_new(t);
 	struct kfid_mr *mr;
@@ -193,7 +186,6 @@ static void remote_invalidate(struct test *t)
 	mr = io_region(&p->b, 1);
 	if (!mr)
 		return;
-	attr.mr_iov = &iov;
 	REQUIRE_EQ(t, kfi_mr_register(mr, &attr, &io->work), 0);
 	REQUIRE(t, io_work_wait(t, io));
 	msg.addr = p->a.peer;
@@ -249,13 +241,7 @@ static void invalidate_crossed(struct test *t)
 	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *buf = test_pages(t, 4096);
 	struct kvec iov = { buf + 2048, 2048 };
-	struct kfi_mr_attr attr = {
-		.type = KFI_KVEC,
-		.mr_iov = &iov,
-		.iov_count = 1,
-		.access = KFI_REMOTE_WRITE,
-		.requested_key = KFI_KEY_NOTAVAIL,
-	};
+	struct kfi_mr_attr attr = io_attr(&iov, KFI_REMOTE_WRITE);
 	struct io_work *io = io_work_new(t);
 	struct kfid_mr *mr;
 	u64 key;

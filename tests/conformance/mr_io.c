@@ -32,13 +32,7 @@ static struct io *io_open(struct test *t, struct node *n, void *buf, size_t len)
 		return NULL;
 	io_work_init(&io->w);
 	io->iov = (struct kvec){ buf, len };
-	io->attr = (struct kfi_mr_attr){
-		.type = KFI_KVEC,
-		.mr_iov = &io->iov,
-		.iov_count = 1,
-		.access = KFI_REMOTE_WRITE | KFI_REMOTE_READ,
-		.requested_key = KFI_KEY_NOTAVAIL,
-	};
+	io->attr = io_attr(&io->iov, KFI_REMOTE_WRITE | KFI_REMOTE_READ);
 	return io;
 }
 

@@ -7,7 +7,7 @@
 
 #define C_MULTI	(C_MSG | KFI_MULTI_RECV)
 
-static int post_multi(struct node *n, void *buf, size_t len, void *ctx)
+ssize_t recv_multi(struct kfid_ep *ep, void *buf, size_t len, void *ctx)
 {
 	struct kvec iov = { buf, len };
 	struct kfi_msg msg = {
@@ -15,7 +15,12 @@ static int post_multi(struct node *n, void *buf, size_t len, void *ctx)
 		.addr = KFI_ADDR_UNSPEC, .context = ctx,
 	};
 
-	return POST(n->t, kfi_recvmsg(n->ep, &msg, KFI_MULTI_RECV | KFI_COMPLETION));
+	return kfi_recvmsg(ep, &msg, KFI_MULTI_RECV | KFI_COMPLETION);
+}
+
+static int post_multi(struct node *n, void *buf, size_t len, void *ctx)
+{
+	return POST(n->t, recv_multi(n->ep, buf, len, ctx));
 }
 
 static int set_min(struct node *n)

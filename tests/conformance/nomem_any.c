@@ -378,24 +378,15 @@ static const struct deed atomic_deeds[] = {
 /* Three messages fill the buffer exactly. */
 static void post_multi(struct any *w)
 {
-	struct kvec iov = { w->far, 3 * SHORT };
-	struct kfi_msg msg = {
-		.type = KFI_KVEC,
-		.msg_iov = &iov,
-		.iov_count = 1,
-		.addr = KFI_ADDR_UNSPEC,
-		.context = CTX(0),
-	};
-	u64 flags = KFI_MULTI_RECV | KFI_COMPLETION;
 	unsigned long i;
 
 	w->parts = 2;
 	if (!w->deed->late)
-		accepted(w, 1, 0, kfi_recvmsg(w->p->b.ep, &msg, flags));
+		accepted(w, 1, 0, recv_multi(w->p->b.ep, w->far, 3 * SHORT, CTX(0)));
 	for (i = 0; i < 3; i++)
 		send(w, i, SHORT);
 	if (w->deed->late)
-		accepted(w, 1, 0, kfi_recvmsg(w->p->b.ep, &msg, flags));
+		accepted(w, 1, 0, recv_multi(w->p->b.ep, w->far, 3 * SHORT, CTX(0)));
 }
 
 static void multi_check(struct any *w)
@@ -483,10 +474,7 @@ static void lease_begin(struct any *w)
 {
 	struct io_work io;
 	struct kvec iov = { w->far, w->most };
-	struct kfi_mr_attr attr = {
-		.type = KFI_KVEC, .mr_iov = &iov, .iov_count = 1, .access = KFI_REMOTE_WRITE,
-		.requested_key = KFI_KEY_NOTAVAIL,
-	};
+	struct kfi_mr_attr attr = io_attr(&iov, KFI_REMOTE_WRITE);
 
 	io_work_init(&io);
 	if (!EXPECT_EQ(w->t, kfi_mr_register(w->r.mr, &attr, &io.work), 0))

@@ -512,10 +512,7 @@ static void invalidating(struct desk *d)
 	struct node *a = &d->p->a, *b = &d->p->b;
 	struct test *t = d->t;
 	struct kvec vec = { d->r.buf, LEN };
-	struct kfi_mr_attr attr = {
-		.type = KFI_KVEC, .mr_iov = &vec, .iov_count = 1, .access = KFI_REMOTE_WRITE,
-		.requested_key = KFI_KEY_NOTAVAIL,
-	};
+	struct kfi_mr_attr attr = io_attr(&vec, KFI_REMOTE_WRITE);
 	struct io_work *io = io_work_new(t);
 	u8 *tx = test_pages(t, 64), *rx = test_pages(t, 64);
 	struct kvec sent = { tx, 64 };

@@ -118,15 +118,10 @@ static void last_words(struct test *t)
 	struct node_opts small = { .cq_size = 4 };
 	struct pair *p = pair_open(t, NULL, &small);
 	u8 *tx = test_pages(t, 4096), *rx = test_pages(t, 65536);
-	struct kvec iov = { rx, 65536 };
-	struct kfi_msg msg = {
-		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = KFI_ADDR_UNSPEC
-	};
 	int i, sent = 0, got = 0;
 	comp_t c;
 
-	REQUIRE(t, p && tx && rx &&
-			   !POST(t, kfi_recvmsg(p->b.ep, &msg, KFI_MULTI_RECV | KFI_COMPLETION)));
+	REQUIRE(t, p && tx && rx && !POST(t, recv_multi(p->b.ep, rx, 65536, NULL)));
 	for (i = 0; i < WORDS; i++)
 		REQUIRE(t, !POST(t, kfi_send(p->a.ep, tx, 100, NULL, p->a.peer, CTX(i))));
 	msleep(500);

@@ -122,10 +122,7 @@ static void regions(struct test *t)
 	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *mem = test_pages(t, LONG), *buf = test_pages(t, LONG);
 	struct kvec iov = { mem, LONG };
-	struct kfi_mr_attr attr = {
-		.type = KFI_KVEC, .mr_iov = &iov, .iov_count = 1, .access = KFI_REMOTE_READ,
-		.requested_key = KFI_KEY_NOTAVAIL,
-	};
+	struct kfi_mr_attr attr = io_attr(&iov, KFI_REMOTE_READ);
 	struct io_work *io = io_work_new(t);
 	struct kfid_mr *mr[2];
 	u64 key;

@@ -219,11 +219,6 @@ static void multi_receive(struct test *t)
 {
 	struct crowd *c = crowd_open(t, &plain_rx, NULL);
 	u8 *tx = test_pages(t, 512), *rx = test_pages(t, 4096);
-	struct kvec iov = { rx, 4096 };
-	struct kfi_msg msg = {
-		.msg_iov = &iov, .iov_count = 1, .type = KFI_KVEC, .addr = KFI_ADDR_UNSPEC,
-		.context = CTX(7),
-	};
 	size_t used = 0, len;
 	bool last = false;
 	comp_t e;
@@ -231,7 +226,7 @@ static void multi_receive(struct test *t)
 
 	REQUIRE(t, c && tx && rx);
 	REQUIRE_EQ(t, set_min(c, 512), 0);
-	REQUIRE(t, !POST(t, kfi_recvmsg(c->srx, &msg, KFI_MULTI_RECV | KFI_COMPLETION)));
+	REQUIRE(t, !POST(t, recv_multi(c->srx, rx, 4096, CTX(7))));
 	for (i = 0; !last; i = (i + 1) % CROWD) {
 		len = 1 + test_random(t, 511);
 		last = 4096 - used - len < 512;
