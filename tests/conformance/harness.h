@@ -427,6 +427,9 @@ bool test_again(struct test *t, unsigned long *until);
 int transfer(struct node *a, struct node *b, size_t len, u64 seed);
 /* The same with memory of the caller */
 int exchange(struct node *a, struct node *b, void *tx, void *rx, size_t len, u64 seed);
+/* Post a write or a read to a tagged receive (tagged_rma.c). */
+ssize_t rma_tagged(struct node *n, kfi_addr_t to, void *buf, size_t len, u64 tag, void *ctx,
+		   bool write);
 /* Post a receive of many messages (multirecv.c). */
 ssize_t recv_multi(struct kfid_ep *ep, void *buf, size_t len, void *ctx);
 /* Sizes from 1 byte on: for (s = 1; s <= size_max(t); s = size_next(t, s)) */

@@ -297,20 +297,11 @@ static const struct deed tagged_deeds[] = {
 
 static void post_tagged_rma(struct any *w)
 {
-	struct kvec iov = { w->near, w->most };
-	struct kfi_rma_iov rma = { .len = w->most, .key = TAG };
-	struct kfi_msg_rma msg = {
-		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = w->p->a.peer,
-		.rma_iov = &rma, .rma_iov_count = 1, .context = CTX(0),
-	};
-	u64 flags = KFI_TAGGED | KFI_COMPLETION;
 	struct node *a = &w->p->a;
 
 	recv(w, 0, w->most);
-	accepted(w, 0, 0,
-		 POST(w->t,
-		      w->deed->write ? kfi_writemsg(a->ep, &msg, flags) :
-				       kfi_readmsg(a->ep, &msg, flags)));
+	accepted(w, 0, 0, POST(w->t, rma_tagged(a, a->peer, w->near, w->most, TAG, CTX(0),
+						w->deed->write)));
 }
 
 static const struct deed tagged_rma_deeds[] = {

@@ -361,22 +361,17 @@ static void rma(struct test *t)
 static bool bulk_post(struct big *b, u8 *near, u8 *far, int i, int j, bool write)
 {
 	struct node *tx = &b[0].tx[i], *rx = &b[1].rx[j];
-	struct kvec in = { far, BULK }, out = { near, BULK };
-	struct kfi_rma_iov there = { .len = BULK, .key = 16 * i + j };
+	u64 tag = 16 * i + j;
+	struct kvec in = { far, BULK };
 	struct kfi_msg_tagged sink = {
-		.type = KFI_KVEC, .msg_iov = &in, .iov_count = 1, .tag = there.key,
+		.type = KFI_KVEC, .msg_iov = &in, .iov_count = 1, .tag = tag,
 		.addr = kfi_rx_addr(rx->peer, 1, BITS), .context = CTX(i),
 	};
-	struct kfi_msg_rma msg = {
-		.type = KFI_KVEC, .msg_iov = &out, .iov_count = 1, .rma_iov = &there,
-		.rma_iov_count = 1, .addr = kfi_rx_addr(tx->peer, j, BITS), .context = CTX(j),
-	};
-	u64 flags = KFI_TAGGED | KFI_COMPLETION;
 
-	fill(write ? near : far, BULK, there.key);
+	fill(write ? near : far, BULK, tag);
 	return !POST(tx->t, kfi_trecvmsg(rx->ep, &sink, KFI_COMPLETION)) &&
-	       !POST(tx->t, write ? kfi_writemsg(tx->ep, &msg, flags) :
-				    kfi_readmsg(tx->ep, &msg, flags));
+	       !POST(tx->t, rma_tagged(tx, kfi_rx_addr(tx->peer, j, BITS), near, BULK, tag,
+				       CTX(j), write));
 }
 
 /* Tagged RMA of all contexts to all contexts, at once */

@@ -11,18 +11,23 @@ static int expect_tag(struct node *n, void *buf, size_t len, u64 tag, void *ctx)
 	return POST(n->t, kfi_trecv(n->ep, buf, len, NULL, KFI_ADDR_UNSPEC, tag, 0, ctx));
 }
 
-static int access_tag(struct node *n, void *buf, size_t len, u64 tag, void *ctx, bool write)
+ssize_t rma_tagged(struct node *n, kfi_addr_t to, void *buf, size_t len, u64 tag, void *ctx,
+		   bool write)
 {
 	struct kvec iov = { buf, len };
 	struct kfi_rma_iov rma = { .addr = 0, .len = len, .key = tag };
 	struct kfi_msg_rma msg = {
-		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = n->peer,
+		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = to,
 		.rma_iov = &rma, .rma_iov_count = 1, .context = ctx,
 	};
 	u64 flags = KFI_TAGGED | KFI_COMPLETION;
 
-	return POST(n->t, write ? kfi_writemsg(n->ep, &msg, flags)
-				: kfi_readmsg(n->ep, &msg, flags));
+	return write ? kfi_writemsg(n->ep, &msg, flags) : kfi_readmsg(n->ep, &msg, flags);
+}
+
+static int access_tag(struct node *n, void *buf, size_t len, u64 tag, void *ctx, bool write)
+{
+	return POST(n->t, rma_tagged(n, n->peer, buf, len, tag, ctx, write));
 }
 
 /* The operation finds the receive, moves the data, and completes at both sides. */
@@ -149,16 +154,9 @@ static void refusals(struct test *t)
 
 	REQUIRE(t, p && near);
 	for (i = 0; ended < n && !t->failures && time_before(jiffies, until); ) {
-		struct kvec iov = { near, i % 3 ? 100 : 65536 };
-		struct kfi_rma_iov rma = { .len = iov.iov_len, .key = i };
-		struct kfi_msg_rma msg = {
-			.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = p->a.peer,
-			.rma_iov = &rma, .rma_iov_count = 1, .context = CTX(i),
-		};
-		u64 flags = KFI_TAGGED | KFI_COMPLETION;
+		size_t len = i % 3 ? 100 : 65536;
 
-		if (i < n && !(i & 1 ? kfi_writemsg(p->a.ep, &msg, flags) :
-				       kfi_readmsg(p->a.ep, &msg, flags)))
+		if (i < n && !rma_tagged(&p->a, p->a.peer, near, len, i, CTX(i), i & 1))
 			i++;
 		while (comp_poll(&p->a, p->a.txcq, &c) == 1) {
 			EXPECT_EQ(t, c.err, EACCES);
