@@ -284,8 +284,7 @@ static void flushed(struct test *t)
 	for (i = 1; i <= 32; i++)
 		REQUIRE(t, !POST(t, kfi_recv(p->b.ep, buf + 64 * i, 64, NULL,
 					     KFI_ADDR_UNSPEC, CTX(i))));
-	REQUIRE_EQ(t, test_close(t, &p->b.ep->fid), 0);
-	p->b.ep = NULL;
+	REQUIRE(t, !node_close_ep(&p->b));
 	for (i = 1; i <= 32; i++) {
 		REQUIRE_EQ(t, comp_poll(&p->b, p->b.rxcq, &c), 1);
 		EXPECT_EQ(t, c.err, ECANCELED);

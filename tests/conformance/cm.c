@@ -326,8 +326,7 @@ static void shut_at_once(struct test *t)
 		EXPECT_EQ(t, k->ev.type, KFI_CONNECTED);
 		REQUIRE(t, expect_shutdown(&k->b, &k->ev) && expect_shutdown(&k->a, &k->ev));
 		REQUIRE_EQ(t, test_close(t, &k->a.ep->fid), 0);
-		REQUIRE_EQ(t, test_close(t, &k->b.ep->fid), 0);
-		k->b.ep = NULL;
+		REQUIRE(t, !node_close_ep(&k->b));
 		REQUIRE(t, !node_endpoint(&k->a, k->a.info) && !node_enable(&k->a));
 	}
 }
@@ -342,8 +341,7 @@ static void peer_closes(struct test *t)
 
 	REQUIRE(t, p && ev && buf);
 	POST(t, kfi_recv(p->a.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, buf));
-	REQUIRE_EQ(t, test_close(t, &p->b.ep->fid), 0);
-	p->b.ep = NULL;
+	REQUIRE(t, !node_close_ep(&p->b));
 	REQUIRE(t, expect_shutdown(&p->a, ev));
 	REQUIRE_EQ(t, comp_poll(&p->a, p->a.rxcq, &c), 1);
 	EXPECT(t, c.err > 0 && c.op_context == buf);
@@ -409,8 +407,7 @@ static void calls_again(struct test *t)
 		EXPECT_EQ(t, k->ev.err, ECONNREFUSED);
 		REQUIRE_EQ(t, test_close(t, &second->ep->fid), 0);
 		REQUIRE_EQ(t, test_close(t, &k->a.ep->fid), 0);
-		REQUIRE_EQ(t, test_close(t, &k->b.ep->fid), 0);
-		k->b.ep = NULL;
+		REQUIRE(t, !node_close_ep(&k->b));
 		REQUIRE(t, !node_endpoint(second, second->info) && !node_enable(second));
 		REQUIRE(t, !node_endpoint(&k->a, k->a.info) && !node_enable(&k->a));
 	}

@@ -387,8 +387,7 @@ static void asker_goes(struct test *t)
 	comp_t c;
 
 	REQUIRE(t, b && held(b));
-	REQUIRE_EQ(t, test_close(t, &b->a->ep->fid), 0);
-	b->a->ep = NULL;
+	REQUIRE(t, !node_close_ep(b->a));
 	EXPECT_EQ(t, atomic_read(&b->d->left), 0);
 	for (i = 0; i < QUEUED; i++) {
 		REQUIRE(t, comp_poll(b->a, b->a->txcq, &c) == 1);
@@ -416,8 +415,7 @@ static void target_goes(struct test *t)
 		test_skip(t, "an endpoint stays while regions are bound to it");
 		return;
 	}
-	REQUIRE_EQ(t, test_close(t, &b->p->b.ep->fid), 0);
-	b->p->b.ep = NULL;
+	REQUIRE(t, !node_close_ep(&b->p->b));
 	EXPECT_EQ(t, atomic_read(&b->d->left), 0);
 	for (i = 0; i < QUEUED; i++) {
 		REQUIRE(t,
@@ -566,8 +564,7 @@ static void late_asker_goes(struct test *t)
 	int i;
 
 	REQUIRE(t, b && late_started(b));
-	REQUIRE_EQ(t, test_close(t, &b->a->ep->fid), 0);
-	b->a->ep = NULL;
+	REQUIRE(t, !node_close_ep(b->a));
 	msleep(50);
 	for (i = 0; i < LATE; i++)
 		kfi_persist_done(b->d->started[i], 0);

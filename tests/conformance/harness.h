@@ -327,6 +327,8 @@ int node_enable(struct node *n);	/* RDM, DGRAM: also learns its own name */
 int node_listen(struct node *n);
 int node_insert(struct node *n, const struct node *peer, kfi_addr_t *addr);
 int node_open_ep(struct test *t, struct node *n, int side, const struct node_opts *opts);
+/* Close the endpoint. Return: 0 on success */
+int node_close_ep(struct node *n);
 /* Close the endpoint and its objects, in order. */
 void node_close(struct node *n);
 

@@ -663,9 +663,8 @@ static bool call(struct any *w)
 /* A new endpoint for each attempt, because the old one has its connection. */
 static bool fresh(struct node *n)
 {
-	if (n->ep && !EXPECT_EQ(n->t, test_close(n->t, &n->ep->fid), 0))
+	if (n->ep && node_close_ep(n))
 		return false;
-	n->ep = NULL;
 	return !node_endpoint(n, n->info) && !node_enable(n);
 }
 
@@ -689,8 +688,7 @@ static void connect_walk(struct test *t, bool lossy)
 	REQUIRE(t, w);
 	w->lossy = lossy;
 	if (t->type == KFI_EP_MSG) {
-		REQUIRE_EQ(t, test_close(t, &w->p->b.ep->fid), 0);
-		w->p->b.ep = NULL;
+		REQUIRE(t, !node_close_ep(&w->p->b));
 	}
 	walk_kinds(w, call_nth);
 }
@@ -715,9 +713,8 @@ static void below(struct test *t)
 /* Open B again under its old name: A's connection is dead. */
 static bool again(struct node *b)
 {
-	if (!EXPECT_EQ(b->t, test_close(b->t, &b->ep->fid), 0))
+	if (node_close_ep(b))
 		return false;
-	b->ep = NULL;
 	/* a message that A sends before it learns of the end is lost with the endpoint */
 	msleep(50);
 	return !node_endpoint(b, b->info) &&

@@ -356,8 +356,7 @@ static void foreign(struct test *t)
 		REQUIRE(t, !WAIT_EVENT(a, ev));
 		EXPECT(t, ev->fid == &a->ep->fid);
 		EXPECT_EQ(t, ev->err, ECONNREFUSED);
-		REQUIRE_EQ(t, test_close(t, &a->ep->fid), 0);
-		a->ep = NULL;
+		REQUIRE(t, !node_close_ep(a));
 		REQUIRE(t, !node_endpoint(a, a->info) && !node_enable(a));
 	}
 }

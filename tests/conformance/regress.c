@@ -47,8 +47,7 @@ static void gone_while_answered(struct test *t)
 				REQUIRE(t, !WAIT_EVENT(b, ev));
 			EXPECT(t, ev->err > 0 || ev->type == KFI_SHUTDOWN);
 		}
-		EXPECT_EQ(t, test_close(t, &b->ep->fid), 0);
-		b->ep = NULL;
+		REQUIRE(t, !node_close_ep(b));
 	}
 	a->ep = NULL;
 }
@@ -128,8 +127,7 @@ static void last_words(struct test *t)
 	while (comp_poll(&p->a, p->a.txcq, &c) == 1)
 		sent += !c.err;
 	EXPECT(t, sent > 0);
-	REQUIRE_EQ(t, test_close(t, &p->a.ep->fid), 0);
-	p->a.ep = NULL;
+	REQUIRE(t, !node_close_ep(&p->a));
 	msleep(300);
 	while (got < sent) {
 		REQUIRE(t, !WAIT_RX(&p->b, &c));
@@ -165,8 +163,7 @@ void pair_part(struct pair *p, bool inject)
 		REQUIRE(t, !WAIT_TX(&p->a, &c));
 		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_SEND);
 	}
-	REQUIRE_EQ(t, test_close(t, &p->a.ep->fid), 0);
-	p->a.ep = NULL;
+	REQUIRE(t, !node_close_ep(&p->a));
 	for (i = 0; i < PARTING; i++) {
 		REQUIRE(t, !WAIT_RX(&p->b, &c));
 		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_RECV);

@@ -108,8 +108,7 @@ static void wire_cut(struct test *t)
 		no_way(&p->a);
 	REQUIRE(t, script_ask(t, "wire_join"));
 	REQUIRE_EQ(t, test_close(t, &f->r.mr->fid), 0);
-	REQUIRE_EQ(t, test_close(t, &p->b.ep->fid), 0);
-	p->b.ep = NULL;
+	REQUIRE(t, !node_close_ep(&p->b));
 	REQUIRE(t, !pair_reconnect(p, &p->b));
 	while (comp_poll(&p->b, p->b.rxcq, &c) == 1 || comp_poll(&p->a, p->a.rxcq, &c) == 1)
 		;
