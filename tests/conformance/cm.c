@@ -239,8 +239,7 @@ static void shutdown_both(struct test *t)
 	EXPECT_EQ(t, kfi_send(p->b.ep, buf, 1, NULL, 0, NULL), -ESHUTDOWN);
 	/* A receive that comes too late is accepted, and ends: its consumer may not know yet. */
 	POST(t, kfi_recv(p->b.ep, buf, 1, NULL, KFI_ADDR_UNSPEC, CTX(5)));
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_ERR(t, &c, CTX(5), ESHUTDOWN);
+	REQUIRE_RX_ERR(&p->b, &c, CTX(5), ESHUTDOWN);
 	EXPECT_EQ(t, kfi_eq_read(p->a.eq, &type, &ev->data, sizeof(ev->data), 0), -EAGAIN);
 	EXPECT_EQ(t, kfi_eq_read(p->b.eq, &type, &ev->data, sizeof(ev->data), 0), -EAGAIN);
 	NONE_RX(&p->a);
@@ -263,8 +262,7 @@ static void shutdown_is_orderly(struct test *t)
 	for (i = 0; i < n; i++)
 		POST(t, kfi_send(p->a.ep, tx + 1000 * i, 1000, NULL, 0, CTX(i)));
 	for (i = 0; i < n; i++) {
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_SEND);
+		REQUIRE_TX(&p->a, &c, CTX(i), KFI_MSG | KFI_SEND);
 	}
 	EXPECT_EQ(t, kfi_shutdown(p->a.ep, 0), 0);
 	REQUIRE(t, expect_shutdown(&p->b, ev));

@@ -265,8 +265,7 @@ static void commit_atomic(struct test *t)
 	target.addr = b->d->r.addr + 64;
 	target.key = b->d->r.key;
 	POST(t, kfi_atomicmsg(b->a->ep, &msg, KFI_COMPLETION | COMMIT));
-	REQUIRE(t, !WAIT_TX(b->a, &c));
-	EXPECT_COMP(t, &c, CTX(1), KFI_ATOMIC | KFI_WRITE);
+	REQUIRE_TX(b->a, &c, CTX(1), KFI_ATOMIC | KFI_WRITE);
 	EXPECT_EQ(t, ((u64 *)b->d->copy)[8], 1);
 	EXPECT_EQ(t, ((u64 *)b->d->copy)[9], 1);
 	EXPECT_EQ(t, b->d->len, 16);
@@ -274,8 +273,7 @@ static void commit_atomic(struct test *t)
 	target.addr = bare.addr;
 	target.key = bare.key;
 	POST(t, kfi_atomicmsg(b->a->ep, &msg, KFI_COMPLETION | COMMIT));
-	REQUIRE(t, !WAIT_TX(b->a, &c));
-	EXPECT_ERR(t, &c, CTX(1), EOPNOTSUPP);
+	REQUIRE_TX_ERR(b->a, &c, CTX(1), EOPNOTSUPP);
 	EXPECT_EQ(t, not_all(bare.buf, 4096, 0), -1);
 }
 
@@ -351,8 +349,7 @@ static void others_pass(struct test *t)
 	EXPECT_EQ(t, atomic_read(&b->d->left), 0);
 	disk_release(b->d);
 	for (i = 0; i < 31; i++) {
-		REQUIRE(t, !WAIT_TX(b->a, &c));
-		EXPECT_COMP(t, &c, CTX(1), WROTE);
+		REQUIRE_TX(b->a, &c, CTX(1), WROTE);
 	}
 	EXPECT_EQ(t, atomic_read(&b->d->left), 31);
 }
@@ -551,8 +548,7 @@ static void late_region_goes(struct test *t)
 	}
 	EXPECT_EQ(t, worker_join(w, t->w->wait_ms), 0);
 	for (i = 0; i < LATE; i++) {
-		REQUIRE(t, !WAIT_TX(b->a, &c));
-		EXPECT_COMP(t, &c, CTX(i), WROTE);
+		REQUIRE_TX(b->a, &c, CTX(i), WROTE);
 	}
 	still_works(b->p);
 }

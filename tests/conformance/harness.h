@@ -370,6 +370,16 @@ void comp_is_err(struct test *t, const comp_t *c, const void *ctx, int err,
 		 const char *file, int line);
 #define EXPECT_ERR(t, c, ctx, err)					\
 	comp_is_err(t, c, ctx, err, __FILE__, __LINE__)
+/* Wait for a completion, which has to be this one. */
+#define REQUIRE_THIS(n, wait, expect, c, ctx, what)			\
+do {									\
+	REQUIRE((n)->t, !wait(n, c));					\
+	expect((n)->t, c, ctx, what);					\
+} while (0)
+#define REQUIRE_TX(n, c, ctx, flags)	REQUIRE_THIS(n, WAIT_TX, EXPECT_COMP, c, ctx, flags)
+#define REQUIRE_RX(n, c, ctx, flags)	REQUIRE_THIS(n, WAIT_RX, EXPECT_COMP, c, ctx, flags)
+#define REQUIRE_TX_ERR(n, c, ctx, err)	REQUIRE_THIS(n, WAIT_TX, EXPECT_ERR, c, ctx, err)
+#define REQUIRE_RX_ERR(n, c, ctx, err)	REQUIRE_THIS(n, WAIT_RX, EXPECT_ERR, c, ctx, err)
 
 /* A context of which only the identity matters */
 #define CTX(n)		((void *)(uintptr_t)(n))

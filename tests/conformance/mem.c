@@ -170,14 +170,12 @@ static void write_and_read(struct test *t, struct node *a, const struct region *
 	fill(near, len, len);
 	memset(r->buf, 0, len + 1);
 	POST(t, kfi_write(a->ep, near, len, NULL, a->peer, r->addr, r->key, near));
-	REQUIRE(t, !WAIT_TX(a, &c));
-	EXPECT_COMP(t, &c, near, KFI_RMA | KFI_WRITE);
+	REQUIRE_TX(a, &c, near, KFI_RMA | KFI_WRITE);
 	EXPECT(t, test_until(t, differs(r->buf, len, len) == -1));
 	EXPECT_EQ(t, r->buf[len], 0);
 	memset(near, 0, len + 1);
 	POST(t, kfi_read(a->ep, near, len, NULL, a->peer, r->addr, r->key, near));
-	REQUIRE(t, !WAIT_TX(a, &c));
-	EXPECT_COMP(t, &c, near, KFI_RMA | KFI_READ);
+	REQUIRE_TX(a, &c, near, KFI_RMA | KFI_READ);
 	EXPECT_DATA(t, near, len, len);
 	EXPECT_EQ(t, near[len], 0);
 	if (t->failures)

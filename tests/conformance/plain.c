@@ -61,16 +61,14 @@ static void before(struct test *t)
 		REQUIRE(t, !POST(t, kfi_recv(p->a.ep, rx + 4096 * i, 4096, NULL, KFI_ADDR_UNSPEC, CTX(i))));
 	EXPECT_EQ(t, kfi_cancel(&p->a.ep->fid, CTX(5)), 0);
 	EXPECT_EQ(t, kfi_cancel(&p->a.ep->fid, CTX(5)), -ENOENT);
-	REQUIRE(t, !WAIT_RX(&p->a, &c));
-	EXPECT_ERR(t, &c, CTX(5), ECANCELED);
+	REQUIRE_RX_ERR(&p->a, &c, CTX(5), ECANCELED);
 	REQUIRE(t, !pair_connect(&p->a, &p->b));
 	EXPECT_EQ(t, kfi_cancel(&p->a.ep->fid, CTX(6)), -ENOENT);
 	send_all(p, tx);
 	for (i = 0; i < EARLY; i++) {
 		if (i == 5)
 			continue;
-		REQUIRE(t, !WAIT_RX(&p->a, &c));
-		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_RECV);
+		REQUIRE_RX(&p->a, &c, CTX(i), KFI_MSG | KFI_RECV);
 		EXPECT_EQ(t, c.len, early_len(i));
 		EXPECT_DATA(t, rx + 4096 * i, c.len, i);
 	}
@@ -181,8 +179,7 @@ static void one_too_long(struct test *t, size_t room, size_t len)
 	EXPECT_EQ(t, not_all(rx + room, 16384 - room, 0x5a), -1);
 	EXPECT_EQ(t, kfi_send(p->a.ep, tx, 1, NULL, 0, NULL), -ESHUTDOWN);
 	REQUIRE(t, !POST(t, kfi_recv(p->b.ep, rx, 1, NULL, KFI_ADDR_UNSPEC, CTX(3))));
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_ERR(t, &c, CTX(3), ESHUTDOWN);
+	REQUIRE_RX_ERR(&p->b, &c, CTX(3), ESHUTDOWN);
 	node_close(&p->a);
 	node_close(&p->b);
 }

@@ -130,8 +130,7 @@ static void last_words(struct test *t)
 	REQUIRE(t, !node_close_ep(&p->a));
 	msleep(300);
 	while (got < sent) {
-		REQUIRE(t, !WAIT_RX(&p->b, &c));
-		EXPECT_COMP(t, &c, NULL, KFI_MSG | KFI_RECV);
+		REQUIRE_RX(&p->b, &c, NULL, KFI_MSG | KFI_RECV);
 		got++;
 	}
 }
@@ -160,13 +159,11 @@ void pair_part(struct pair *p, bool inject)
 				    !POST(t, kfi_send(p->a.ep, tx, PARTING_LEN, NULL, p->a.peer,
 						      CTX(i))));
 	for (i = 0; i < PARTING && !inject; i++) {
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_SEND);
+		REQUIRE_TX(&p->a, &c, CTX(i), KFI_MSG | KFI_SEND);
 	}
 	REQUIRE(t, !node_close_ep(&p->a));
 	for (i = 0; i < PARTING; i++) {
-		REQUIRE(t, !WAIT_RX(&p->b, &c));
-		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_RECV);
+		REQUIRE_RX(&p->b, &c, CTX(i), KFI_MSG | KFI_RECV);
 		EXPECT_DATA(t, rx + i * PARTING_LEN, PARTING_LEN, 3);
 	}
 }

@@ -110,8 +110,7 @@ static void connected(struct test *t)
 		/* The regions are the old ones. */
 		fill(near_mem, LONG, i);
 		POST(t, kfi_read(p->b.ep, buf, LONG, NULL, p->b.peer, near.addr, near.key, buf));
-		REQUIRE(t, !WAIT_TX(&p->b, &c));
-		EXPECT_COMP(t, &c, buf, KFI_RMA | KFI_READ);
+		REQUIRE_TX(&p->b, &c, buf, KFI_RMA | KFI_READ);
 		EXPECT_DATA(t, buf, LONG, i);
 	}
 }
@@ -156,8 +155,7 @@ static void regions(struct test *t)
 	fill(mem, LONG, 3);
 	REQUIRE(t, !POST(t, kfi_read(p->b.ep, buf, LONG, NULL, p->b.peer, kfi_mr_addr(mr[0]),
 				     kfi_mr_key(mr[0]), buf)));
-	REQUIRE(t, !WAIT_TX(&p->b, &c));
-	EXPECT_COMP(t, &c, buf, KFI_RMA | KFI_READ);
+	REQUIRE_TX(&p->b, &c, buf, KFI_RMA | KFI_READ);
 	EXPECT_DATA(t, buf, LONG, 3);
 	EXPECT_EQ(t, kfi_ep_reset(p->a.ep), 0);
 }
@@ -183,8 +181,7 @@ static void region_behind(struct test *t)
 	EXPECT_EQ(t, kfi_mr_key(r.mr), r.key);
 	fill(mem, LONG, 2);
 	REQUIRE(t, !POST(t, kfi_read(p->b.ep, buf, LONG, NULL, p->b.peer, r.addr, r.key, buf)));
-	REQUIRE(t, !WAIT_TX(&p->b, &c));
-	EXPECT_COMP(t, &c, buf, KFI_RMA | KFI_READ);
+	REQUIRE_TX(&p->b, &c, buf, KFI_RMA | KFI_READ);
 	EXPECT_DATA(t, buf, LONG, 2);
 }
 

@@ -21,8 +21,7 @@ static void sizes(struct test *t)
 		else
 			POST(t,
 			     kfi_read(p->a.ep, near, size, NULL, p->a.peer, r.addr, r.key, near));
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-		EXPECT_COMP(t, &c, near, KFI_RMA | (write ? KFI_WRITE : KFI_READ));
+		REQUIRE_TX(&p->a, &c, near, KFI_RMA | (write ? KFI_WRITE : KFI_READ));
 		if (write)
 			EXPECT(t, test_until(t, differs(far, size, size) == -1));
 		else
@@ -94,12 +93,10 @@ static void remote_data(struct test *t)
 		EXPECT_EQ(t, c.data, 0xfeed0000 + i);
 		/* The entry reports that the data is in place. */
 		EXPECT_DATA(t, far, len, i);
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-		EXPECT_COMP(t, &c, CTX(i), KFI_RMA | KFI_WRITE);
+		REQUIRE_TX(&p->a, &c, CTX(i), KFI_RMA | KFI_WRITE);
 	}
 	POST(t, kfi_send(p->a.ep, near, 8, NULL, p->a.peer, near));
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_COMP(t, &c, rx, KFI_MSG | KFI_RECV);
+	REQUIRE_RX(&p->b, &c, rx, KFI_MSG | KFI_RECV);
 	REQUIRE(t, !WAIT_TX(&p->a, &c));
 }
 
@@ -189,8 +186,7 @@ static void many_segments(struct test *t)
 	msg.context = CTX(1);
 	POST(t, kfi_writemsg(m->p->a.ep, &msg,
 			     KFI_COMPLETION | (tells ? KFI_REMOTE_CQ_DATA : 0) | test_delivery(t)));
-	REQUIRE(t, !WAIT_TX(&m->p->a, &c));
-	EXPECT_COMP(t, &c, CTX(1), KFI_RMA | KFI_WRITE);
+	REQUIRE_TX(&m->p->a, &c, CTX(1), KFI_RMA | KFI_WRITE);
 	if (tells) {
 		REQUIRE(t, !WAIT_RX(&m->p->b, &c));
 		EXPECT_EQ(t, c.flags, KFI_RMA | KFI_REMOTE_WRITE | KFI_REMOTE_CQ_DATA);
@@ -204,8 +200,7 @@ static void many_segments(struct test *t)
 	memset(m->near, 0, m->len);
 	msg.context = CTX(2);
 	POST(t, kfi_readmsg(m->p->a.ep, &msg, KFI_COMPLETION));
-	REQUIRE(t, !WAIT_TX(&m->p->a, &c));
-	EXPECT_COMP(t, &c, CTX(2), KFI_RMA | KFI_READ);
+	REQUIRE_TX(&m->p->a, &c, CTX(2), KFI_RMA | KFI_READ);
 	EXPECT_DATA(t, m->near, m->len, 1);
 	NONE_RX(&m->p->b);
 	still_works(m->p);
@@ -231,8 +226,7 @@ static void many_refused(struct test *t)
 	msg.addr = m->p->a.peer;
 	msg.rma_iov = m->rma;
 	POST(t, kfi_writemsg(m->p->a.ep, &msg, KFI_COMPLETION | test_delivery(t)));
-	REQUIRE(t, !WAIT_TX(&m->p->a, &c));
-	EXPECT_ERR(t, &c, CTX(1), EACCES);
+	REQUIRE_TX_ERR(&m->p->a, &c, CTX(1), EACCES);
 	NONE_TX(&m->p->a);
 	still_works(m->p);
 }
@@ -365,8 +359,7 @@ static void read_over(struct pair *p, struct region *r, u8 *near, size_t len, si
 
 	memset(near, 0, 4096);
 	POST(t, kfi_read(p->a.ep, near, len, NULL, p->a.peer, r->addr + at, r->key, near));
-	REQUIRE(t, !WAIT_TX(&p->a, &c));
-	EXPECT_COMP(t, &c, near, KFI_RMA | KFI_READ);
+	REQUIRE_TX(&p->a, &c, near, KFI_RMA | KFI_READ);
 	if (memcmp(near, r->buf + at, len))
 		FAIL(t, "%zu bytes, %zu of them before the border, are not the region's", len,
 		     before);

@@ -281,8 +281,7 @@ static void late_context(struct test *t)
 	REQUIRE(t, !POST(t, kfi_recv(b[1].rx[2].ep, buf, 8, NULL, KFI_ADDR_UNSPEC, CTX(2))));
 	REQUIRE(t, !rx_open(&b[1], 1));
 	REQUIRE_EQ(t, test_close(t, &b[1].rx[2].ep->fid), 0);
-	REQUIRE(t, !WAIT_RX(&b[1].rx[2], &c));
-	EXPECT_ERR(t, &c, CTX(2), ECANCELED);
+	REQUIRE_RX_ERR(&b[1].rx[2], &c, CTX(2), ECANCELED);
 	b[0].tx[0].peer = kfi_rx_addr(addr, 1, BITS);
 	transfer(&b[0].tx[0], &b[1].rx[1], 64, 2);
 	b[0].tx[0].peer = kfi_rx_addr(addr, 2, BITS);
@@ -427,8 +426,7 @@ static void atomics(struct test *t)
 		EXPECT(t, attr.count >= 1);
 		REQUIRE(t, !POST(t, kfi_atomic(tx->ep, &one, 1, NULL, tx->peer, r.addr, r.key,
 					       KFI_UINT64, KFI_SUM, CTX(3))));
-		REQUIRE(t, !WAIT_TX(tx, &c));
-		EXPECT_COMP(t, &c, CTX(3), KFI_ATOMIC | KFI_WRITE);
+		REQUIRE_TX(tx, &c, CTX(3), KFI_ATOMIC | KFI_WRITE);
 	}
 	EXPECT_EQ(t, *far, LANES);
 }

@@ -305,10 +305,8 @@ static void bulk(struct node *a, struct node *b, u8 *near, u8 *far, size_t len, 
 	memset(write ? far : near, 0, len);
 	REQUIRE(t, !POST(t, kfi_trecv(b->ep, far, len, NULL, b->peer, tag, 0, CTX(2))));
 	REQUIRE(t, !POST(t, rma_tagged(a, a->peer, near, len, tag, CTX(1), write)));
-	REQUIRE(t, !WAIT_TX(a, &c));
-	EXPECT_COMP(t, &c, CTX(1), flags | KFI_SEND);
-	REQUIRE(t, !WAIT_RX(b, &c));
-	EXPECT_COMP(t, &c, CTX(2), flags | KFI_RECV);
+	REQUIRE_TX(a, &c, CTX(1), flags | KFI_SEND);
+	REQUIRE_RX(b, &c, CTX(2), flags | KFI_RECV);
 	EXPECT_DATA(t, write ? far : near, len, write);
 }
 
