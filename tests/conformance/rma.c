@@ -109,6 +109,8 @@ struct many {
 	struct region		r[4];
 	u8			*near, *far;
 	size_t			len;
+	struct kvec		iov;	/* @len bytes of @near */
+	struct kfi_msg_rma	msg;	/* of @iov and all segments */
 };
 
 /*
@@ -153,6 +155,11 @@ static struct many *many_open(struct test *t)
 						  1 + i % MANY_LEN, r->key };
 		m->len += m->rma[i].len;
 	}
+	m->iov = (struct kvec){ m->near, m->len };
+	m->msg = (struct kfi_msg_rma){
+		.type = KFI_KVEC, .msg_iov = &m->iov, .iov_count = 1, .addr = m->p->a.peer,
+		.rma_iov = m->rma, .rma_iov_count = MANY, .context = CTX(1), .data = 77,
+	};
 	return m;
 }
 
@@ -168,10 +175,6 @@ static u8 *many_at(struct many *m, size_t i)
 static void many_segments(struct test *t)
 {
 	struct many *m = many_open(t);
-	struct kvec iov;
-	struct kfi_msg_rma msg = {
-		.type = KFI_KVEC, .iov_count = 1, .msg_iov = &iov, .rma_iov_count = MANY, .data = 77
-	};
 	bool tells = !test_hw_recv(t);
 	size_t i, at;
 	comp_t c;
@@ -179,12 +182,8 @@ static void many_segments(struct test *t)
 	if (t->skipped)
 		return;
 	REQUIRE(t, m);
-	iov = (struct kvec){ m->near, m->len };
-	msg.addr = m->p->a.peer;
-	msg.rma_iov = m->rma;
 	fill(m->near, m->len, 1);
-	msg.context = CTX(1);
-	POST(t, kfi_writemsg(m->p->a.ep, &msg,
+	POST(t, kfi_writemsg(m->p->a.ep, &m->msg,
 			     KFI_COMPLETION | (tells ? KFI_REMOTE_CQ_DATA : 0) | test_delivery(t)));
 	REQUIRE_TX(&m->p->a, &c, CTX(1), KFI_RMA | KFI_WRITE);
 	if (tells) {
@@ -198,8 +197,8 @@ static void many_segments(struct test *t)
 		EXPECT_EQ(t, not_all(many_at(m, i) + m->rma[i].len, MANY_LEN, 0), -1);
 	}
 	memset(m->near, 0, m->len);
-	msg.context = CTX(2);
-	POST(t, kfi_readmsg(m->p->a.ep, &msg, KFI_COMPLETION));
+	m->msg.context = CTX(2);
+	POST(t, kfi_readmsg(m->p->a.ep, &m->msg, KFI_COMPLETION));
 	REQUIRE_TX(&m->p->a, &c, CTX(2), KFI_RMA | KFI_READ);
 	EXPECT_DATA(t, m->near, m->len, 1);
 	NONE_RX(&m->p->b);
@@ -210,11 +209,6 @@ static void many_segments(struct test *t)
 static void many_refused(struct test *t)
 {
 	struct many *m = many_open(t);
-	struct kvec iov;
-	struct kfi_msg_rma msg = {
-		.type = KFI_KVEC, .iov_count = 1, .msg_iov = &iov, .rma_iov_count = MANY,
-		.context = CTX(1),
-	};
 	comp_t c;
 
 	if (t->skipped)
@@ -222,10 +216,7 @@ static void many_refused(struct test *t)
 	REQUIRE(t, m);
 	m->rma[3].addr += 1 << 20;
 	m->rma[MANY - 3].addr += 1 << 20;
-	iov = (struct kvec){ m->near, m->len };
-	msg.addr = m->p->a.peer;
-	msg.rma_iov = m->rma;
-	POST(t, kfi_writemsg(m->p->a.ep, &msg, KFI_COMPLETION | test_delivery(t)));
+	POST(t, kfi_writemsg(m->p->a.ep, &m->msg, KFI_COMPLETION | test_delivery(t)));
 	REQUIRE_TX_ERR(&m->p->a, &c, CTX(1), EACCES);
 	NONE_TX(&m->p->a);
 	still_works(m->p);
@@ -243,13 +234,10 @@ static int broken_disk(struct kfid_mr *mr, uint64_t at, size_t len, struct kfi_p
 static void many_ends(struct test *t)
 {
 	struct many *m = many_open(t);
-	struct kvec iov, far;
+	struct kvec far;
 	struct kfi_mr_attr attr = {
 		.type = KFI_KVEC, .mr_iov = &far, .iov_count = 1, .access = ALL_RIGHTS,
 		.requested_key = KFI_KEY_NOTAVAIL, .persist = broken_disk,
-	};
-	struct kfi_msg_rma msg = {
-		.type = KFI_KVEC, .iov_count = 1, .msg_iov = &iov, .rma_iov_count = MANY, .data = 77
 	};
 	struct kfid_mr *mr;
 	size_t last = 0;
@@ -266,22 +254,19 @@ static void many_ends(struct test *t)
 		m->rma[i].key = kfi_mr_key(mr);
 		m->rma[i].addr = kfi_mr_addr(mr) + (many_at(m, i) - m->far);
 	}
-	iov = (struct kvec){ m->near, m->len };
-	msg.addr = m->p->a.peer;
-	msg.rma_iov = m->rma;
 	for (i = 0; i < 8; i++) {
-		msg.context = CTX(i);
-		POST(t, kfi_writemsg(m->p->a.ep, &msg,
+		m->msg.context = CTX(i);
+		POST(t, kfi_writemsg(m->p->a.ep, &m->msg,
 				     KFI_COMPLETION | KFI_REMOTE_CQ_DATA | KFI_COMMIT_COMPLETE));
 	}
 	for (i = 0; i < 8; i++) {
 		REQUIRE(t, !WAIT_TX(&m->p->a, &c));
 		EXPECT_EQ(t, c.err, EIO);
 	}
-	iov.iov_len = 100;
+	m->iov.iov_len = 100;
 	m->rma[0].len = 100;
-	msg.rma_iov_count = 1;
-	POST(t, kfi_writemsg(m->p->a.ep, &msg,
+	m->msg.rma_iov_count = 1;
+	POST(t, kfi_writemsg(m->p->a.ep, &m->msg,
 			     KFI_COMPLETION | KFI_REMOTE_CQ_DATA | KFI_DELIVERY_COMPLETE));
 	REQUIRE(t, !WAIT_TX(&m->p->a, &c));
 	EXPECT_EQ(t, c.err, 0);
