@@ -261,9 +261,8 @@ static void shutdown_is_orderly(struct test *t)
 		POST(t, kfi_recv(p->b.ep, rx + 1000 * i, 1000, NULL, KFI_ADDR_UNSPEC, CTX(i)));
 	for (i = 0; i < n; i++)
 		POST(t, kfi_send(p->a.ep, tx + 1000 * i, 1000, NULL, 0, CTX(i)));
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < n; i++)
 		REQUIRE_TX(&p->a, &c, CTX(i), KFI_MSG | KFI_SEND);
-	}
 	EXPECT_EQ(t, kfi_shutdown(p->a.ep, 0), 0);
 	REQUIRE(t, expect_shutdown(&p->b, ev));
 	for (i = 0; i < n; i++) {

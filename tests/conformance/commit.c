@@ -348,9 +348,8 @@ static void others_pass(struct test *t)
 	still_works(b->p);
 	EXPECT_EQ(t, atomic_read(&b->d->left), 0);
 	disk_release(b->d);
-	for (i = 0; i < 31; i++) {
+	for (i = 0; i < 31; i++)
 		REQUIRE_TX(b->a, &c, CTX(1), WROTE);
-	}
 	EXPECT_EQ(t, atomic_read(&b->d->left), 31);
 }
 
@@ -547,9 +546,8 @@ static void late_region_goes(struct test *t)
 		kfi_persist_done(b->d->started[i], 0);
 	}
 	EXPECT_EQ(t, worker_join(w, t->w->wait_ms), 0);
-	for (i = 0; i < LATE; i++) {
+	for (i = 0; i < LATE; i++)
 		REQUIRE_TX(b->a, &c, CTX(i), WROTE);
-	}
 	still_works(b->p);
 }
 

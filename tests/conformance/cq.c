@@ -62,9 +62,8 @@ static void full(struct test *t)
 	}
 	EXPECT_EQ(t, ret, -EAGAIN);
 	EXPECT(t, posted >= 8);
-	for (i = 1; i <= posted; i++) {
+	for (i = 1; i <= posted; i++)
 		REQUIRE_TX(&p->a, &c, CTX(i), KFI_MSG | KFI_SEND);
-	}
 	NONE_TX(&p->a);
 	EXPECT_EQ(t, kfi_send(p->a.ep, buf + 32, 8, NULL, p->a.peer, CTX(1)), 0);
 	REQUIRE(t, !WAIT_TX(&p->a, &c));

@@ -69,9 +69,8 @@ static void no_receives(struct test *t)
 		cond_resched();
 	}
 	EXPECT_EQ(t, got, posted);
-	while (ended < posted && !t->failures) {
+	while (ended < posted && !t->failures)
 		REQUIRE_TX(&p->a, &c, CTX(ended++), KFI_MSG | KFI_SEND);
-	}
 	NONE_RX(&p->b);
 	NONE_TX(&p->a);
 	still_works(p);
@@ -323,12 +322,10 @@ static void unmanaged(struct test *t)
 		REQUIRE_TX(&p->a, &c, CTX(ended++), KFI_MSG | KFI_SEND);
 		i--;
 	}
-	for (; ended < posted; ended++) {
+	for (; ended < posted; ended++)
 		REQUIRE_TX(&p->a, &c, CTX(ended), KFI_MSG | KFI_SEND);
-	}
-	for (i = 0; i < posted; i++) {
+	for (i = 0; i < posted; i++)
 		REQUIRE_RX(&p->b, &c, CTX(i), KFI_MSG | KFI_RECV);
-	}
 	NONE_RX(&p->b);
 	still_works(p);
 }

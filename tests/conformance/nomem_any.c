@@ -687,9 +687,8 @@ static void connect_walk(struct test *t, bool lossy)
 
 	REQUIRE(t, w);
 	w->lossy = lossy;
-	if (t->type == KFI_EP_MSG) {
+	if (t->type == KFI_EP_MSG)
 		REQUIRE(t, !node_close_ep(&w->p->b));
-	}
 	walk_kinds(w, call_nth);
 }
 

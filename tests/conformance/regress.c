@@ -158,9 +158,8 @@ void pair_part(struct pair *p, bool inject)
 		REQUIRE(t, inject ? !POST(t, kfi_inject(p->a.ep, tx, PARTING_LEN, p->a.peer)) :
 				    !POST(t, kfi_send(p->a.ep, tx, PARTING_LEN, NULL, p->a.peer,
 						      CTX(i))));
-	for (i = 0; i < PARTING && !inject; i++) {
+	for (i = 0; i < PARTING && !inject; i++)
 		REQUIRE_TX(&p->a, &c, CTX(i), KFI_MSG | KFI_SEND);
-	}
 	REQUIRE(t, !node_close_ep(&p->a));
 	for (i = 0; i < PARTING; i++) {
 		REQUIRE_RX(&p->b, &c, CTX(i), KFI_MSG | KFI_RECV);
