@@ -335,8 +335,7 @@ static void vectors(struct test *t)
 	};
 	POST(t,
 	     kfi_compare_atomicmsg(l->p->a.ep, &msg, with, NULL, 2, out, NULL, 2, KFI_COMPLETION));
-	REQUIRE(t, !WAIT_TX(&l->p->a, &c));
-	EXPECT_COMP(t, &c, l, KFI_ATOMIC | KFI_READ);
+	REQUIRE_TX(&l->p->a, &c, l, KFI_ATOMIC | KFI_READ);
 	for (i = 0; i < 8; i++) {
 		EXPECT_EQ(t, old[i < 5 ? i : i + 4], i);
 		EXPECT_EQ(t, w[i < 3 ? i + 10 : i + 20], i % 2 ? 100 + i : i);
@@ -504,8 +503,7 @@ static void remote_data(struct test *t)
 		EXPECT_EQ(t, c.flags, KFI_ATOMIC | KFI_REMOTE_WRITE | KFI_REMOTE_CQ_DATA);
 		EXPECT_EQ(t, c.data, 1000 + i);
 		EXPECT(t, READ_ONCE(*lab_words(l)) > i);
-		REQUIRE(t, !WAIT_TX(&l->p->a, &c));
-		EXPECT_COMP(t, &c, CTX(i), KFI_ATOMIC | KFI_WRITE);
+		REQUIRE_TX(&l->p->a, &c, CTX(i), KFI_ATOMIC | KFI_WRITE);
 	}
 	EXPECT_EQ(t, *lab_words(l), 20);
 	NONE_RX(&l->p->b);

@@ -93,8 +93,7 @@ static void refused_send(struct node *from, struct node *to, const char *key, u8
 
 	POST(t, kfi_recv(to->ep, buf, 64, NULL, KFI_ADDR_UNSPEC, buf));
 	POST(t, kfi_send(from->ep, buf + 64, 64, NULL, from->peer, buf + 64));
-	REQUIRE(t, !WAIT_TX(from, &c));
-	EXPECT_ERR(t, &c, buf + 64, !key && c.err == EACCES ? EACCES : KFI_EKEYREJECTED);
+	REQUIRE_TX_ERR(from, &c, buf + 64, !key && c.err == EACCES ? EACCES : KFI_EKEYREJECTED);
 	NONE_RX(to);
 	EXPECT_EQ(t, not_all(buf, 64, 0), -1);
 	EXPECT_EQ(t, kfi_cancel(&to->ep->fid, buf), 0);

@@ -128,14 +128,12 @@ static void removed_outstanding(struct test *t)
 	EXPECT(t, addr != old);
 	for (i = 0; i < WAITING; i++) {
 		POST(t, kfi_recv(p->b.ep, rx + i * step, step, NULL, KFI_ADDR_UNSPEC, CTX(i)));
-		REQUIRE(t, !WAIT_RX(&p->b, &c));
-		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_RECV);
+		REQUIRE_RX(&p->b, &c, CTX(i), KFI_MSG | KFI_RECV);
 		EXPECT_DATA(t, rx + i * step, i & 1 ? step : 100, i);
 	}
 	/* Payload that was copied is sent earlier than what a device still reads. */
 	for (i = 0; i < WAITING; i++) {
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-		EXPECT_COMP(t, &c, c.op_context, KFI_MSG | KFI_SEND);
+		REQUIRE_TX(&p->a, &c, c.op_context, KFI_MSG | KFI_SEND);
 		ended |= BIT((unsigned long)c.op_context - (unsigned long)CTX(0));
 	}
 	EXPECT_EQ(t, ended, BIT(WAITING) - 1);
@@ -386,8 +384,7 @@ static void members_only(struct test *t)
 		return;
 	REQUIRE(t, !node_insert(third, &p->b, &third->peer));
 	REQUIRE(t, !POST(t, kfi_send(third->ep, NULL, 0, NULL, third->peer, CTX(1))));
-	REQUIRE(t, !WAIT_TX(third, &c));
-	EXPECT_ERR(t, &c, CTX(1), EACCES);
+	REQUIRE_TX_ERR(third, &c, CTX(1), EACCES);
 	NONE_RX(&p->b);
 	REQUIRE(t, !node_insert(&p->b, third, &addr));
 	transfer(third, &p->b, 100, 2);

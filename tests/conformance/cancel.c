@@ -14,8 +14,7 @@ static void one_of_many(struct test *t)
 	for (i = 1; i <= 8; i++)
 		POST(t, kfi_recv(p->b.ep, rx + 64 * (i - 1), 64, NULL, KFI_ADDR_UNSPEC, CTX(i)));
 	EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, CTX(3)), 0);
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_ERR(t, &c, CTX(3), ECANCELED);
+	REQUIRE_RX_ERR(&p->b, &c, CTX(3), ECANCELED);
 	EXPECT_EQ(t, c.flags, KFI_MSG | KFI_RECV);
 	EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, CTX(3)), -ENOENT);
 	NONE_RX(&p->b);
@@ -61,13 +60,11 @@ static void same_context(struct test *t)
 	POST(t, kfi_recv(p->b.ep, rx, 64, NULL, KFI_ADDR_UNSPEC, CTX(1)));
 	POST(t, kfi_recv(p->b.ep, rx + 64, 64, NULL, KFI_ADDR_UNSPEC, CTX(1)));
 	EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, CTX(1)), 0);
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_ERR(t, &c, CTX(1), ECANCELED);
+	REQUIRE_RX_ERR(&p->b, &c, CTX(1), ECANCELED);
 	NONE_RX(&p->b);
 	fill(tx, 64, 1);
 	POST(t, kfi_send(p->a.ep, tx, 64, NULL, p->a.peer, CTX(9)));
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_COMP(t, &c, CTX(1), KFI_MSG | KFI_RECV);
+	REQUIRE_RX(&p->b, &c, CTX(1), KFI_MSG | KFI_RECV);
 	EXPECT_DATA(t, rx + 64, 64, 1);
 	EXPECT_EQ(t, not_all(rx, 64, 0), -1);
 	REQUIRE(t, !WAIT_TX(&p->a, &c));

@@ -193,8 +193,7 @@ static void contexts(struct test *t)
 	EXPECT_EQ(t, kfi_close(&av->fid), -EBUSY);
 	EXPECT_EQ(t, kfi_close(&n->rxcq->fid), -EBUSY);
 	EXPECT_EQ(t, test_close(t, &rx->fid), 0);
-	REQUIRE(t, !WAIT_RX(n, &c));
-	EXPECT_ERR(t, &c, CTX(1), ECANCELED);
+	REQUIRE_RX_ERR(n, &c, CTX(1), ECANCELED);
 	EXPECT_EQ(t, kfi_close(&sep->fid), -EBUSY);
 	EXPECT_EQ(t, test_close(t, &n->rxcq->fid), 0);
 	EXPECT_EQ(t, kfi_close(&n->txcq->fid), -EBUSY);
@@ -284,8 +283,7 @@ static void flushed(struct test *t)
 	for (i = 1; i <= 32; i++)
 		REQUIRE(t, !POST(t, kfi_recv(p->b.ep, buf + 64 * i, 64, NULL,
 					     KFI_ADDR_UNSPEC, CTX(i))));
-	REQUIRE_EQ(t, test_close(t, &p->b.ep->fid), 0);
-	p->b.ep = NULL;
+	REQUIRE(t, !node_close_ep(&p->b));
 	for (i = 1; i <= 32; i++) {
 		REQUIRE_EQ(t, comp_poll(&p->b, p->b.rxcq, &c), 1);
 		EXPECT_EQ(t, c.err, ECANCELED);
@@ -314,8 +312,7 @@ static void unread_successes(struct test *t)
 		REQUIRE(t, !WAIT_TX(&p->a, &c));
 	}
 	/* They come in order, so when the last one has come all have. */
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_COMP(t, &c, CTX(1), KFI_MSG | KFI_RECV);
+	REQUIRE_RX(&p->b, &c, CTX(1), KFI_MSG | KFI_RECV);
 	msleep(200);
 	EXPECT_EQ(t, test_close(t, &p->b.ep->fid), 0);
 	for (i = 2; i <= 8; i++) {

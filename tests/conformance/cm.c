@@ -239,8 +239,7 @@ static void shutdown_both(struct test *t)
 	EXPECT_EQ(t, kfi_send(p->b.ep, buf, 1, NULL, 0, NULL), -ESHUTDOWN);
 	/* A receive that comes too late is accepted, and ends: its consumer may not know yet. */
 	POST(t, kfi_recv(p->b.ep, buf, 1, NULL, KFI_ADDR_UNSPEC, CTX(5)));
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_ERR(t, &c, CTX(5), ESHUTDOWN);
+	REQUIRE_RX_ERR(&p->b, &c, CTX(5), ESHUTDOWN);
 	EXPECT_EQ(t, kfi_eq_read(p->a.eq, &type, &ev->data, sizeof(ev->data), 0), -EAGAIN);
 	EXPECT_EQ(t, kfi_eq_read(p->b.eq, &type, &ev->data, sizeof(ev->data), 0), -EAGAIN);
 	NONE_RX(&p->a);
@@ -262,10 +261,8 @@ static void shutdown_is_orderly(struct test *t)
 		POST(t, kfi_recv(p->b.ep, rx + 1000 * i, 1000, NULL, KFI_ADDR_UNSPEC, CTX(i)));
 	for (i = 0; i < n; i++)
 		POST(t, kfi_send(p->a.ep, tx + 1000 * i, 1000, NULL, 0, CTX(i)));
-	for (i = 0; i < n; i++) {
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_SEND);
-	}
+	for (i = 0; i < n; i++)
+		REQUIRE_TX(&p->a, &c, CTX(i), KFI_MSG | KFI_SEND);
 	EXPECT_EQ(t, kfi_shutdown(p->a.ep, 0), 0);
 	REQUIRE(t, expect_shutdown(&p->b, ev));
 	for (i = 0; i < n; i++) {
@@ -326,8 +323,7 @@ static void shut_at_once(struct test *t)
 		EXPECT_EQ(t, k->ev.type, KFI_CONNECTED);
 		REQUIRE(t, expect_shutdown(&k->b, &k->ev) && expect_shutdown(&k->a, &k->ev));
 		REQUIRE_EQ(t, test_close(t, &k->a.ep->fid), 0);
-		REQUIRE_EQ(t, test_close(t, &k->b.ep->fid), 0);
-		k->b.ep = NULL;
+		REQUIRE(t, !node_close_ep(&k->b));
 		REQUIRE(t, !node_endpoint(&k->a, k->a.info) && !node_enable(&k->a));
 	}
 }
@@ -342,8 +338,7 @@ static void peer_closes(struct test *t)
 
 	REQUIRE(t, p && ev && buf);
 	POST(t, kfi_recv(p->a.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, buf));
-	REQUIRE_EQ(t, test_close(t, &p->b.ep->fid), 0);
-	p->b.ep = NULL;
+	REQUIRE(t, !node_close_ep(&p->b));
 	REQUIRE(t, expect_shutdown(&p->a, ev));
 	REQUIRE_EQ(t, comp_poll(&p->a, p->a.rxcq, &c), 1);
 	EXPECT(t, c.err > 0 && c.op_context == buf);
@@ -409,8 +404,7 @@ static void calls_again(struct test *t)
 		EXPECT_EQ(t, k->ev.err, ECONNREFUSED);
 		REQUIRE_EQ(t, test_close(t, &second->ep->fid), 0);
 		REQUIRE_EQ(t, test_close(t, &k->a.ep->fid), 0);
-		REQUIRE_EQ(t, test_close(t, &k->b.ep->fid), 0);
-		k->b.ep = NULL;
+		REQUIRE(t, !node_close_ep(&k->b));
 		REQUIRE(t, !node_endpoint(second, second->info) && !node_enable(second));
 		REQUIRE(t, !node_endpoint(&k->a, k->a.info) && !node_enable(&k->a));
 	}

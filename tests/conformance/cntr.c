@@ -196,8 +196,7 @@ static void selective(struct test *t)
 	NONE_RX(&p->b);
 	/* A failure is counted, and reported; at the target it is no success. */
 	POST(t, kfi_write(p->a.ep, src, 8, NULL, p->a.peer, r.addr, r.key ^ 1, CTX(99)));
-	REQUIRE(t, !WAIT_TX(&p->a, &c));
-	EXPECT_ERR(t, &c, CTX(99), EACCES);
+	REQUIRE_TX_ERR(&p->a, &c, CTX(99), EACCES);
 	EXPECT(t, test_until(t, kfi_cntr_readerr(cntr[0][C_WRITE]) == 1));
 	EXPECT_EQ(t, kfi_cntr_read(cntr[0][C_WRITE]), 10);
 	EXPECT_EQ(t, kfi_cntr_read(cntr[0][C_SEND]), 10);

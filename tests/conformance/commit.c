@@ -265,8 +265,7 @@ static void commit_atomic(struct test *t)
 	target.addr = b->d->r.addr + 64;
 	target.key = b->d->r.key;
 	POST(t, kfi_atomicmsg(b->a->ep, &msg, KFI_COMPLETION | COMMIT));
-	REQUIRE(t, !WAIT_TX(b->a, &c));
-	EXPECT_COMP(t, &c, CTX(1), KFI_ATOMIC | KFI_WRITE);
+	REQUIRE_TX(b->a, &c, CTX(1), KFI_ATOMIC | KFI_WRITE);
 	EXPECT_EQ(t, ((u64 *)b->d->copy)[8], 1);
 	EXPECT_EQ(t, ((u64 *)b->d->copy)[9], 1);
 	EXPECT_EQ(t, b->d->len, 16);
@@ -274,8 +273,7 @@ static void commit_atomic(struct test *t)
 	target.addr = bare.addr;
 	target.key = bare.key;
 	POST(t, kfi_atomicmsg(b->a->ep, &msg, KFI_COMPLETION | COMMIT));
-	REQUIRE(t, !WAIT_TX(b->a, &c));
-	EXPECT_ERR(t, &c, CTX(1), EOPNOTSUPP);
+	REQUIRE_TX_ERR(b->a, &c, CTX(1), EOPNOTSUPP);
 	EXPECT_EQ(t, not_all(bare.buf, 4096, 0), -1);
 }
 
@@ -350,10 +348,8 @@ static void others_pass(struct test *t)
 	still_works(b->p);
 	EXPECT_EQ(t, atomic_read(&b->d->left), 0);
 	disk_release(b->d);
-	for (i = 0; i < 31; i++) {
-		REQUIRE(t, !WAIT_TX(b->a, &c));
-		EXPECT_COMP(t, &c, CTX(1), WROTE);
-	}
+	for (i = 0; i < 31; i++)
+		REQUIRE_TX(b->a, &c, CTX(1), WROTE);
 	EXPECT_EQ(t, atomic_read(&b->d->left), 31);
 }
 
@@ -387,8 +383,7 @@ static void asker_goes(struct test *t)
 	comp_t c;
 
 	REQUIRE(t, b && held(b));
-	REQUIRE_EQ(t, test_close(t, &b->a->ep->fid), 0);
-	b->a->ep = NULL;
+	REQUIRE(t, !node_close_ep(b->a));
 	EXPECT_EQ(t, atomic_read(&b->d->left), 0);
 	for (i = 0; i < QUEUED; i++) {
 		REQUIRE(t, comp_poll(b->a, b->a->txcq, &c) == 1);
@@ -416,8 +411,7 @@ static void target_goes(struct test *t)
 		test_skip(t, "an endpoint stays while regions are bound to it");
 		return;
 	}
-	REQUIRE_EQ(t, test_close(t, &b->p->b.ep->fid), 0);
-	b->p->b.ep = NULL;
+	REQUIRE(t, !node_close_ep(&b->p->b));
 	EXPECT_EQ(t, atomic_read(&b->d->left), 0);
 	for (i = 0; i < QUEUED; i++) {
 		REQUIRE(t,
@@ -552,10 +546,8 @@ static void late_region_goes(struct test *t)
 		kfi_persist_done(b->d->started[i], 0);
 	}
 	EXPECT_EQ(t, worker_join(w, t->w->wait_ms), 0);
-	for (i = 0; i < LATE; i++) {
-		REQUIRE(t, !WAIT_TX(b->a, &c));
-		EXPECT_COMP(t, &c, CTX(i), WROTE);
-	}
+	for (i = 0; i < LATE; i++)
+		REQUIRE_TX(b->a, &c, CTX(i), WROTE);
 	still_works(b->p);
 }
 
@@ -566,8 +558,7 @@ static void late_asker_goes(struct test *t)
 	int i;
 
 	REQUIRE(t, b && late_started(b));
-	REQUIRE_EQ(t, test_close(t, &b->a->ep->fid), 0);
-	b->a->ep = NULL;
+	REQUIRE(t, !node_close_ep(b->a));
 	msleep(50);
 	for (i = 0; i < LATE; i++)
 		kfi_persist_done(b->d->started[i], 0);

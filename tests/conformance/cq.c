@@ -24,10 +24,8 @@ static void one_format(struct test *t, enum kfi_cq_format format)
 	POST(t, kfi_recv(p->b.ep, rx, 256, NULL, KFI_ADDR_UNSPEC, rx));
 	REQUIRE(t, !POST(t, kfi_senddata(p->a.ep, tx, 200, NULL, 0x1122334455667788ULL,
 					 p->a.peer, tx)));
-	REQUIRE(t, !WAIT_TX(&p->a, &c));
-	EXPECT_COMP(t, &c, tx, flags ? KFI_MSG | KFI_SEND : 0);
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_COMP(t, &c, rx, flags ? KFI_MSG | KFI_RECV | KFI_REMOTE_CQ_DATA : 0);
+	REQUIRE_TX(&p->a, &c, tx, flags ? KFI_MSG | KFI_SEND : 0);
+	REQUIRE_RX(&p->b, &c, rx, flags ? KFI_MSG | KFI_RECV | KFI_REMOTE_CQ_DATA : 0);
 	EXPECT_EQ(t, c.len, flags ? 200 : 0);
 	EXPECT_EQ(t, c.data, data ? 0x1122334455667788ULL & cq_data_mask(t) : 0);
 	EXPECT_DATA(t, rx, 200, format);
@@ -64,10 +62,8 @@ static void full(struct test *t)
 	}
 	EXPECT_EQ(t, ret, -EAGAIN);
 	EXPECT(t, posted >= 8);
-	for (i = 1; i <= posted; i++) {
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_SEND);
-	}
+	for (i = 1; i <= posted; i++)
+		REQUIRE_TX(&p->a, &c, CTX(i), KFI_MSG | KFI_SEND);
 	NONE_TX(&p->a);
 	EXPECT_EQ(t, kfi_send(p->a.ep, buf + 32, 8, NULL, p->a.peer, CTX(1)), 0);
 	REQUIRE(t, !WAIT_TX(&p->a, &c));
@@ -157,15 +153,12 @@ static void selective(struct test *t)
 	msg.context = CTX(2);
 	POST(t, kfi_recvmsg(p->b.ep, &rmsg, KFI_COMPLETION));
 	POST(t, kfi_sendmsg(p->a.ep, &msg, KFI_COMPLETION));
-	REQUIRE(t, !WAIT_TX(&p->a, &c));
-	EXPECT_COMP(t, &c, CTX(2), KFI_MSG | KFI_SEND);
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_COMP(t, &c, CTX(2), KFI_MSG | KFI_RECV);
+	REQUIRE_TX(&p->a, &c, CTX(2), KFI_MSG | KFI_SEND);
+	REQUIRE_RX(&p->b, &c, CTX(2), KFI_MSG | KFI_RECV);
 	/* A failure is always reported. */
 	POST(t, kfi_recv(p->b.ep, buf + 32, 32, NULL, KFI_ADDR_UNSPEC, CTX(3)));
 	EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, CTX(3)), 0);
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_ERR(t, &c, CTX(3), ECANCELED);
+	REQUIRE_RX_ERR(&p->b, &c, CTX(3), ECANCELED);
 	NONE_TX(&p->a);
 	NONE_RX(&p->b);
 }
@@ -191,8 +184,7 @@ static void silent(struct test *t)
 	POST(t, kfi_sendmsg(p->a.ep, &msg, 0));		/* exactly these flags */
 	POST(t, kfi_sendmsg(p->a.ep, &msg, KFI_OPFLAGS_DEFAULT | KFI_NO_COMPLETION));
 	POST(t, kfi_send(p->a.ep, buf, 8, NULL, p->a.peer, CTX(1)));
-	REQUIRE(t, !WAIT_TX(&p->a, &c));
-	EXPECT_COMP(t, &c, CTX(1), KFI_MSG | KFI_SEND);
+	REQUIRE_TX(&p->a, &c, CTX(1), KFI_MSG | KFI_SEND);
 	NONE_TX(&p->a);
 	for (i = 0; i < 3; i++)
 		REQUIRE(t, !WAIT_RX(&p->b, &c));
@@ -236,8 +228,7 @@ static void source_of_error(struct test *t)
 		POST(t, kfi_recv(p->b.ep, buf, 10, NULL, KFI_ADDR_UNSPEC, CTX(i)));
 		POST(t, kfi_send(p->a.ep, buf + 64, 30, NULL, p->a.peer, CTX(i)));
 		REQUIRE(t, !WAIT_TX(&p->a, &c));
-		REQUIRE(t, !WAIT_RX(&p->b, &c));
-		EXPECT_ERR(t, &c, CTX(i), KFI_ETRUNC);
+		REQUIRE_RX_ERR(&p->b, &c, CTX(i), KFI_ETRUNC);
 		EXPECT_EQ(t, c.src_addr, i ? KFI_ADDR_NOTAVAIL : p->b.peer);
 		/* The second time the sender is unknown. */
 		if (!i)

@@ -85,8 +85,7 @@ static void closed(struct test *t)
 		for (i = 0; i < MANY; i++)
 			REQUIRE(t, !POST(t, kfi_send(p->a.ep, &i, sizeof(i), NULL,
 						     i % 2 ? addr : p->a.peer, CTX(i))));
-		REQUIRE_EQ(t, test_close(t, &p->a.ep->fid), 0);
-		p->a.ep = NULL;
+		REQUIRE(t, !node_close_ep(&p->a));
 		bitmap_zero(seen, MANY);
 		for (i = 0; i < MANY; i++) {
 			REQUIRE(t, !WAIT_TX(&p->a, &c));

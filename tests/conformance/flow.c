@@ -69,10 +69,8 @@ static void no_receives(struct test *t)
 		cond_resched();
 	}
 	EXPECT_EQ(t, got, posted);
-	while (ended < posted && !t->failures) {
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-		EXPECT_COMP(t, &c, CTX(ended++), KFI_MSG | KFI_SEND);
-	}
+	while (ended < posted && !t->failures)
+		REQUIRE_TX(&p->a, &c, CTX(ended++), KFI_MSG | KFI_SEND);
 	NONE_RX(&p->b);
 	NONE_TX(&p->a);
 	still_works(p);
@@ -116,8 +114,7 @@ static void late_receives(struct test *t)
 	}
 	for (i = 0; i < LATE; i++) {
 		REQUIRE(t, !POST(t, kfi_recv(p->b.ep, rx, 1000, NULL, KFI_ADDR_UNSPEC, CTX(i))));
-		REQUIRE(t, !WAIT_RX(&p->b, &c));
-		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_RECV);
+		REQUIRE_RX(&p->b, &c, CTX(i), KFI_MSG | KFI_RECV);
 		EXPECT(t, !memcmp(rx, tx + 1000 * i, 1000));
 	}
 }
@@ -155,8 +152,7 @@ static void unclog(struct pair *p, u32 n, u32 clogged, u8 *rx, size_t len)
 
 	while (n--) {
 		POST(t, kfi_recv(p->b.ep, rx, len, NULL, KFI_ADDR_UNSPEC, rx));
-		REQUIRE(t, !WAIT_RX(&p->b, &c));
-		EXPECT_COMP(t, &c, rx, KFI_MSG | KFI_RECV);
+		REQUIRE_RX(&p->b, &c, rx, KFI_MSG | KFI_RECV);
 	}
 	while (clogged--) {
 		REQUIRE(t, !WAIT_TX(&p->a, &c));
@@ -214,8 +210,7 @@ static void tagged_passes(struct test *t)
 		fill(tx, size, i);
 		POST(t, kfi_trecv(p->b.ep, rx, size, NULL, KFI_ADDR_UNSPEC, i, 0, CTX(i)));
 		POST(t, kfi_tsend(p->a.ep, tx, size, NULL, p->a.peer, i, CTX(i)));
-		REQUIRE(t, !WAIT_RX(&p->b, &c));
-		EXPECT_COMP(t, &c, CTX(i), KFI_TAGGED | KFI_RECV);
+		REQUIRE_RX(&p->b, &c, CTX(i), KFI_TAGGED | KFI_RECV);
 		EXPECT_DATA(t, rx, size, i);
 		REQUIRE(t, !wait_other(&p->a, &c, &clogged));
 		EXPECT_EQ(t, c.flags, KFI_TAGGED | KFI_SEND);
@@ -324,18 +319,13 @@ static void unmanaged(struct test *t)
 			REQUIRE_EQ(t, ret, 0);
 			continue;
 		}
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-		EXPECT_COMP(t, &c, CTX(ended++), KFI_MSG | KFI_SEND);
+		REQUIRE_TX(&p->a, &c, CTX(ended++), KFI_MSG | KFI_SEND);
 		i--;
 	}
-	for (; ended < posted; ended++) {
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-		EXPECT_COMP(t, &c, CTX(ended), KFI_MSG | KFI_SEND);
-	}
-	for (i = 0; i < posted; i++) {
-		REQUIRE(t, !WAIT_RX(&p->b, &c));
-		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_RECV);
-	}
+	for (; ended < posted; ended++)
+		REQUIRE_TX(&p->a, &c, CTX(ended), KFI_MSG | KFI_SEND);
+	for (i = 0; i < posted; i++)
+		REQUIRE_RX(&p->b, &c, CTX(i), KFI_MSG | KFI_RECV);
 	NONE_RX(&p->b);
 	still_works(p);
 }

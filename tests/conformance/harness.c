@@ -67,6 +67,13 @@ void test_skip(struct test *t, const char *fmt, ...)
 
 /* ---- objects and memory that are released ---- */
 
+static void put_in(struct test *t, struct kept *k)
+{
+	spin_lock_bh(&t->lock);
+	list_add(&k->link, &t->kept);
+	spin_unlock_bh(&t->lock);
+}
+
 /* This allocation is spared where a case lets others fail: what was opened would stay. */
 static void *keep(struct test *t, enum kept_kind kind, void *p)
 {
@@ -79,34 +86,20 @@ static void *keep(struct test *t, enum kept_kind kind, void *p)
 	k = kmalloc(sizeof(*k), GFP_KERNEL | __GFP_NOFAIL);
 	k->kind = kind;
 	k->p = p;
-	spin_lock_bh(&t->lock);
-	list_add(&k->link, &t->kept);
-	spin_unlock_bh(&t->lock);
+	put_in(t, k);
 	return p;
 }
 
 void *test_zalloc(struct test *t, size_t len)
 {
-	void *p = kvzalloc(len ?: 1, GFP_KERNEL);
-
-	if (!keep(t, KEPT_MEM, p)) {
-		kvfree(p);
-		return NULL;
-	}
-	return p;
+	return keep(t, KEPT_MEM, kvzalloc(len ?: 1, GFP_KERNEL));
 }
 
 /* No two pages are adjacent, except for a queue pair, whose receives have few pieces. */
 void *test_pages(struct test *t, size_t len)
 {
-	void *p = test_hw_recv(t) ? kzalloc(PAGE_ALIGN(len ?: 1), GFP_KERNEL) :
-				    vzalloc(PAGE_ALIGN(len ?: 1));
-
-	if (!keep(t, KEPT_MEM, p)) {
-		kvfree(p);
-		return NULL;
-	}
-	return p;
+	return keep(t, KEPT_MEM, test_hw_recv(t) ? kzalloc(PAGE_ALIGN(len ?: 1), GFP_KERNEL) :
+						   vzalloc(PAGE_ALIGN(len ?: 1)));
 }
 
 static int domain_mem(struct test *t, struct kfid_domain *domain, size_t len, struct kfi_mem **mem)
@@ -115,10 +108,8 @@ static int domain_mem(struct test *t, struct kfid_domain *domain, size_t len, st
 
 	if (ret && ret != -EOPNOTSUPP)
 		FAIL(t, "mem_alloc of %zu bytes: %d", len, ret);
-	if (!ret && !keep(t, KEPT_DOMAIN_MEM, *mem)) {
-		kfi_mem_free(*mem);
-		ret = -ENOMEM;
-	}
+	if (!ret)
+		keep(t, KEPT_DOMAIN_MEM, *mem);
 	return ret;
 }
 
@@ -184,13 +175,10 @@ int test_close(struct test *t, struct kfid *fid)
 	struct kept *k = take_out(t, fid);
 	int ret = kfi_close(fid);
 
-	if (!ret || !k) {
+	if (!ret || !k)
 		kfree(k);
-		return ret;
-	}
-	spin_lock_bh(&t->lock);
-	list_add(&k->link, &t->kept);
-	spin_unlock_bh(&t->lock);
+	else
+		put_in(t, k);
 	return ret;
 }
 
@@ -199,13 +187,10 @@ int test_mem_free(struct test *t, struct kfi_mem *mem)
 	struct kept *k = take_out(t, mem);
 	int ret = kfi_mem_free(mem);
 
-	if (!ret) {
+	if (!ret)
 		kfree(k);
-		return 0;
-	}
-	spin_lock_bh(&t->lock);
-	list_add(&k->link, &t->kept);
-	spin_unlock_bh(&t->lock);
+	else
+		put_in(t, k);
 	return ret;
 }
 

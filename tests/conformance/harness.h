@@ -125,7 +125,7 @@ struct world {
 	unsigned int	offered;	/* endpoint types, T_ bits */
 	unsigned int	hw_recv;
 	unsigned long	below[3];
-	unsigned int	loss_ms, wait_ms, stress_ms, script_ms, lost_ops, removals;
+	unsigned int	loss_ms, wait_ms, stress_ms, lost_ops, removals;
 };
 
 /* Are the endpoints of this case plain queue pairs? */
@@ -327,6 +327,8 @@ int node_enable(struct node *n);	/* RDM, DGRAM: also learns its own name */
 int node_listen(struct node *n);
 int node_insert(struct node *n, const struct node *peer, kfi_addr_t *addr);
 int node_open_ep(struct test *t, struct node *n, int side, const struct node_opts *opts);
+/* Close the endpoint. Return: 0 on success */
+int node_close_ep(struct node *n);
 /* Close the endpoint and its objects, in order. */
 void node_close(struct node *n);
 
@@ -368,6 +370,16 @@ void comp_is_err(struct test *t, const comp_t *c, const void *ctx, int err,
 		 const char *file, int line);
 #define EXPECT_ERR(t, c, ctx, err)					\
 	comp_is_err(t, c, ctx, err, __FILE__, __LINE__)
+/* Wait for a completion, which has to be this one. */
+#define REQUIRE_THIS(n, wait, expect, c, ctx, what)			\
+do {									\
+	REQUIRE((n)->t, !wait(n, c));					\
+	expect((n)->t, c, ctx, what);					\
+} while (0)
+#define REQUIRE_TX(n, c, ctx, flags)	REQUIRE_THIS(n, WAIT_TX, EXPECT_COMP, c, ctx, flags)
+#define REQUIRE_RX(n, c, ctx, flags)	REQUIRE_THIS(n, WAIT_RX, EXPECT_COMP, c, ctx, flags)
+#define REQUIRE_TX_ERR(n, c, ctx, err)	REQUIRE_THIS(n, WAIT_TX, EXPECT_ERR, c, ctx, err)
+#define REQUIRE_RX_ERR(n, c, ctx, err)	REQUIRE_THIS(n, WAIT_RX, EXPECT_ERR, c, ctx, err)
 
 /* A context of which only the identity matters */
 #define CTX(n)		((void *)(uintptr_t)(n))
@@ -427,6 +439,11 @@ bool test_again(struct test *t, unsigned long *until);
 int transfer(struct node *a, struct node *b, size_t len, u64 seed);
 /* The same with memory of the caller */
 int exchange(struct node *a, struct node *b, void *tx, void *rx, size_t len, u64 seed);
+/* Post a write or a read to a tagged receive (tagged_rma.c). */
+ssize_t rma_tagged(struct node *n, kfi_addr_t to, void *buf, size_t len, u64 tag, void *ctx,
+		   bool write);
+/* Post a receive of many messages (multirecv.c). */
+ssize_t recv_multi(struct kfid_ep *ep, void *buf, size_t len, void *ctx);
 /* Sizes from 1 byte on: for (s = 1; s <= size_max(t); s = size_next(t, s)) */
 size_t size_max(struct test *t);
 size_t size_next(struct test *t, size_t size);
@@ -490,6 +507,26 @@ struct region {
 int region_enable(struct node *n, struct kfid_mr *mr);
 /* Register, and enable. */
 int region_open(struct node *n, struct region *r, void *buf, size_t len, u64 access);
+
+/**
+ * struct io_work - the work of a region for one I/O
+ * @ended: the work has ended
+ * @err: with this result
+ */
+struct io_work {
+	struct kfi_mr_work	work;
+	struct completion	ended;
+	int			err;
+};
+
+void io_work_init(struct io_work *io);
+struct io_work *io_work_new(struct test *t);
+/* Wait until the work has ended, with success. */
+bool io_work_wait(struct test *t, struct io_work *io);
+/* What a registration asks for: this memory, under a key that is drawn */
+struct kfi_mr_attr io_attr(const struct kvec *iov, u64 access);
+/* A region for one I/O of the endpoint. Return: NULL if there is none, or the case has failed */
+struct kfid_mr *io_region(struct node *n, size_t pages);
 
 /* ---- operations of all kinds, of random lengths, with checksums of all data (stress.c) ---- */
 

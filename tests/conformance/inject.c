@@ -24,8 +24,7 @@ static void clobber(struct test *t)
 		memset(tx, 0xff, max);
 		if (late)	/* it has to have waited in other memory */
 			POST(t, kfi_recv(p->b.ep, rx, max, NULL, KFI_ADDR_UNSPEC, CTX(i)));
-		REQUIRE(t, !WAIT_RX(&p->b, &c));
-		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_RECV);
+		REQUIRE_RX(&p->b, &c, CTX(i), KFI_MSG | KFI_RECV);
 		EXPECT_EQ(t, c.len, len);
 		EXPECT_DATA(t, rx, len, i);
 	}
@@ -49,8 +48,7 @@ static void with_completion(struct test *t)
 	POST(t, kfi_recv(p->b.ep, rx, 64, NULL, KFI_ADDR_UNSPEC, rx));
 	REQUIRE(t, !POST(t, kfi_sendmsg(p->a.ep, &msg, KFI_INJECT | KFI_COMPLETION)));
 	memset(tx, 0xff, 64);
-	REQUIRE(t, !WAIT_TX(&p->a, &c));
-	EXPECT_COMP(t, &c, CTX(5), KFI_MSG | KFI_SEND);
+	REQUIRE_TX(&p->a, &c, CTX(5), KFI_MSG | KFI_SEND);
 	REQUIRE(t, !WAIT_RX(&p->b, &c));
 	EXPECT_EQ(t, c.len, 20);
 	EXPECT_DATA(t, rx, 10, 1);
@@ -89,13 +87,11 @@ static void tagged(struct test *t)
 	POST(t, kfi_trecv(p->b.ep, rx, max, NULL, KFI_ADDR_UNSPEC, 5, 0, CTX(1)));
 	REQUIRE(t, !POST(t, kfi_tinject(p->a.ep, tx, max, p->a.peer, 5)));
 	memset(tx, 0xff, max);
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_COMP(t, &c, CTX(1), KFI_TAGGED | KFI_RECV);
+	REQUIRE_RX(&p->b, &c, CTX(1), KFI_TAGGED | KFI_RECV);
 	EXPECT_DATA(t, rx, max, 1);
 	POST(t, kfi_trecv(p->b.ep, rx, max, NULL, KFI_ADDR_UNSPEC, 5, 0, CTX(2)));
 	REQUIRE(t, !POST(t, kfi_tinjectdata(p->a.ep, tx, 1, 77, p->a.peer, 5)));
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_COMP(t, &c, CTX(2), KFI_TAGGED | KFI_RECV | KFI_REMOTE_CQ_DATA);
+	REQUIRE_RX(&p->b, &c, CTX(2), KFI_TAGGED | KFI_RECV | KFI_REMOTE_CQ_DATA);
 	EXPECT_EQ(t, c.data, 77);
 	NONE_TX(&p->a);
 }

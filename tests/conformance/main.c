@@ -71,10 +71,6 @@ static unsigned long below[3];
 module_param_array(below, ulong, NULL, 0444);
 MODULE_PARM_DESC(below, "for nomem_any: begin and end of the code that the provider stands on, end of its drivers");
 
-static unsigned int script_ms = 150000;
-module_param(script_ms, uint, 0444);
-MODULE_PARM_DESC(script_ms, "milliseconds that cases of the script wait for its doings");
-
 #define SUITE(name)	name##_cases,
 static const struct test_case *const suites[] = { TEST_SUITES(SUITE) };
 
@@ -259,7 +255,6 @@ static int world_init(struct world *w)
 	w->loss_ms = loss_ms;
 	w->wait_ms = wait_ms;
 	w->stress_ms = stress_ms;
-	w->script_ms = script_ms;
 	w->lost_ops = lost_ops;
 	w->removals = removals;
 	memcpy(w->below, below, sizeof(below));

@@ -98,24 +98,6 @@ static void busy_region(struct test *t, struct node *n, struct kfi_mem *mem, con
 	EXPECT_EQ(t, kfi_close(&mr->fid), 0);
 }
 
-/* Work of a handle, and its completion */
-struct step {
-	struct kfi_mr_work	work;
-	struct completion	ended;
-};
-
-static void stepped(struct kfi_mr_work *work, int err)
-{
-	complete(&container_of(work, struct step, work)->ended);
-}
-
-static void step_wait(struct test *t, struct step *s, int ret)
-{
-	if (EXPECT_EQ(t, ret, 0))
-		EXPECT(t, wait_for_completion_timeout(&s->ended, msecs_to_jiffies(t->w->wait_ms)));
-	reinit_completion(&s->ended);
-}
-
 static void busy_handle(struct test *t, struct node *n, struct kfi_mem *mem)
 {
 	/* Whole pages, for devices whose regions must not have gaps */
@@ -124,24 +106,26 @@ static void busy_handle(struct test *t, struct node *n, struct kfi_mem *mem)
 		.type = KFI_KVEC, .mr_iov = iov, .iov_count = 2, .access = ACCESS,
 		.requested_key = KFI_KEY_NOTAVAIL,
 	};
-	struct step s = { .work.done = stepped };
+	struct io_work *io = io_work_new(t);
 	struct kfid_mr *mr;
 	int i, ret;
 
 	if (test_hw_recv(t))
 		return;		/* without a connection there is no memory for single I/Os */
-	init_completion(&s.ended);
+	REQUIRE(t, io);
 	ret = kfi_mr_alloc(n->domain, 2, 0, &mr, NULL);
 	if (ret == -EOPNOTSUPP)
 		return;
 	REQUIRE_EQ(t, ret, 0);
 	for (i = 0; i < 2; i++) {
-		step_wait(t, &s, kfi_mr_register(mr, &attr, &s.work));
-		REQUIRE(t, !t->failures);
+		REQUIRE_EQ(t, kfi_mr_register(mr, &attr, &io->work), 0);
+		REQUIRE(t, io_work_wait(t, io));
 		EXPECT_EQ(t, test_mem_free(t, mem), -EBUSY);
-		step_wait(t, &s, kfi_mr_invalidate(mr, &s.work));
+		REQUIRE_EQ(t, kfi_mr_invalidate(mr, &io->work), 0);
+		REQUIRE(t, io_work_wait(t, io));
 	}
-	step_wait(t, &s, kfi_mr_register(mr, &attr, &s.work));
+	REQUIRE_EQ(t, kfi_mr_register(mr, &attr, &io->work), 0);
+	REQUIRE(t, io_work_wait(t, io));
 	EXPECT_EQ(t, kfi_close(&mr->fid), 0);
 }
 
@@ -186,14 +170,12 @@ static void write_and_read(struct test *t, struct node *a, const struct region *
 	fill(near, len, len);
 	memset(r->buf, 0, len + 1);
 	POST(t, kfi_write(a->ep, near, len, NULL, a->peer, r->addr, r->key, near));
-	REQUIRE(t, !WAIT_TX(a, &c));
-	EXPECT_COMP(t, &c, near, KFI_RMA | KFI_WRITE);
+	REQUIRE_TX(a, &c, near, KFI_RMA | KFI_WRITE);
 	EXPECT(t, test_until(t, differs(r->buf, len, len) == -1));
 	EXPECT_EQ(t, r->buf[len], 0);
 	memset(near, 0, len + 1);
 	POST(t, kfi_read(a->ep, near, len, NULL, a->peer, r->addr, r->key, near));
-	REQUIRE(t, !WAIT_TX(a, &c));
-	EXPECT_COMP(t, &c, near, KFI_RMA | KFI_READ);
+	REQUIRE_TX(a, &c, near, KFI_RMA | KFI_READ);
 	EXPECT_DATA(t, near, len, len);
 	EXPECT_EQ(t, near[len], 0);
 	if (t->failures)
@@ -370,8 +352,7 @@ static void end_once(struct test *t, struct ending *e, bool rma)
 	memset(e->far, 0x33, e->len);
 	memset(e->rx, 0x33, e->len);
 	n = rma ? rma_midway(t, e) : message_midway(t, e);
-	REQUIRE_EQ(t, test_close(t, &p->b.ep->fid), 0);
-	p->b.ep = NULL;
+	REQUIRE(t, !node_close_ep(&p->b));
 	memset(e->far, 0x33, e->len);
 	memset(e->rx, 0x33, e->len);
 	drain(&p->b);

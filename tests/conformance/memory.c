@@ -37,6 +37,61 @@ int region_open(struct node *n, struct region *r, void *buf, size_t len, u64 acc
 	return 0;
 }
 
+static void io_work_done(struct kfi_mr_work *work, int err)
+{
+	struct io_work *io = container_of(work, struct io_work, work);
+
+	io->err = err;
+	complete(&io->ended);
+}
+
+void io_work_init(struct io_work *io)
+{
+	*io = (struct io_work) { .work.done = io_work_done };
+	init_completion(&io->ended);
+}
+
+struct io_work *io_work_new(struct test *t)
+{
+	struct io_work *io = test_new(t, struct io_work);
+
+	if (io)
+		io_work_init(io);
+	return io;
+}
+
+bool io_work_wait(struct test *t, struct io_work *io)
+{
+	return EXPECT(t, wait_for_completion_timeout(&io->ended,
+					msecs_to_jiffies(t->w->wait_ms))) &&
+	       EXPECT_EQ(t, io->err, 0);
+}
+
+struct kfi_mr_attr io_attr(const struct kvec *iov, u64 access)
+{
+	return (struct kfi_mr_attr) {
+		.type = KFI_KVEC, .mr_iov = iov, .iov_count = 1, .access = access,
+		.requested_key = KFI_KEY_NOTAVAIL,
+	};
+}
+
+struct kfid_mr *io_region(struct node *n, size_t pages)
+{
+	struct test *t = n->t;
+	struct kfid_mr *mr;
+	int ret;
+
+	ret = kfi_mr_alloc(n->domain, pages, 0, &mr, NULL);
+	if (ret == -EOPNOTSUPP) {
+		test_skip(t, "no per-I/O regions");
+		return NULL;
+	}
+	if (!EXPECT_EQ(t, ret, 0))
+		return NULL;
+	test_keep(t, &mr->fid);
+	return EXPECT_EQ(t, kfi_mr_bind(mr, &n->ep->fid, 0), 0) ? mr : NULL;
+}
+
 /* The lengths of the segments, which add up to @len. */
 static size_t cut_lengths(struct test *t, size_t *lens, size_t len, size_t most)
 {

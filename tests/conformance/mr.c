@@ -67,38 +67,6 @@ static void short_keys(struct test *t)
 
 /* ---- regions for every I/O ---- */
 
-struct io {
-	struct kfi_mr_work	work;
-	struct completion	ended;
-	int			err;
-};
-
-static void io_done(struct kfi_mr_work *work, int err)
-{
-	struct io *io = container_of(work, struct io, work);
-
-	io->err = err;
-	complete(&io->ended);
-}
-
-static struct io *io_new(struct test *t)
-{
-	struct io *io = test_new(t, struct io);
-
-	if (io) {
-		io->work.done = io_done;
-		init_completion(&io->ended);
-	}
-	return io;
-}
-
-static bool io_wait(struct test *t, struct io *io)
-{
-	return EXPECT(t, wait_for_completion_timeout(&io->ended,
-					msecs_to_jiffies(t->w->wait_ms))) &&
-	       EXPECT_EQ(t, io->err, 0);
-}
-
 static bool write_ends(struct pair *p, void *src, size_t len, u64 addr, u64 key, comp_t *c)
 {
 	struct node *a = &p->a;
@@ -126,39 +94,30 @@ static void per_io(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *src = test_pages(t, 4096), *dst = test_pages(t, 8192);
-	struct kfi_mr_attr attr = {
-		.type = KFI_KVEC, .iov_count = 1, .access = KFI_REMOTE_WRITE,
-		.requested_key = KFI_KEY_NOTAVAIL,
-	};
-	struct io *io = io_new(t);
-	struct kfid_mr *mr;
 	struct kvec iov;
+	struct kfi_mr_attr attr = io_attr(&iov, KFI_REMOTE_WRITE);
+	struct io_work *io = io_work_new(t);
+	struct kfid_mr *mr;
 	u64 key = 0;
-	int i, ret;
+	int i;
 
 	REQUIRE(t, p && src && dst && io);
-	ret = kfi_mr_alloc(p->b.domain, 4, 0, &mr, NULL);
-	if (ret == -EOPNOTSUPP) {
-		test_skip(t, "no per-I/O regions");
+	mr = io_region(&p->b, 4);
+	if (!mr)
 		return;
-	}
-	REQUIRE_EQ(t, ret, 0);
-	test_keep(t, &mr->fid);
-	EXPECT_EQ(t, kfi_mr_bind(mr, &p->b.ep->fid, 0), 0);
 	EXPECT_EQ(t, kfi_mr_invalidate(mr, &io->work), -KFI_EOPBADSTATE);
 	for (i = 0; i < 8 && !t->failures; i++) {
 		iov = (struct kvec){ dst + 512 * i, 4096 };
-		attr.mr_iov = &iov;
 		fill(src, 4096, i);
 		REQUIRE_EQ(t, kfi_mr_register(mr, &attr, &io->work), 0);
-		REQUIRE(t, io_wait(t, io));
+		REQUIRE(t, io_work_wait(t, io));
 		EXPECT(t, kfi_mr_key(mr) != KFI_KEY_NOTAVAIL && kfi_mr_key(mr) != key);
 		key = kfi_mr_key(mr);
 		EXPECT_EQ(t, kfi_mr_register(mr, &attr, &io->work), -KFI_EOPBADSTATE);
 		REQUIRE(t, write_to(p, src, 4096, kfi_mr_addr(mr), key));
 		EXPECT_DATA(t, dst + 512 * i, 4096, i);
 		REQUIRE_EQ(t, kfi_mr_invalidate(mr, &io->work), 0);
-		REQUIRE(t, io_wait(t, io));
+		REQUIRE(t, io_work_wait(t, io));
 		/* No byte changes through a key that has ended. */
 		memset(dst, 0x5a, 8192);
 		/*
@@ -181,7 +140,7 @@ static void chosen_key(struct test *t)
 		.type = KFI_KVEC, .mr_iov = &iov, .iov_count = 1, .access = KFI_REMOTE_WRITE,
 		.requested_key = 0x12345600,
 	};
-	struct io *io = io_new(t);
+	struct io_work *io = io_work_new(t);
 	struct kfid_mr *mr, *other;
 	int i;
 
@@ -202,13 +161,13 @@ static void chosen_key(struct test *t)
 		REQUIRE(t, write_to(p, src, 4096, kfi_mr_addr(mr), attr.requested_key));
 		EXPECT_DATA(t, dst, 4096, i);
 		REQUIRE_EQ(t, kfi_mr_invalidate(mr, &io->work), 0);
-		REQUIRE(t, io_wait(t, io));
+		REQUIRE(t, io_work_wait(t, io));
 	}
 	/* The last key is free again, for the other region, too. */
 	attr.requested_key--;
 	REQUIRE_EQ(t, kfi_mr_register(other, &attr, NULL), 0);
 	REQUIRE_EQ(t, kfi_mr_invalidate(other, &io->work), 0);
-	io_wait(t, io);
+	io_work_wait(t, io);
 }
 
 /* The peer's send ends the region, and the receive reports it. */
@@ -216,29 +175,19 @@ static void remote_invalidate(struct test *t)
 {
 	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *src = test_pages(t, 4096), *dst = test_pages(t, 4096);
-	struct kfi_mr_attr attr = {
-		.type = KFI_KVEC, .iov_count = 1, .access = KFI_REMOTE_WRITE,
-		.requested_key = KFI_KEY_NOTAVAIL,
-	};
 	struct kvec iov = { dst, 4096 }, out = { src, 16 };
+	struct kfi_mr_attr attr = io_attr(&iov, KFI_REMOTE_WRITE);
 	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = &out, .iov_count = 1 };
-	struct io *io = io_new(t);
+	struct io_work *io = io_work_new(t);
 	struct kfid_mr *mr;
 	comp_t c;
-	int ret;
 
 	REQUIRE(t, p && src && dst && io);
-	ret = kfi_mr_alloc(p->b.domain, 1, 0, &mr, NULL);
-	if (ret == -EOPNOTSUPP) {
-		test_skip(t, "no per-I/O regions");
+	mr = io_region(&p->b, 1);
+	if (!mr)
 		return;
-	}
-	REQUIRE_EQ(t, ret, 0);
-	test_keep(t, &mr->fid);
-	EXPECT_EQ(t, kfi_mr_bind(mr, &p->b.ep->fid, 0), 0);
-	attr.mr_iov = &iov;
 	REQUIRE_EQ(t, kfi_mr_register(mr, &attr, &io->work), 0);
-	REQUIRE(t, io_wait(t, io));
+	REQUIRE(t, io_work_wait(t, io));
 	msg.addr = p->a.peer;
 	msg.context = &msg;
 	msg.inv_key = kfi_mr_key(mr);
@@ -253,9 +202,9 @@ static void remote_invalidate(struct test *t)
 	EXPECT_EQ(t, not_all(dst, 4096, 0x5a), -1);
 	/* It can be used again at once. */
 	EXPECT_EQ(t, kfi_mr_register(mr, &attr, &io->work), 0);
-	REQUIRE(t, io_wait(t, io));
+	REQUIRE(t, io_work_wait(t, io));
 	REQUIRE_EQ(t, kfi_mr_invalidate(mr, &io->work), 0);
-	io_wait(t, io);
+	io_work_wait(t, io);
 }
 
 /* Expect a receive that reports the end of a region. Return: false if that is impossible here */
@@ -292,29 +241,23 @@ static void invalidate_crossed(struct test *t)
 	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *buf = test_pages(t, 4096);
 	struct kvec iov = { buf + 2048, 2048 };
-	struct kfi_mr_attr attr = {
-		.type = KFI_KVEC,
-		.mr_iov = &iov,
-		.iov_count = 1,
-		.access = KFI_REMOTE_WRITE,
-		.requested_key = KFI_KEY_NOTAVAIL,
-	};
-	struct io *io = io_new(t);
+	struct kfi_mr_attr attr = io_attr(&iov, KFI_REMOTE_WRITE);
+	struct io_work *io = io_work_new(t);
 	struct kfid_mr *mr;
 	u64 key;
 
 	REQUIRE(t, p && buf && io);
 	REQUIRE_EQ(t, kfi_mr_alloc(p->b.domain, 1, 0, &mr, NULL), 0);
 	EXPECT_EQ(t, kfi_mr_bind(mr, &p->b.ep->fid, 0), 0);
-	REQUIRE(t, EXPECT_EQ(t, kfi_mr_register(mr, &attr, &io->work), 0) && io_wait(t, io));
+	REQUIRE(t, EXPECT_EQ(t, kfi_mr_register(mr, &attr, &io->work), 0) && io_work_wait(t, io));
 	key = kfi_mr_key(mr);
-	REQUIRE(t, EXPECT_EQ(t, kfi_mr_invalidate(mr, &io->work), 0) && io_wait(t, io));
+	REQUIRE(t, EXPECT_EQ(t, kfi_mr_invalidate(mr, &io->work), 0) && io_work_wait(t, io));
 	REQUIRE(t, invalidate_late(p, buf, key));
-	REQUIRE(t, EXPECT_EQ(t, kfi_mr_register(mr, &attr, &io->work), 0) && io_wait(t, io));
+	REQUIRE(t, EXPECT_EQ(t, kfi_mr_register(mr, &attr, &io->work), 0) && io_work_wait(t, io));
 	REQUIRE(t, invalidate_late(p, buf, key));
 	key = kfi_mr_key(mr);
 	EXPECT_EQ(t, kfi_mr_invalidate(mr, &io->work), 0);
-	io_wait(t, io);
+	io_work_wait(t, io);
 	EXPECT_EQ(t, kfi_close(&mr->fid), 0);
 	REQUIRE(t, invalidate_late(p, buf, key));
 }

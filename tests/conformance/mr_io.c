@@ -12,12 +12,11 @@
  * @wrong: number of violated expectations
  */
 struct io {
-	struct kfi_mr_work	work;
+	struct io_work		w;
 	struct kfid_mr		*mr;
 	struct kfi_mr_attr	attr;
 	struct kvec		iov;
-	struct completion	ended;
-	int			left, err;
+	int			left;
 	bool			attached;
 	atomic_t		wrong;
 };
@@ -25,38 +24,16 @@ struct io {
 static struct io *io_open(struct test *t, struct node *n, void *buf, size_t len)
 {
 	struct io *io = test_new(t, struct io);
-	int ret;
 
 	if (!io)
 		return NULL;
-	ret = kfi_mr_alloc(n->domain, DIV_ROUND_UP(len, PAGE_SIZE), 0, &io->mr, NULL);
-	if (ret == -EOPNOTSUPP)
-		test_skip(t, "no per-I/O regions");
-	else
-		EXPECT_EQ(t, ret, 0);
-	if (ret)
+	io->mr = io_region(n, DIV_ROUND_UP(len, PAGE_SIZE));
+	if (!io->mr)
 		return NULL;
-	test_keep(t, &io->mr->fid);
-	if (!EXPECT_EQ(t, kfi_mr_bind(io->mr, &n->ep->fid, 0), 0))
-		return NULL;
-	init_completion(&io->ended);
+	io_work_init(&io->w);
 	io->iov = (struct kvec){ buf, len };
-	io->attr = (struct kfi_mr_attr){
-		.type = KFI_KVEC,
-		.mr_iov = &io->iov,
-		.iov_count = 1,
-		.access = KFI_REMOTE_WRITE | KFI_REMOTE_READ,
-		.requested_key = KFI_KEY_NOTAVAIL,
-	};
+	io->attr = io_attr(&io->iov, KFI_REMOTE_WRITE | KFI_REMOTE_READ);
 	return io;
-}
-
-static void io_ended(struct kfi_mr_work *work, int err)
-{
-	struct io *io = container_of(work, struct io, work);
-
-	io->err = err;
-	complete(&io->ended);
 }
 
 /* With bottom halves off, as callers in softirq have them: it must neither sleep nor call back. */
@@ -65,36 +42,32 @@ static bool io_do(struct test *t, struct io *io, bool attach)
 	int ret;
 	bool inside;
 
-	io->work.done = io_ended;
 	local_bh_disable();
-	ret = attach ? kfi_mr_register(io->mr, &io->attr, &io->work) :
-		       kfi_mr_invalidate(io->mr, &io->work);
-	inside = completion_done(&io->ended);
+	ret = attach ? kfi_mr_register(io->mr, &io->attr, &io->w.work) :
+		       kfi_mr_invalidate(io->mr, &io->w.work);
+	inside = completion_done(&io->w.ended);
 	local_bh_enable();
-	return EXPECT_EQ(t, ret, 0) && EXPECT(t, !inside) &&
-	       EXPECT(t,
-		      wait_for_completion_timeout(&io->ended, msecs_to_jiffies(t->w->wait_ms))) &&
-	       EXPECT_EQ(t, io->err, 0);
+	return EXPECT_EQ(t, ret, 0) && EXPECT(t, !inside) && io_work_wait(t, &io->w);
 }
 
 /* done() of one starts the next. */
 static void io_again(struct kfi_mr_work *work, int err)
 {
-	struct io *io = container_of(work, struct io, work);
+	struct io *io = container_of(work, struct io, w.work);
 	int ret;
 
 	if (err || !in_softirq())
 		atomic_inc(&io->wrong);
 	io->attached = !io->attached;
 	if (!io->attached && !--io->left) {
-		complete(&io->ended);
+		complete(&io->w.ended);
 		return;
 	}
 	ret = io->attached ? kfi_mr_invalidate(io->mr, work) :
 			     kfi_mr_register(io->mr, &io->attr, work);
 	if (ret) {
 		atomic_inc(&io->wrong);
-		complete(&io->ended);
+		complete(&io->w.ended);
 	}
 }
 
@@ -115,12 +88,12 @@ static void softirq(struct test *t)
 	if (!io)
 		return;
 	io->left = t->w->quick ? 500 : 5000;
-	io->work.done = io_again;
+	io->w.work.done = io_again;
 	local_bh_disable();
-	ret = kfi_mr_register(io->mr, &io->attr, &io->work);
+	ret = kfi_mr_register(io->mr, &io->attr, &io->w.work);
 	local_bh_enable();
 	REQUIRE_EQ(t, ret, 0);
-	while (t->type == KFI_EP_RDM && !completion_done(&io->ended) && !t->failures) {
+	while (t->type == KFI_EP_RDM && !completion_done(&io->w.ended) && !t->failures) {
 		u64 key = kfi_mr_key(io->mr);
 
 		if (key == KFI_KEY_NOTAVAIL)
@@ -132,10 +105,10 @@ static void softirq(struct test *t)
 		EXPECT(t, c.err == 0 || c.err == EREMOTEIO || is_refused(&p->a, c.err, 64));
 		ok += !c.err;
 	}
-	EXPECT(t, wait_for_completion_timeout(&io->ended, msecs_to_jiffies(2 * t->w->wait_ms)));
+	EXPECT(t, wait_for_completion_timeout(&io->w.ended, msecs_to_jiffies(2 * t->w->wait_ms)));
 	EXPECT_EQ(t, io->left, 0);
 	EXPECT_EQ(t, atomic_read(&io->wrong), 0);
-	EXPECT_EQ(t, kfi_mr_invalidate(io->mr, &io->work), -KFI_EOPBADSTATE);
+	EXPECT_EQ(t, kfi_mr_invalidate(io->mr, &io->w.work), -KFI_EOPBADSTATE);
 	pr_info("    # mr: %d writes found it attached\n", ok);
 }
 
@@ -255,15 +228,12 @@ static int attach_two(struct test *t, struct io *io, struct kvec *iov)
 {
 	int ret;
 
-	io->work.done = io_ended;
 	io->attr.mr_iov = iov;
 	io->attr.iov_count = 2;
-	ret = kfi_mr_register(io->mr, &io->attr, &io->work);
+	ret = kfi_mr_register(io->mr, &io->attr, &io->w.work);
 	if (ret)
 		return ret;
-	EXPECT(t, wait_for_completion_timeout(&io->ended, msecs_to_jiffies(t->w->wait_ms)));
-	EXPECT_EQ(t, io->err, 0);
-	EXPECT(t, io_do(t, io, false));
+	EXPECT(t, io_work_wait(t, &io->w) && io_do(t, io, false));
 	return 0;
 }
 

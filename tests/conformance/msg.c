@@ -101,10 +101,8 @@ static void empty(struct test *t)
 	msg.addr = p->a.peer;
 	msg.context = CTX(2);
 	REQUIRE(t, !POST(t, kfi_sendmsg(p->a.ep, &msg, KFI_COMPLETION)));
-	REQUIRE(t, !WAIT_TX(&p->a, &c));
-	EXPECT_COMP(t, &c, CTX(2), KFI_MSG | KFI_SEND);
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_COMP(t, &c, CTX(1), KFI_MSG | KFI_RECV);
+	REQUIRE_TX(&p->a, &c, CTX(2), KFI_MSG | KFI_SEND);
+	REQUIRE_RX(&p->b, &c, CTX(1), KFI_MSG | KFI_RECV);
 	EXPECT_EQ(t, c.len, 0);
 	EXPECT_EQ(t, not_all(buf, 64, 0x5a), -1);
 	/* An empty message into an empty buffer. */
@@ -134,10 +132,8 @@ static void remote_data(struct test *t)
 		POST(t, kfi_recv(p->b.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, CTX(i)));
 		POST(t,
 		     kfi_senddata(p->a.ep, buf + 64, i, NULL, data[i] & mask, p->a.peer, CTX(i)));
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_SEND);
-		REQUIRE(t, !WAIT_RX(&p->b, &c));
-		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_RECV | KFI_REMOTE_CQ_DATA);
+		REQUIRE_TX(&p->a, &c, CTX(i), KFI_MSG | KFI_SEND);
+		REQUIRE_RX(&p->b, &c, CTX(i), KFI_MSG | KFI_RECV | KFI_REMOTE_CQ_DATA);
 		EXPECT_EQ(t, c.data, data[i] & mask);
 		EXPECT_EQ(t, c.len, i);
 	}
@@ -163,12 +159,10 @@ static void unexpected(struct test *t)
 		REQUIRE(t, !POST(t, kfi_recv(p->b.ep, rx + i * step, step, NULL,
 					     KFI_ADDR_UNSPEC, CTX(i))));
 	for (i = 0; i < n; i++) {
-		REQUIRE(t, !WAIT_RX(&p->b, &c));
-		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_RECV);
+		REQUIRE_RX(&p->b, &c, CTX(i), KFI_MSG | KFI_RECV);
 		EXPECT_EQ(t, c.len, step - i);
 		EXPECT_DATA(t, rx + i * step, step - i, i);
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_SEND);
+		REQUIRE_TX(&p->a, &c, CTX(i), KFI_MSG | KFI_SEND);
 	}
 }
 
@@ -308,8 +302,7 @@ static void more(struct test *t)
 						(i < n - 1 ? KFI_MORE : 0))));
 	}
 	for (i = 0; i < n; i++) {
-		REQUIRE(t, !WAIT_RX(&p->b, &c));
-		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_RECV);
+		REQUIRE_RX(&p->b, &c, CTX(i), KFI_MSG | KFI_RECV);
 		REQUIRE(t, !WAIT_TX(&p->a, &c));
 	}
 	EXPECT_DATA(t, rx, 64 * n, 3);
@@ -463,8 +456,7 @@ static void truncated(struct test *t)
 		memset(rx, 0x5a, 4096);
 		POST(t, kfi_recv(p->b.ep, rx, 64, NULL, KFI_ADDR_UNSPEC, rx));
 		REQUIRE(t, !POST(t, kfi_send(p->a.ep, tx, lens[i], NULL, p->a.peer, tx)));
-		REQUIRE(t, !WAIT_RX(&p->b, &c));
-		EXPECT_ERR(t, &c, rx, KFI_ETRUNC);
+		REQUIRE_RX_ERR(&p->b, &c, rx, KFI_ETRUNC);
 		EXPECT_EQ(t, c.flags, KFI_MSG | KFI_RECV);
 		/* The length of the message, and how much did not fit. */
 		EXPECT_EQ(t, c.len, lens[i]);
@@ -526,8 +518,7 @@ static void run_level(struct test *t)
 		memset(rx, 0, len);
 		POST(t, kfi_recv(p->b.ep, rx, len, NULL, KFI_ADDR_UNSPEC, CTX(i)));
 		REQUIRE(t, !POST(t, kfi_sendmsg(p->a.ep, &msg, KFI_COMPLETION | level)));
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-		EXPECT_COMP(t, &c, CTX(7), KFI_MSG | KFI_SEND);
+		REQUIRE_TX(&p->a, &c, CTX(7), KFI_MSG | KFI_SEND);
 		/* Delivered means that the data is there. The buffer may be reused in any case. */
 		if (level == KFI_DELIVERY_COMPLETE)
 			EXPECT_DATA(t, rx, len, i);
@@ -635,8 +626,7 @@ static void to_self(struct test *t)
 	REQUIRE(t, n && !node_open_ep(t, n, 0, NULL) && !node_insert(n, n, &n->peer));
 	if (!(n->info->caps & KFI_LOCAL_COMM)) {
 		POST(t, kfi_send(n->ep, &i, sizeof(i), NULL, n->peer, CTX(1)));
-		REQUIRE(t, !WAIT_TX(n, &c));
-		EXPECT_ERR(t, &c, CTX(1), EHOSTUNREACH);
+		REQUIRE_TX_ERR(n, &c, CTX(1), EHOSTUNREACH);
 		return;
 	}
 	for (i = 0; i < 5 && !t->failures; i++) {

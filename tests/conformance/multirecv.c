@@ -7,7 +7,7 @@
 
 #define C_MULTI	(C_MSG | KFI_MULTI_RECV)
 
-static int post_multi(struct node *n, void *buf, size_t len, void *ctx)
+ssize_t recv_multi(struct kfid_ep *ep, void *buf, size_t len, void *ctx)
 {
 	struct kvec iov = { buf, len };
 	struct kfi_msg msg = {
@@ -15,7 +15,12 @@ static int post_multi(struct node *n, void *buf, size_t len, void *ctx)
 		.addr = KFI_ADDR_UNSPEC, .context = ctx,
 	};
 
-	return POST(n->t, kfi_recvmsg(n->ep, &msg, KFI_MULTI_RECV | KFI_COMPLETION));
+	return kfi_recvmsg(ep, &msg, KFI_MULTI_RECV | KFI_COMPLETION);
+}
+
+static int post_multi(struct node *n, void *buf, size_t len, void *ctx)
+{
+	return POST(n->t, recv_multi(n->ep, buf, len, ctx));
 }
 
 static int set_min(struct node *n)
@@ -173,15 +178,13 @@ static void unexpected(struct test *t)
 	msleep(100);
 	REQUIRE(t, !post_multi(&p->b, rx, 4096, rx));
 	for (i = 0; i < 8; i++) {
-		REQUIRE(t, !WAIT_RX(&p->b, &c));
-		EXPECT_COMP(t, &c, rx, KFI_MSG | KFI_RECV);
+		REQUIRE_RX(&p->b, &c, rx, KFI_MSG | KFI_RECV);
 		EXPECT(t, !memcmp(c.buf, tx + 64 * i, 64));
 		REQUIRE(t, !WAIT_TX(&p->a, &c));
 	}
 	/* It is still posted: its end is reported once. */
 	EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, rx), 0);
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_ERR(t, &c, rx, ECANCELED);
+	REQUIRE_RX_ERR(&p->b, &c, rx, ECANCELED);
 	NONE_RX(&p->b);
 }
 
@@ -202,8 +205,7 @@ static void next_buffer(struct test *t)
 	EXPECT_COMP(t, &c, CTX(1), KFI_MSG | KFI_RECV);
 	fill(tx, 500, 2);
 	REQUIRE(t, !POST(t, kfi_send(p->a.ep, tx, 500, NULL, p->a.peer, CTX(3))));
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_COMP(t, &c, CTX(1), KFI_MULTI_RECV);
+	REQUIRE_RX(&p->b, &c, CTX(1), KFI_MULTI_RECV);
 	EXPECT_EQ(t, c.len, 0);
 	EXPECT_EQ(t, not_all(rx + 700, 4096 - 700, 0x5a), -1);
 	EXPECT_DATA(t, rx, 700, 1);
@@ -228,8 +230,7 @@ static void truncated(struct test *t)
 	REQUIRE(t, !post_multi(&p->b, rx, 1000, rx));
 	fill(tx, 1500, 2);
 	REQUIRE(t, !POST(t, kfi_send(p->a.ep, tx, 1500, NULL, p->a.peer, CTX(1))));
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_ERR(t, &c, rx, KFI_ETRUNC);
+	REQUIRE_RX_ERR(&p->b, &c, rx, KFI_ETRUNC);
 	EXPECT_EQ(t, c.flags, KFI_MSG | KFI_RECV | KFI_MULTI_RECV);
 	EXPECT_EQ(t, c.len, 1500);
 	EXPECT_EQ(t, c.olen, 500);
@@ -276,8 +277,7 @@ static void exactly_full(struct test *t)
 		NONE_RX(&p->b);
 		EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, CTX(7)), rows[i].released ? -ENOENT : 0);
 		if (!rows[i].released) {
-			REQUIRE(t, !WAIT_RX(&p->b, &c));
-			EXPECT_ERR(t, &c, CTX(7), ECANCELED);
+			REQUIRE_RX_ERR(&p->b, &c, CTX(7), ECANCELED);
 			EXPECT_EQ(t, c.flags, KFI_MSG | KFI_RECV | KFI_MULTI_RECV);
 		}
 		node_close(&p->a);
@@ -321,8 +321,7 @@ static void cancelled(struct test *t)
 		}
 		EXPECT_EQ(t, over, 1);
 		EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, CTX(2)), 0);
-		REQUIRE(t, !WAIT_RX(&p->b, &c));
-		EXPECT_ERR(t, &c, CTX(2), ECANCELED);
+		REQUIRE_RX_ERR(&p->b, &c, CTX(2), ECANCELED);
 		for (got = 0; got < 8; got++)
 			REQUIRE(t, !WAIT_TX(&p->a, &c));
 	}

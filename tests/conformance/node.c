@@ -213,10 +213,19 @@ static int close_one(struct node *n, struct kfid *fid)
 	return ret;
 }
 
+int node_close_ep(struct node *n)
+{
+	int ret = close_one(n, &n->ep->fid);
+
+	if (!ret)
+		n->ep = NULL;
+	return ret;
+}
+
 void node_close(struct node *n)
 {
-	if (n->ep && !close_one(n, &n->ep->fid))
-		n->ep = NULL;
+	if (n->ep)
+		node_close_ep(n);
 	if (n->pep && !close_one(n, &n->pep->fid))
 		n->pep = NULL;
 	if (n->av && !close_one(n, &n->av->fid))

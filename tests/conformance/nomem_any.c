@@ -297,20 +297,11 @@ static const struct deed tagged_deeds[] = {
 
 static void post_tagged_rma(struct any *w)
 {
-	struct kvec iov = { w->near, w->most };
-	struct kfi_rma_iov rma = { .len = w->most, .key = TAG };
-	struct kfi_msg_rma msg = {
-		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = w->p->a.peer,
-		.rma_iov = &rma, .rma_iov_count = 1, .context = CTX(0),
-	};
-	u64 flags = KFI_TAGGED | KFI_COMPLETION;
 	struct node *a = &w->p->a;
 
 	recv(w, 0, w->most);
-	accepted(w, 0, 0,
-		 POST(w->t,
-		      w->deed->write ? kfi_writemsg(a->ep, &msg, flags) :
-				       kfi_readmsg(a->ep, &msg, flags)));
+	accepted(w, 0, 0, POST(w->t, rma_tagged(a, a->peer, w->near, w->most, TAG, CTX(0),
+						w->deed->write)));
 }
 
 static const struct deed tagged_rma_deeds[] = {
@@ -378,24 +369,15 @@ static const struct deed atomic_deeds[] = {
 /* Three messages fill the buffer exactly. */
 static void post_multi(struct any *w)
 {
-	struct kvec iov = { w->far, 3 * SHORT };
-	struct kfi_msg msg = {
-		.type = KFI_KVEC,
-		.msg_iov = &iov,
-		.iov_count = 1,
-		.addr = KFI_ADDR_UNSPEC,
-		.context = CTX(0),
-	};
-	u64 flags = KFI_MULTI_RECV | KFI_COMPLETION;
 	unsigned long i;
 
 	w->parts = 2;
 	if (!w->deed->late)
-		accepted(w, 1, 0, kfi_recvmsg(w->p->b.ep, &msg, flags));
+		accepted(w, 1, 0, recv_multi(w->p->b.ep, w->far, 3 * SHORT, CTX(0)));
 	for (i = 0; i < 3; i++)
 		send(w, i, SHORT);
 	if (w->deed->late)
-		accepted(w, 1, 0, kfi_recvmsg(w->p->b.ep, &msg, flags));
+		accepted(w, 1, 0, recv_multi(w->p->b.ep, w->far, 3 * SHORT, CTX(0)));
 }
 
 static void multi_check(struct any *w)
@@ -479,34 +461,17 @@ static void no_allocation(struct test *t)
 
 /* ---- regions for each I/O ---- */
 
-struct lease {
-	struct kfi_mr_work	work;
-	struct completion	ended;
-	int			err;
-};
-
-static void lease_done(struct kfi_mr_work *work, int err)
-{
-	struct lease *l = container_of(work, struct lease, work);
-
-	l->err = err;
-	complete(&l->ended);
-}
-
 static void lease_begin(struct any *w)
 {
-	struct lease l = { .work.done = lease_done };
+	struct io_work io;
 	struct kvec iov = { w->far, w->most };
-	struct kfi_mr_attr attr = {
-		.type = KFI_KVEC, .mr_iov = &iov, .iov_count = 1, .access = KFI_REMOTE_WRITE,
-		.requested_key = KFI_KEY_NOTAVAIL,
-	};
+	struct kfi_mr_attr attr = io_attr(&iov, KFI_REMOTE_WRITE);
 
-	init_completion(&l.ended);
-	if (!EXPECT_EQ(w->t, kfi_mr_register(w->r.mr, &attr, &l.work), 0))
+	io_work_init(&io);
+	if (!EXPECT_EQ(w->t, kfi_mr_register(w->r.mr, &attr, &io.work), 0))
 		return;
-	wait_for_completion(&l.ended);
-	EXPECT_EQ(w->t, l.err, 0);
+	wait_for_completion(&io.ended);
+	EXPECT_EQ(w->t, io.err, 0);
 	w->r.key = kfi_mr_key(w->r.mr);
 }
 
@@ -698,9 +663,8 @@ static bool call(struct any *w)
 /* A new endpoint for each attempt, because the old one has its connection. */
 static bool fresh(struct node *n)
 {
-	if (n->ep && !EXPECT_EQ(n->t, test_close(n->t, &n->ep->fid), 0))
+	if (n->ep && node_close_ep(n))
 		return false;
-	n->ep = NULL;
 	return !node_endpoint(n, n->info) && !node_enable(n);
 }
 
@@ -723,10 +687,8 @@ static void connect_walk(struct test *t, bool lossy)
 
 	REQUIRE(t, w);
 	w->lossy = lossy;
-	if (t->type == KFI_EP_MSG) {
-		REQUIRE_EQ(t, test_close(t, &w->p->b.ep->fid), 0);
-		w->p->b.ep = NULL;
-	}
+	if (t->type == KFI_EP_MSG)
+		REQUIRE(t, !node_close_ep(&w->p->b));
 	walk_kinds(w, call_nth);
 }
 
@@ -750,9 +712,8 @@ static void below(struct test *t)
 /* Open B again under its old name: A's connection is dead. */
 static bool again(struct node *b)
 {
-	if (!EXPECT_EQ(b->t, test_close(b->t, &b->ep->fid), 0))
+	if (node_close_ep(b))
 		return false;
-	b->ep = NULL;
 	/* a message that A sends before it learns of the end is lost with the endpoint */
 	msleep(50);
 	return !node_endpoint(b, b->info) &&

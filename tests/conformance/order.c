@@ -152,8 +152,7 @@ static void send_write(struct test *t)
 						      l->r.addr + j * LEN, l->r.key, CTX(j))));
 		}
 		REQUIRE(t, !POST(t, kfi_send(a->ep, l->small + 64, 8, NULL, a->peer, CTX(9))));
-		REQUIRE(t, !WAIT_RX(&l->p->b, &c));
-		EXPECT_COMP(t, &c, CTX(1), KFI_MSG | KFI_RECV);
+		REQUIRE_RX(&l->p->b, &c, CTX(1), KFI_MSG | KFI_RECV);
 		for (j = 0; j < DEPTH; j++)
 			EXPECT_DATA(t, l->far + j * LEN, len, i * DEPTH + j);
 		REQUIRE(t, all_sent(l, DEPTH + 1));

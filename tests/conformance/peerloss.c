@@ -176,8 +176,7 @@ static void endpoint_closed(struct test *t)
 	traffic_fill(f);
 	REQUIRE(t, !t->failures && f->posted > f->ended);
 	test_close(t, &f->r.mr->fid);
-	REQUIRE_EQ(t, test_close(t, &p->b.ep->fid), 0);
-	p->b.ep = NULL;
+	REQUIRE(t, !node_close_ep(&p->b));
 	traffic_lost(f, t->w->loss_ms + t->w->wait_ms);
 	REQUIRE(t, !t->failures);
 	if (pair_reconnect(p, &p->b))
@@ -200,10 +199,8 @@ static void receives_stay(struct test *t)
 	/* They know each other, and then B is closed. */
 	fill(tx, 1000, 0);
 	POST(t, kfi_send(p->b.ep, tx, 1000, NULL, p->b.peer, tx));
-	REQUIRE(t, !WAIT_RX(&p->a, &c));
-	EXPECT_COMP(t, &c, CTX(0), KFI_MSG | KFI_RECV);
-	REQUIRE_EQ(t, test_close(t, &p->b.ep->fid), 0);
-	p->b.ep = NULL;
+	REQUIRE_RX(&p->a, &c, CTX(0), KFI_MSG | KFI_RECV);
+	REQUIRE(t, !node_close_ep(&p->b));
 	msleep(500);
 	NONE_RX(&p->a);
 	REQUIRE(t, !pair_reconnect(p, &p->b));
@@ -211,8 +208,7 @@ static void receives_stay(struct test *t)
 		fill(tx, 1000, i);
 		drain_rx(&p->b);
 		POST(t, kfi_send(p->b.ep, tx, 1000, NULL, p->b.peer, tx));
-		REQUIRE(t, !WAIT_RX(&p->a, &c));
-		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_RECV);
+		REQUIRE_RX(&p->a, &c, CTX(i), KFI_MSG | KFI_RECV);
 		EXPECT_DATA(t, rx + 1000 * i, 1000, i);
 	}
 }
@@ -226,8 +222,7 @@ static void restarted(struct test *t)
 	REQUIRE(t, p);
 	for (i = 0; i < n && !t->failures; i++) {
 		still_works(p);
-		REQUIRE_EQ(t, test_close(t, &p->b.ep->fid), 0);
-		p->b.ep = NULL;
+		REQUIRE(t, !node_close_ep(&p->b));
 		/* a message that A sends before it learns of the end is lost with the endpoint */
 		msleep(50);
 		REQUIRE(t, !node_endpoint(&p->b, p->b.info));

@@ -506,28 +506,14 @@ static void binding(struct desk *d)
 	}
 }
 
-/* The work of a region for one I/O, and its end */
-struct per_io {
-	struct kfi_mr_work	work;
-	struct completion	ended;
-};
-
-static void per_io_done(struct kfi_mr_work *work, int err)
-{
-	complete(&container_of(work, struct per_io, work)->ended);
-}
-
 /* The end of an invalidation, and a send that invalidates, find the place. */
 static void invalidating(struct desk *d)
 {
 	struct node *a = &d->p->a, *b = &d->p->b;
 	struct test *t = d->t;
 	struct kvec vec = { d->r.buf, LEN };
-	struct kfi_mr_attr attr = {
-		.type = KFI_KVEC, .mr_iov = &vec, .iov_count = 1, .access = KFI_REMOTE_WRITE,
-		.requested_key = KFI_KEY_NOTAVAIL,
-	};
-	struct per_io *io = test_new(t, struct per_io);
+	struct kfi_mr_attr attr = io_attr(&vec, KFI_REMOTE_WRITE);
+	struct io_work *io = io_work_new(t);
 	u8 *tx = test_pages(t, 64), *rx = test_pages(t, 64);
 	struct kvec sent = { tx, 64 };
 	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = &sent, .iov_count = 1, .context = tx };
@@ -538,9 +524,7 @@ static void invalidating(struct desk *d)
 	REQUIRE(t, io && tx && rx);
 	REQUIRE_EQ(t, kfi_mr_alloc(b->domain, SEGS, 0, &mr, NULL), 0);
 	test_keep(t, &mr->fid);
-	io->work.done = per_io_done;
 	for (i = 0; i < 6 && !t->failures; i++) {
-		init_completion(&io->ended);
 		REQUIRE_EQ(t, kfi_mr_register(mr, &attr, NULL), 0);
 		d->rma = (struct kfi_rma_iov){ kfi_mr_addr(mr), LEN, kfi_mr_key(mr) };
 		REQUIRE_EQ(t, get(d, 0), 0);
@@ -562,8 +546,7 @@ static void invalidating(struct desk *d)
 			EXPECT_EQ(t, kfi_place_drop(d->place[0]), 0);
 		else
 			EXPECT_EQ(t, put(d, 0, LEN), EREMOTEIO);
-		REQUIRE(t, wait_for_completion_timeout(&io->ended,
-						       msecs_to_jiffies(t->w->wait_ms)));
+		REQUIRE(t, io_work_wait(t, io));
 		EXPECT_DATA(t, d->r.buf, LEN, i);
 	}
 }
@@ -576,8 +559,7 @@ static void own_end(struct desk *d)
 	struct worker worker;
 
 	REQUIRE_EQ(t, get(d, 0), 0);
-	REQUIRE_EQ(t, test_close(t, &d->p->a.ep->fid), 0);
-	d->p->a.ep = NULL;
+	REQUIRE(t, !node_close_ep(&d->p->a));
 	EXPECT_EQ(t, kfi_close(&d->p->a.domain->fid), -EBUSY);
 	REQUIRE_EQ(t, worker_start(t, &worker, -1, waiter_run, &w), 0);
 	msleep(HELD_MS);
@@ -597,8 +579,7 @@ static void far_end(struct desk *d)
 
 	REQUIRE_EQ(t, get(d, 0), 0);
 	REQUIRE_EQ(t, get(d, 1), 0);
-	REQUIRE_EQ(t, test_close(t, &d->p->b.ep->fid), 0);
-	d->p->b.ep = NULL;
+	REQUIRE(t, !node_close_ep(&d->p->b));
 	device_writes(d, 0, LEN, 4);
 	ret = kfi_place_put(d->p->a.ep, d->place[0], LEN, KFI_COMPLETION, CTX(0));
 	if (ret)

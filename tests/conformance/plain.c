@@ -61,16 +61,14 @@ static void before(struct test *t)
 		REQUIRE(t, !POST(t, kfi_recv(p->a.ep, rx + 4096 * i, 4096, NULL, KFI_ADDR_UNSPEC, CTX(i))));
 	EXPECT_EQ(t, kfi_cancel(&p->a.ep->fid, CTX(5)), 0);
 	EXPECT_EQ(t, kfi_cancel(&p->a.ep->fid, CTX(5)), -ENOENT);
-	REQUIRE(t, !WAIT_RX(&p->a, &c));
-	EXPECT_ERR(t, &c, CTX(5), ECANCELED);
+	REQUIRE_RX_ERR(&p->a, &c, CTX(5), ECANCELED);
 	REQUIRE(t, !pair_connect(&p->a, &p->b));
 	EXPECT_EQ(t, kfi_cancel(&p->a.ep->fid, CTX(6)), -ENOENT);
 	send_all(p, tx);
 	for (i = 0; i < EARLY; i++) {
 		if (i == 5)
 			continue;
-		REQUIRE(t, !WAIT_RX(&p->a, &c));
-		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_RECV);
+		REQUIRE_RX(&p->a, &c, CTX(i), KFI_MSG | KFI_RECV);
 		EXPECT_EQ(t, c.len, early_len(i));
 		EXPECT_DATA(t, rx + 4096 * i, c.len, i);
 	}
@@ -181,8 +179,7 @@ static void one_too_long(struct test *t, size_t room, size_t len)
 	EXPECT_EQ(t, not_all(rx + room, 16384 - room, 0x5a), -1);
 	EXPECT_EQ(t, kfi_send(p->a.ep, tx, 1, NULL, 0, NULL), -ESHUTDOWN);
 	REQUIRE(t, !POST(t, kfi_recv(p->b.ep, rx, 1, NULL, KFI_ADDR_UNSPEC, CTX(3))));
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_ERR(t, &c, CTX(3), ESHUTDOWN);
+	REQUIRE_RX_ERR(&p->b, &c, CTX(3), ESHUTDOWN);
 	node_close(&p->a);
 	node_close(&p->b);
 }
@@ -356,8 +353,7 @@ static void foreign(struct test *t)
 		REQUIRE(t, !WAIT_EVENT(a, ev));
 		EXPECT(t, ev->fid == &a->ep->fid);
 		EXPECT_EQ(t, ev->err, ECONNREFUSED);
-		REQUIRE_EQ(t, test_close(t, &a->ep->fid), 0);
-		a->ep = NULL;
+		REQUIRE(t, !node_close_ep(a));
 		REQUIRE(t, !node_endpoint(a, a->info) && !node_enable(a));
 	}
 }
@@ -494,16 +490,6 @@ static void region_first(struct test *t)
 
 /* ---- memory for one I/O ---- */
 
-struct attached {
-	struct kfi_mr_work	work;
-	struct completion	done;
-};
-
-static void attached_done(struct kfi_mr_work *work, int err)
-{
-	complete(&container_of(work, struct attached, work)->done);
-}
-
 /*
  * Pages that begin anywhere have an address with that place in it, whatever offset the owner has named; and the peer may use what a message tells
  * of at once, without a registration that anybody has waited for.
@@ -517,14 +503,13 @@ static void pages(struct test *t)
 		.type = KFI_BVEC, .mr_biov = bv, .iov_count = 2, .access = BOTH, .offset = 0x123456789000,
 		.requested_key = KFI_KEY_NOTAVAIL,
 	};
-	struct attached at = { .work.done = attached_done };
+	struct io_work *io = io_work_new(t);
 	struct kfid_mr *mr;
 	u64 key = 0, off;
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && near && far && note);
-	init_completion(&at.done);
+	REQUIRE(t, p && near && far && note && io);
 	REQUIRE_EQ(t, kfi_mr_alloc(p->b.domain, 2, 0, &mr, NULL), 0);
 	test_keep(t, &mr->fid);
 	EXPECT_EQ(t, kfi_mr_register(mr, &attr, NULL), -EINVAL);	/* nobody's */
@@ -533,9 +518,9 @@ static void pages(struct test *t)
 		off = i * 100;
 		bvec_set_page(&bv[0], test_page(far), PAGE_SIZE - off, off);
 		bvec_set_page(&bv[1], test_page(far + PAGE_SIZE), 77, 0);
-		REQUIRE_EQ(t, kfi_mr_register(mr, &attr, i & 1 ? &at.work : NULL), 0);
+		REQUIRE_EQ(t, kfi_mr_register(mr, &attr, i & 1 ? &io->work : NULL), 0);
 		if (i & 1)
-			REQUIRE(t, wait_for_completion_timeout(&at.done, msecs_to_jiffies(t->w->wait_ms)));
+			REQUIRE(t, io_work_wait(t, io));
 		EXPECT_EQ(t, kfi_mr_addr(mr), 0x123456789000 + off);
 		EXPECT(t, kfi_mr_key(mr) != key && kfi_mr_key(mr) <= U32_MAX);
 		key = kfi_mr_key(mr);
@@ -546,10 +531,8 @@ static void pages(struct test *t)
 			   !WAIT_TX(&p->a, &c));
 		EXPECT_EQ(t, c.err, 0);
 		EXPECT_DATA(t, far + off, PAGE_SIZE - off + 77, i);
-		reinit_completion(&at.done);
-		REQUIRE_EQ(t, kfi_mr_invalidate(mr, &at.work), 0);
-		REQUIRE(t, wait_for_completion_timeout(&at.done, msecs_to_jiffies(t->w->wait_ms)));
-		reinit_completion(&at.done);
+		REQUIRE_EQ(t, kfi_mr_invalidate(mr, &io->work), 0);
+		REQUIRE(t, io_work_wait(t, io));
 	}
 	/* Without a connection nobody can be told of it. */
 	EXPECT_EQ(t, kfi_shutdown(p->a.ep, 0), 0);

@@ -47,8 +47,7 @@ static void gone_while_answered(struct test *t)
 				REQUIRE(t, !WAIT_EVENT(b, ev));
 			EXPECT(t, ev->err > 0 || ev->type == KFI_SHUTDOWN);
 		}
-		EXPECT_EQ(t, test_close(t, &b->ep->fid), 0);
-		b->ep = NULL;
+		REQUIRE(t, !node_close_ep(b));
 	}
 	a->ep = NULL;
 }
@@ -118,27 +117,20 @@ static void last_words(struct test *t)
 	struct node_opts small = { .cq_size = 4 };
 	struct pair *p = pair_open(t, NULL, &small);
 	u8 *tx = test_pages(t, 4096), *rx = test_pages(t, 65536);
-	struct kvec iov = { rx, 65536 };
-	struct kfi_msg msg = {
-		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = KFI_ADDR_UNSPEC
-	};
 	int i, sent = 0, got = 0;
 	comp_t c;
 
-	REQUIRE(t, p && tx && rx &&
-			   !POST(t, kfi_recvmsg(p->b.ep, &msg, KFI_MULTI_RECV | KFI_COMPLETION)));
+	REQUIRE(t, p && tx && rx && !POST(t, recv_multi(p->b.ep, rx, 65536, NULL)));
 	for (i = 0; i < WORDS; i++)
 		REQUIRE(t, !POST(t, kfi_send(p->a.ep, tx, 100, NULL, p->a.peer, CTX(i))));
 	msleep(500);
 	while (comp_poll(&p->a, p->a.txcq, &c) == 1)
 		sent += !c.err;
 	EXPECT(t, sent > 0);
-	REQUIRE_EQ(t, test_close(t, &p->a.ep->fid), 0);
-	p->a.ep = NULL;
+	REQUIRE(t, !node_close_ep(&p->a));
 	msleep(300);
 	while (got < sent) {
-		REQUIRE(t, !WAIT_RX(&p->b, &c));
-		EXPECT_COMP(t, &c, NULL, KFI_MSG | KFI_RECV);
+		REQUIRE_RX(&p->b, &c, NULL, KFI_MSG | KFI_RECV);
 		got++;
 	}
 }
@@ -166,15 +158,11 @@ void pair_part(struct pair *p, bool inject)
 		REQUIRE(t, inject ? !POST(t, kfi_inject(p->a.ep, tx, PARTING_LEN, p->a.peer)) :
 				    !POST(t, kfi_send(p->a.ep, tx, PARTING_LEN, NULL, p->a.peer,
 						      CTX(i))));
-	for (i = 0; i < PARTING && !inject; i++) {
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_SEND);
-	}
-	REQUIRE_EQ(t, test_close(t, &p->a.ep->fid), 0);
-	p->a.ep = NULL;
+	for (i = 0; i < PARTING && !inject; i++)
+		REQUIRE_TX(&p->a, &c, CTX(i), KFI_MSG | KFI_SEND);
+	REQUIRE(t, !node_close_ep(&p->a));
 	for (i = 0; i < PARTING; i++) {
-		REQUIRE(t, !WAIT_RX(&p->b, &c));
-		EXPECT_COMP(t, &c, CTX(i), KFI_MSG | KFI_RECV);
+		REQUIRE_RX(&p->b, &c, CTX(i), KFI_MSG | KFI_RECV);
 		EXPECT_DATA(t, rx + i * PARTING_LEN, PARTING_LEN, 3);
 	}
 }

@@ -110,20 +110,9 @@ static void connected(struct test *t)
 		/* The regions are the old ones. */
 		fill(near_mem, LONG, i);
 		POST(t, kfi_read(p->b.ep, buf, LONG, NULL, p->b.peer, near.addr, near.key, buf));
-		REQUIRE(t, !WAIT_TX(&p->b, &c));
-		EXPECT_COMP(t, &c, buf, KFI_RMA | KFI_READ);
+		REQUIRE_TX(&p->b, &c, buf, KFI_RMA | KFI_READ);
 		EXPECT_DATA(t, buf, LONG, i);
 	}
-}
-
-struct attach {
-	struct kfi_mr_work	work;
-	struct completion	ended;
-};
-
-static void attached(struct kfi_mr_work *work, int err)
-{
-	complete(&container_of(work, struct attach, work)->ended);
 }
 
 /* No memory is attached to regions for one I/O any more, and they can be used at once. */
@@ -132,19 +121,14 @@ static void regions(struct test *t)
 	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *mem = test_pages(t, LONG), *buf = test_pages(t, LONG);
 	struct kvec iov = { mem, LONG };
-	struct kfi_mr_attr attr = {
-		.type = KFI_KVEC, .mr_iov = &iov, .iov_count = 1, .access = KFI_REMOTE_READ,
-		.requested_key = KFI_KEY_NOTAVAIL,
-	};
-	struct attach *at = test_new(t, struct attach);
+	struct kfi_mr_attr attr = io_attr(&iov, KFI_REMOTE_READ);
+	struct io_work *io = io_work_new(t);
 	struct kfid_mr *mr[2];
 	u64 key;
 	comp_t c;
 	int i, j;
 
-	REQUIRE(t, p && mem && buf && at);
-	init_completion(&at->ended);
-	at->work.done = attached;
+	REQUIRE(t, p && mem && buf && io);
 	for (j = 0; j < 2; j++) {
 		REQUIRE_EQ(t, kfi_mr_alloc(p->a.domain, DIV_ROUND_UP(LONG, PAGE_SIZE) + 1, 0,
 					   &mr[j], NULL), 0);
@@ -160,19 +144,18 @@ static void regions(struct test *t)
 			REQUIRE(t, !WAIT_TX(&p->b, &c));
 		if (!reset_it(&p->a))
 			return;
-		EXPECT_EQ(t, kfi_mr_invalidate(mr[0], &at->work), -KFI_EOPBADSTATE);
-		EXPECT_EQ(t, kfi_mr_invalidate(mr[1], &at->work), -KFI_EOPBADSTATE);
+		EXPECT_EQ(t, kfi_mr_invalidate(mr[0], &io->work), -KFI_EOPBADSTATE);
+		EXPECT_EQ(t, kfi_mr_invalidate(mr[1], &io->work), -KFI_EOPBADSTATE);
 		REQUIRE(t, peer_ends(&p->b) && drop_completions(&p->b, p->b.txcq));
 		REQUIRE(t, !pair_connect(&p->a, &p->b));
 	}
-	REQUIRE_EQ(t, kfi_mr_register(mr[0], &attr, &at->work), 0);
+	REQUIRE_EQ(t, kfi_mr_register(mr[0], &attr, &io->work), 0);
 	EXPECT(t, kfi_mr_key(mr[0]) != key);
-	REQUIRE(t, wait_for_completion_timeout(&at->ended, msecs_to_jiffies(t->w->wait_ms)));
+	REQUIRE(t, io_work_wait(t, io));
 	fill(mem, LONG, 3);
 	REQUIRE(t, !POST(t, kfi_read(p->b.ep, buf, LONG, NULL, p->b.peer, kfi_mr_addr(mr[0]),
 				     kfi_mr_key(mr[0]), buf)));
-	REQUIRE(t, !WAIT_TX(&p->b, &c));
-	EXPECT_COMP(t, &c, buf, KFI_RMA | KFI_READ);
+	REQUIRE_TX(&p->b, &c, buf, KFI_RMA | KFI_READ);
 	EXPECT_DATA(t, buf, LONG, 3);
 	EXPECT_EQ(t, kfi_ep_reset(p->a.ep), 0);
 }
@@ -198,8 +181,7 @@ static void region_behind(struct test *t)
 	EXPECT_EQ(t, kfi_mr_key(r.mr), r.key);
 	fill(mem, LONG, 2);
 	REQUIRE(t, !POST(t, kfi_read(p->b.ep, buf, LONG, NULL, p->b.peer, r.addr, r.key, buf)));
-	REQUIRE(t, !WAIT_TX(&p->b, &c));
-	EXPECT_COMP(t, &c, buf, KFI_RMA | KFI_READ);
+	REQUIRE_TX(&p->b, &c, buf, KFI_RMA | KFI_READ);
 	EXPECT_DATA(t, buf, LONG, 2);
 }
 
@@ -250,8 +232,7 @@ static void peer_gone(struct test *t)
 
 	REQUIRE(t, p);
 	for (i = 0; i < 4; i++) {
-		REQUIRE_EQ(t, test_close(t, &p->b.ep->fid), 0);
-		p->b.ep = NULL;
+		REQUIRE(t, !node_close_ep(&p->b));
 		if (i % 2)
 			msleep(20);	/* or before the end is noticed */
 		if (!reset_it(&p->a))

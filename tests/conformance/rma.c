@@ -21,8 +21,7 @@ static void sizes(struct test *t)
 		else
 			POST(t,
 			     kfi_read(p->a.ep, near, size, NULL, p->a.peer, r.addr, r.key, near));
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-		EXPECT_COMP(t, &c, near, KFI_RMA | (write ? KFI_WRITE : KFI_READ));
+		REQUIRE_TX(&p->a, &c, near, KFI_RMA | (write ? KFI_WRITE : KFI_READ));
 		if (write)
 			EXPECT(t, test_until(t, differs(far, size, size) == -1));
 		else
@@ -94,12 +93,10 @@ static void remote_data(struct test *t)
 		EXPECT_EQ(t, c.data, 0xfeed0000 + i);
 		/* The entry reports that the data is in place. */
 		EXPECT_DATA(t, far, len, i);
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-		EXPECT_COMP(t, &c, CTX(i), KFI_RMA | KFI_WRITE);
+		REQUIRE_TX(&p->a, &c, CTX(i), KFI_RMA | KFI_WRITE);
 	}
 	POST(t, kfi_send(p->a.ep, near, 8, NULL, p->a.peer, near));
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_COMP(t, &c, rx, KFI_MSG | KFI_RECV);
+	REQUIRE_RX(&p->b, &c, rx, KFI_MSG | KFI_RECV);
 	REQUIRE(t, !WAIT_TX(&p->a, &c));
 }
 
@@ -112,6 +109,8 @@ struct many {
 	struct region		r[4];
 	u8			*near, *far;
 	size_t			len;
+	struct kvec		iov;	/* @len bytes of @near */
+	struct kfi_msg_rma	msg;	/* of @iov and all segments */
 };
 
 /*
@@ -156,6 +155,11 @@ static struct many *many_open(struct test *t)
 						  1 + i % MANY_LEN, r->key };
 		m->len += m->rma[i].len;
 	}
+	m->iov = (struct kvec){ m->near, m->len };
+	m->msg = (struct kfi_msg_rma){
+		.type = KFI_KVEC, .msg_iov = &m->iov, .iov_count = 1, .addr = m->p->a.peer,
+		.rma_iov = m->rma, .rma_iov_count = MANY, .context = CTX(1), .data = 77,
+	};
 	return m;
 }
 
@@ -171,10 +175,6 @@ static u8 *many_at(struct many *m, size_t i)
 static void many_segments(struct test *t)
 {
 	struct many *m = many_open(t);
-	struct kvec iov;
-	struct kfi_msg_rma msg = {
-		.type = KFI_KVEC, .iov_count = 1, .msg_iov = &iov, .rma_iov_count = MANY, .data = 77
-	};
 	bool tells = !test_hw_recv(t);
 	size_t i, at;
 	comp_t c;
@@ -182,15 +182,10 @@ static void many_segments(struct test *t)
 	if (t->skipped)
 		return;
 	REQUIRE(t, m);
-	iov = (struct kvec){ m->near, m->len };
-	msg.addr = m->p->a.peer;
-	msg.rma_iov = m->rma;
 	fill(m->near, m->len, 1);
-	msg.context = CTX(1);
-	POST(t, kfi_writemsg(m->p->a.ep, &msg,
+	POST(t, kfi_writemsg(m->p->a.ep, &m->msg,
 			     KFI_COMPLETION | (tells ? KFI_REMOTE_CQ_DATA : 0) | test_delivery(t)));
-	REQUIRE(t, !WAIT_TX(&m->p->a, &c));
-	EXPECT_COMP(t, &c, CTX(1), KFI_RMA | KFI_WRITE);
+	REQUIRE_TX(&m->p->a, &c, CTX(1), KFI_RMA | KFI_WRITE);
 	if (tells) {
 		REQUIRE(t, !WAIT_RX(&m->p->b, &c));
 		EXPECT_EQ(t, c.flags, KFI_RMA | KFI_REMOTE_WRITE | KFI_REMOTE_CQ_DATA);
@@ -202,10 +197,9 @@ static void many_segments(struct test *t)
 		EXPECT_EQ(t, not_all(many_at(m, i) + m->rma[i].len, MANY_LEN, 0), -1);
 	}
 	memset(m->near, 0, m->len);
-	msg.context = CTX(2);
-	POST(t, kfi_readmsg(m->p->a.ep, &msg, KFI_COMPLETION));
-	REQUIRE(t, !WAIT_TX(&m->p->a, &c));
-	EXPECT_COMP(t, &c, CTX(2), KFI_RMA | KFI_READ);
+	m->msg.context = CTX(2);
+	POST(t, kfi_readmsg(m->p->a.ep, &m->msg, KFI_COMPLETION));
+	REQUIRE_TX(&m->p->a, &c, CTX(2), KFI_RMA | KFI_READ);
 	EXPECT_DATA(t, m->near, m->len, 1);
 	NONE_RX(&m->p->b);
 	still_works(m->p);
@@ -215,11 +209,6 @@ static void many_segments(struct test *t)
 static void many_refused(struct test *t)
 {
 	struct many *m = many_open(t);
-	struct kvec iov;
-	struct kfi_msg_rma msg = {
-		.type = KFI_KVEC, .iov_count = 1, .msg_iov = &iov, .rma_iov_count = MANY,
-		.context = CTX(1),
-	};
 	comp_t c;
 
 	if (t->skipped)
@@ -227,12 +216,8 @@ static void many_refused(struct test *t)
 	REQUIRE(t, m);
 	m->rma[3].addr += 1 << 20;
 	m->rma[MANY - 3].addr += 1 << 20;
-	iov = (struct kvec){ m->near, m->len };
-	msg.addr = m->p->a.peer;
-	msg.rma_iov = m->rma;
-	POST(t, kfi_writemsg(m->p->a.ep, &msg, KFI_COMPLETION | test_delivery(t)));
-	REQUIRE(t, !WAIT_TX(&m->p->a, &c));
-	EXPECT_ERR(t, &c, CTX(1), EACCES);
+	POST(t, kfi_writemsg(m->p->a.ep, &m->msg, KFI_COMPLETION | test_delivery(t)));
+	REQUIRE_TX_ERR(&m->p->a, &c, CTX(1), EACCES);
 	NONE_TX(&m->p->a);
 	still_works(m->p);
 }
@@ -249,13 +234,10 @@ static int broken_disk(struct kfid_mr *mr, uint64_t at, size_t len, struct kfi_p
 static void many_ends(struct test *t)
 {
 	struct many *m = many_open(t);
-	struct kvec iov, far;
+	struct kvec far;
 	struct kfi_mr_attr attr = {
 		.type = KFI_KVEC, .mr_iov = &far, .iov_count = 1, .access = ALL_RIGHTS,
 		.requested_key = KFI_KEY_NOTAVAIL, .persist = broken_disk,
-	};
-	struct kfi_msg_rma msg = {
-		.type = KFI_KVEC, .iov_count = 1, .msg_iov = &iov, .rma_iov_count = MANY, .data = 77
 	};
 	struct kfid_mr *mr;
 	size_t last = 0;
@@ -272,22 +254,19 @@ static void many_ends(struct test *t)
 		m->rma[i].key = kfi_mr_key(mr);
 		m->rma[i].addr = kfi_mr_addr(mr) + (many_at(m, i) - m->far);
 	}
-	iov = (struct kvec){ m->near, m->len };
-	msg.addr = m->p->a.peer;
-	msg.rma_iov = m->rma;
 	for (i = 0; i < 8; i++) {
-		msg.context = CTX(i);
-		POST(t, kfi_writemsg(m->p->a.ep, &msg,
+		m->msg.context = CTX(i);
+		POST(t, kfi_writemsg(m->p->a.ep, &m->msg,
 				     KFI_COMPLETION | KFI_REMOTE_CQ_DATA | KFI_COMMIT_COMPLETE));
 	}
 	for (i = 0; i < 8; i++) {
 		REQUIRE(t, !WAIT_TX(&m->p->a, &c));
 		EXPECT_EQ(t, c.err, EIO);
 	}
-	iov.iov_len = 100;
+	m->iov.iov_len = 100;
 	m->rma[0].len = 100;
-	msg.rma_iov_count = 1;
-	POST(t, kfi_writemsg(m->p->a.ep, &msg,
+	m->msg.rma_iov_count = 1;
+	POST(t, kfi_writemsg(m->p->a.ep, &m->msg,
 			     KFI_COMPLETION | KFI_REMOTE_CQ_DATA | KFI_DELIVERY_COMPLETE));
 	REQUIRE(t, !WAIT_TX(&m->p->a, &c));
 	EXPECT_EQ(t, c.err, 0);
@@ -365,8 +344,7 @@ static void read_over(struct pair *p, struct region *r, u8 *near, size_t len, si
 
 	memset(near, 0, 4096);
 	POST(t, kfi_read(p->a.ep, near, len, NULL, p->a.peer, r->addr + at, r->key, near));
-	REQUIRE(t, !WAIT_TX(&p->a, &c));
-	EXPECT_COMP(t, &c, near, KFI_RMA | KFI_READ);
+	REQUIRE_TX(&p->a, &c, near, KFI_RMA | KFI_READ);
 	if (memcmp(near, r->buf + at, len))
 		FAIL(t, "%zu bytes, %zu of them before the border, are not the region's", len,
 		     before);

@@ -281,8 +281,7 @@ static void late_context(struct test *t)
 	REQUIRE(t, !POST(t, kfi_recv(b[1].rx[2].ep, buf, 8, NULL, KFI_ADDR_UNSPEC, CTX(2))));
 	REQUIRE(t, !rx_open(&b[1], 1));
 	REQUIRE_EQ(t, test_close(t, &b[1].rx[2].ep->fid), 0);
-	REQUIRE(t, !WAIT_RX(&b[1].rx[2], &c));
-	EXPECT_ERR(t, &c, CTX(2), ECANCELED);
+	REQUIRE_RX_ERR(&b[1].rx[2], &c, CTX(2), ECANCELED);
 	b[0].tx[0].peer = kfi_rx_addr(addr, 1, BITS);
 	transfer(&b[0].tx[0], &b[1].rx[1], 64, 2);
 	b[0].tx[0].peer = kfi_rx_addr(addr, 2, BITS);
@@ -361,22 +360,17 @@ static void rma(struct test *t)
 static bool bulk_post(struct big *b, u8 *near, u8 *far, int i, int j, bool write)
 {
 	struct node *tx = &b[0].tx[i], *rx = &b[1].rx[j];
-	struct kvec in = { far, BULK }, out = { near, BULK };
-	struct kfi_rma_iov there = { .len = BULK, .key = 16 * i + j };
+	u64 tag = 16 * i + j;
+	struct kvec in = { far, BULK };
 	struct kfi_msg_tagged sink = {
-		.type = KFI_KVEC, .msg_iov = &in, .iov_count = 1, .tag = there.key,
+		.type = KFI_KVEC, .msg_iov = &in, .iov_count = 1, .tag = tag,
 		.addr = kfi_rx_addr(rx->peer, 1, BITS), .context = CTX(i),
 	};
-	struct kfi_msg_rma msg = {
-		.type = KFI_KVEC, .msg_iov = &out, .iov_count = 1, .rma_iov = &there,
-		.rma_iov_count = 1, .addr = kfi_rx_addr(tx->peer, j, BITS), .context = CTX(j),
-	};
-	u64 flags = KFI_TAGGED | KFI_COMPLETION;
 
-	fill(write ? near : far, BULK, there.key);
+	fill(write ? near : far, BULK, tag);
 	return !POST(tx->t, kfi_trecvmsg(rx->ep, &sink, KFI_COMPLETION)) &&
-	       !POST(tx->t, write ? kfi_writemsg(tx->ep, &msg, flags) :
-				    kfi_readmsg(tx->ep, &msg, flags));
+	       !POST(tx->t, rma_tagged(tx, kfi_rx_addr(tx->peer, j, BITS), near, BULK, tag,
+				       CTX(j), write));
 }
 
 /* Tagged RMA of all contexts to all contexts, at once */
@@ -432,8 +426,7 @@ static void atomics(struct test *t)
 		EXPECT(t, attr.count >= 1);
 		REQUIRE(t, !POST(t, kfi_atomic(tx->ep, &one, 1, NULL, tx->peer, r.addr, r.key,
 					       KFI_UINT64, KFI_SUM, CTX(3))));
-		REQUIRE(t, !WAIT_TX(tx, &c));
-		EXPECT_COMP(t, &c, CTX(3), KFI_ATOMIC | KFI_WRITE);
+		REQUIRE_TX(tx, &c, CTX(3), KFI_ATOMIC | KFI_WRITE);
 	}
 	EXPECT_EQ(t, *far, LANES);
 }

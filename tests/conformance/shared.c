@@ -219,11 +219,6 @@ static void multi_receive(struct test *t)
 {
 	struct crowd *c = crowd_open(t, &plain_rx, NULL);
 	u8 *tx = test_pages(t, 512), *rx = test_pages(t, 4096);
-	struct kvec iov = { rx, 4096 };
-	struct kfi_msg msg = {
-		.msg_iov = &iov, .iov_count = 1, .type = KFI_KVEC, .addr = KFI_ADDR_UNSPEC,
-		.context = CTX(7),
-	};
 	size_t used = 0, len;
 	bool last = false;
 	comp_t e;
@@ -231,7 +226,7 @@ static void multi_receive(struct test *t)
 
 	REQUIRE(t, c && tx && rx);
 	REQUIRE_EQ(t, set_min(c, 512), 0);
-	REQUIRE(t, !POST(t, kfi_recvmsg(c->srx, &msg, KFI_MULTI_RECV | KFI_COMPLETION)));
+	REQUIRE(t, !POST(t, recv_multi(c->srx, rx, 4096, CTX(7))));
 	for (i = 0; !last; i = (i + 1) % CROWD) {
 		len = 1 + test_random(t, 511);
 		last = 4096 - used - len < 512;
@@ -331,8 +326,7 @@ static void leave_once(struct crowd *c, u8 *tx, u8 *rx)
 	}
 	while (seen != 3) {
 		EXPECT_EQ(t, kfi_cancel(&c->srx->fid, CTX(ffz(seen))), 0);
-		REQUIRE(t, !WAIT_RX(&c->host, &e));
-		EXPECT_ERR(t, &e, CTX(ffz(seen)), ECANCELED);
+		REQUIRE_RX_ERR(&c->host, &e, CTX(ffz(seen)), ECANCELED);
 		seen |= 1UL << ffz(seen);
 	}
 	NONE_RX(&c->host);
@@ -371,8 +365,7 @@ static void ends(struct test *t)
 	for (i = 0; i < 3; i++)
 		REQUIRE(t, !crowd_recv(c, buf + 64 * i, 64, CTX(i)));
 	EXPECT_EQ(t, kfi_cancel(&c->srx->fid, CTX(1)), 0);
-	REQUIRE(t, !WAIT_RX(&c->host, &e));
-	EXPECT_ERR(t, &e, CTX(1), ECANCELED);
+	REQUIRE_RX_ERR(&c->host, &e, CTX(1), ECANCELED);
 	EXPECT_EQ(t, kfi_cancel(&c->srx->fid, CTX(1)), -ENOENT);
 	EXPECT_EQ(t, kfi_cancel(&c->b[0].ep->fid, CTX(0)), -ENOENT);
 	EXPECT_EQ(t, kfi_close(&c->srx->fid), -EBUSY);
@@ -384,8 +377,7 @@ static void ends(struct test *t)
 	EXPECT_EQ(t, test_close(t, &c->srx->fid), 0);
 	EXPECT_EQ(t, test_close(t, &c->stx->fid), 0);
 	for (i = 0; i < 3; i += 2) {
-		REQUIRE(t, !WAIT_RX(&c->host, &e));
-		EXPECT_ERR(t, &e, CTX(i), ECANCELED);
+		REQUIRE_RX_ERR(&c->host, &e, CTX(i), ECANCELED);
 	}
 	NONE_RX(&c->host);
 }
@@ -693,8 +685,7 @@ static void room(struct test *t)
 	/* An endpoint that is closed returns its operations, and nothing else. */
 	REQUIRE_EQ(t, test_close(t, &c->b[0].ep->fid), 0);
 	for (i = 0; i < 2; i++) {
-		REQUIRE(t, !WAIT_TX(&c->host, &e));
-		EXPECT_ERR(t, &e, e.op_context, ECANCELED);
+		REQUIRE_TX_ERR(&c->host, &e, e.op_context, ECANCELED);
 		EXPECT(t, e.op_context == CTX(0) || e.op_context == CTX(3));
 	}
 	for (i = 0; i < 2; i++)

@@ -296,30 +296,17 @@ static void check_source(struct node *a, struct node *b)
  */
 static void bulk(struct node *a, struct node *b, u8 *near, u8 *far, size_t len, bool write)
 {
-	struct kvec iov = { near, len };
-	struct kfi_rma_iov there = { .len = len, .key = 0x900 + write };
-	struct kfi_msg_rma msg = {
-		.type = KFI_KVEC,
-		.msg_iov = &iov,
-		.iov_count = 1,
-		.rma_iov = &there,
-		.rma_iov_count = 1,
-		.addr = a->peer,
-		.context = CTX(1),
-	};
 	u64 flags = KFI_TAGGED | KFI_RMA | (write ? KFI_WRITE : KFI_READ);
+	u64 tag = 0x900 + write;
 	struct test *t = a->t;
 	comp_t c;
 
 	fill(write ? near : far, len, write);
 	memset(write ? far : near, 0, len);
-	REQUIRE(t, !POST(t, kfi_trecv(b->ep, far, len, NULL, b->peer, there.key, 0, CTX(2))));
-	REQUIRE(t, !POST(t, write ? kfi_writemsg(a->ep, &msg, KFI_TAGGED | KFI_COMPLETION) :
-				    kfi_readmsg(a->ep, &msg, KFI_TAGGED | KFI_COMPLETION)));
-	REQUIRE(t, !WAIT_TX(a, &c));
-	EXPECT_COMP(t, &c, CTX(1), flags | KFI_SEND);
-	REQUIRE(t, !WAIT_RX(b, &c));
-	EXPECT_COMP(t, &c, CTX(2), flags | KFI_RECV);
+	REQUIRE(t, !POST(t, kfi_trecv(b->ep, far, len, NULL, b->peer, tag, 0, CTX(2))));
+	REQUIRE(t, !POST(t, rma_tagged(a, a->peer, near, len, tag, CTX(1), write)));
+	REQUIRE_TX(a, &c, CTX(1), flags | KFI_SEND);
+	REQUIRE_RX(b, &c, CTX(2), flags | KFI_RECV);
 	EXPECT_DATA(t, write ? far : near, len, write);
 }
 

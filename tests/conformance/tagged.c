@@ -31,22 +31,17 @@ static void ignore(struct test *t)
 	REQUIRE(t, !tsend(&p->a, buf + 64, 8, 0x1234, NULL));
 	REQUIRE(t, !tsend(&p->a, buf + 64, 8, 0x1234, NULL));
 	REQUIRE(t, !tsend(&p->a, buf + 64, 8, 0x1234, NULL));
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_COMP(t, &c, CTX(1), KFI_TAGGED | KFI_RECV);
+	REQUIRE_RX(&p->b, &c, CTX(1), KFI_TAGGED | KFI_RECV);
 	EXPECT_EQ(t, c.tag, 0x1234);
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_COMP(t, &c, CTX(2), KFI_TAGGED | KFI_RECV);
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_COMP(t, &c, CTX(3), KFI_TAGGED | KFI_RECV);
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_COMP(t, &c, CTX(4), KFI_TAGGED | KFI_RECV);
+	REQUIRE_RX(&p->b, &c, CTX(2), KFI_TAGGED | KFI_RECV);
+	REQUIRE_RX(&p->b, &c, CTX(3), KFI_TAGGED | KFI_RECV);
+	REQUIRE_RX(&p->b, &c, CTX(4), KFI_TAGGED | KFI_RECV);
 	/* One different bit does not match. */
 	REQUIRE(t, !trecv(&p->b, buf, 8, 0x8000000000000000ULL, 0x0f, CTX(5)));
 	REQUIRE(t, !tsend(&p->a, buf + 64, 8, 0x8000000000000010ULL, NULL));
 	NONE_RX(&p->b);
 	REQUIRE(t, !tsend(&p->a, buf + 64, 8, 0x800000000000000fULL, NULL));
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_COMP(t, &c, CTX(5), KFI_TAGGED | KFI_RECV);
+	REQUIRE_RX(&p->b, &c, CTX(5), KFI_TAGGED | KFI_RECV);
 	EXPECT_EQ(t, c.tag, 0x800000000000000fULL);
 }
 
@@ -73,8 +68,7 @@ static void same_tag(struct test *t)
 	for (i = 16; i < 32; i++)
 		REQUIRE(t, !trecv(&p->b, rx + 64 * i, 64, 7, 0, CTX(i)));
 	for (i = 0; i < 32; i++) {
-		REQUIRE(t, !WAIT_RX(&p->b, &c));
-		EXPECT_COMP(t, &c, CTX(i), KFI_TAGGED | KFI_RECV);
+		REQUIRE_RX(&p->b, &c, CTX(i), KFI_TAGGED | KFI_RECV);
 		EXPECT_DATA(t, rx + 64 * i, 64, i);
 		REQUIRE(t, !WAIT_TX(&p->a, &c));
 	}
@@ -212,8 +206,7 @@ static void directed(struct test *t)
 	EXPECT_COMP(t, &c, CTX(1), KFI_TAGGED | KFI_RECV);
 	/* A message that no directed receive has taken goes to any other receive. */
 	POST(t, kfi_trecv(hub->ep, buf, 64, NULL, KFI_ADDR_UNSPEC, 7, 0, CTX(4)));
-	REQUIRE(t, !WAIT_RX(hub, &c));
-	EXPECT_COMP(t, &c, CTX(4), KFI_TAGGED | KFI_RECV);
+	REQUIRE_RX(hub, &c, CTX(4), KFI_TAGGED | KFI_RECV);
 	for (i = 0; i < 3; i++)
 		REQUIRE(t, !WAIT_TX(&peer[0], &c));
 	REQUIRE(t, !WAIT_TX(&peer[1], &c));

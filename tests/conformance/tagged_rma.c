@@ -11,18 +11,23 @@ static int expect_tag(struct node *n, void *buf, size_t len, u64 tag, void *ctx)
 	return POST(n->t, kfi_trecv(n->ep, buf, len, NULL, KFI_ADDR_UNSPEC, tag, 0, ctx));
 }
 
-static int access_tag(struct node *n, void *buf, size_t len, u64 tag, void *ctx, bool write)
+ssize_t rma_tagged(struct node *n, kfi_addr_t to, void *buf, size_t len, u64 tag, void *ctx,
+		   bool write)
 {
 	struct kvec iov = { buf, len };
 	struct kfi_rma_iov rma = { .addr = 0, .len = len, .key = tag };
 	struct kfi_msg_rma msg = {
-		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = n->peer,
+		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = to,
 		.rma_iov = &rma, .rma_iov_count = 1, .context = ctx,
 	};
 	u64 flags = KFI_TAGGED | KFI_COMPLETION;
 
-	return POST(n->t, write ? kfi_writemsg(n->ep, &msg, flags)
-				: kfi_readmsg(n->ep, &msg, flags));
+	return write ? kfi_writemsg(n->ep, &msg, flags) : kfi_readmsg(n->ep, &msg, flags);
+}
+
+static int access_tag(struct node *n, void *buf, size_t len, u64 tag, void *ctx, bool write)
+{
+	return POST(n->t, rma_tagged(n, n->peer, buf, len, tag, ctx, write));
 }
 
 /* The operation finds the receive, moves the data, and completes at both sides. */
@@ -56,11 +61,9 @@ static void moves(struct test *t)
 	/* An empty message with data takes the same kind of receive. */
 	REQUIRE(t, !expect_tag(&p->b, far, len, 0x99, CTX(3)));
 	POST(t, kfi_tsenddata(p->a.ep, near, 0, NULL, 0x1234, p->a.peer, 0x99, CTX(4)));
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_COMP(t, &c, CTX(3), KFI_TAGGED | KFI_RECV | KFI_REMOTE_CQ_DATA);
+	REQUIRE_RX(&p->b, &c, CTX(3), KFI_TAGGED | KFI_RECV | KFI_REMOTE_CQ_DATA);
 	EXPECT_EQ(t, c.data, 0x1234);
-	REQUIRE(t, !WAIT_TX(&p->a, &c));
-	EXPECT_COMP(t, &c, CTX(4), KFI_TAGGED | KFI_SEND);
+	REQUIRE_TX(&p->a, &c, CTX(4), KFI_TAGGED | KFI_SEND);
 	NONE_RX(&p->b);
 	NONE_TX(&p->a);
 }
@@ -83,12 +86,10 @@ static void no_receive(struct test *t)
 			REQUIRE(t, !expect_tag(&p->b, far, 4096, 7, CTX(1)));
 		if (i >= 4) {	/* cancelled; otherwise the tag is wrong */
 			EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, CTX(1)), 0);
-			REQUIRE(t, !WAIT_RX(&p->b, &c));
-			EXPECT_ERR(t, &c, CTX(1), ECANCELED);
+			REQUIRE_RX_ERR(&p->b, &c, CTX(1), ECANCELED);
 		}
 		REQUIRE(t, !access_tag(&p->a, near, 4096, i < 4 ? 8 : 7, CTX(2), i & 1));
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-		EXPECT_ERR(t, &c, CTX(2), EACCES);
+		REQUIRE_TX_ERR(&p->a, &c, CTX(2), EACCES);
 		EXPECT_EQ(t, c.flags, RMA_FLAGS(i & 1) | KFI_SEND);
 		REQUIRE(t, !expect_tag(&p->b, far, 4096, 8, CTX(3)));
 		NONE_RX(&p->b);
@@ -125,16 +126,13 @@ static void direction(struct test *t)
 		memset(far, 0x5a, 4096);
 		POST(t, kfi_trecvmsg(p->b.ep, &msg, flags));
 		REQUIRE(t, !access_tag(&p->a, near, 4096, 7, CTX(2), !i));
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-		EXPECT_ERR(t, &c, CTX(2), EACCES);
+		REQUIRE_TX_ERR(&p->a, &c, CTX(2), EACCES);
 		NONE_RX(&p->b);
 		EXPECT_EQ(t, not_all(near, 4096, 0xa5), -1);
 		EXPECT_EQ(t, not_all(far, 4096, 0x5a), -1);
 		REQUIRE(t, !access_tag(&p->a, near, 4096, 7, CTX(3), i));
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-		EXPECT_COMP(t, &c, CTX(3), RMA_FLAGS(i) | KFI_SEND);
-		REQUIRE(t, !WAIT_RX(&p->b, &c));
-		EXPECT_COMP(t, &c, CTX(1), RMA_FLAGS(i) | KFI_RECV);
+		REQUIRE_TX(&p->a, &c, CTX(3), RMA_FLAGS(i) | KFI_SEND);
+		REQUIRE_RX(&p->b, &c, CTX(1), RMA_FLAGS(i) | KFI_RECV);
 	}
 }
 
@@ -149,16 +147,9 @@ static void refusals(struct test *t)
 
 	REQUIRE(t, p && near);
 	for (i = 0; ended < n && !t->failures && time_before(jiffies, until); ) {
-		struct kvec iov = { near, i % 3 ? 100 : 65536 };
-		struct kfi_rma_iov rma = { .len = iov.iov_len, .key = i };
-		struct kfi_msg_rma msg = {
-			.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = p->a.peer,
-			.rma_iov = &rma, .rma_iov_count = 1, .context = CTX(i),
-		};
-		u64 flags = KFI_TAGGED | KFI_COMPLETION;
+		size_t len = i % 3 ? 100 : 65536;
 
-		if (i < n && !(i & 1 ? kfi_writemsg(p->a.ep, &msg, flags) :
-				       kfi_readmsg(p->a.ep, &msg, flags)))
+		if (i < n && !rma_tagged(&p->a, p->a.peer, near, len, i, CTX(i), i & 1))
 			i++;
 		while (comp_poll(&p->a, p->a.txcq, &c) == 1) {
 			EXPECT_EQ(t, c.err, EACCES);
@@ -188,11 +179,9 @@ static void truncated(struct test *t)
 		fill(write ? near : far, len, i);
 		REQUIRE(t, !expect_tag(&p->b, far, 100, i, CTX(1)));
 		REQUIRE(t, !access_tag(&p->a, near, len, i, CTX(2), write));
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-		EXPECT_ERR(t, &c, CTX(2), KFI_ETRUNC);
+		REQUIRE_TX_ERR(&p->a, &c, CTX(2), KFI_ETRUNC);
 		EXPECT_EQ(t, c.flags, RMA_FLAGS(write) | KFI_SEND);
-		REQUIRE(t, !WAIT_RX(&p->b, &c));
-		EXPECT_ERR(t, &c, CTX(1), KFI_ETRUNC);
+		REQUIRE_RX_ERR(&p->b, &c, CTX(1), KFI_ETRUNC);
 		EXPECT_EQ(t, c.flags, RMA_FLAGS(write) | KFI_RECV);
 		EXPECT_EQ(t, c.len, len);
 		EXPECT_EQ(t, c.olen, len - 100);
@@ -317,8 +306,7 @@ static void passes(struct test *t)
 			ended += c.op_context == CTX(3);
 		} while (c.op_context == CTX(3));
 		EXPECT_COMP(t, &c, CTX(2), RMA_FLAGS(write) | KFI_SEND);
-		REQUIRE(t, !WAIT_RX(to, &c));
-		EXPECT_COMP(t, &c, CTX(5), RMA_FLAGS(write) | KFI_RECV);
+		REQUIRE_RX(to, &c, CTX(5), RMA_FLAGS(write) | KFI_RECV);
 		EXPECT_DATA(t, write ? far : near, 65536, i);
 	}
 	/* And then the waiting messages. */

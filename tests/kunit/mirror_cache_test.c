@@ -2,23 +2,6 @@
 /* Volatile caches of legs: what a primary of kfi_mirror flushes, and when. */
 #include "mirror_world.h"
 
-/* A primary whose legs have caches, as those of its peers, which are in sync */
-static struct mw *cached(struct kunit *test, unsigned int peers)
-{
-	struct mw *w = mw_make(test, peers);
-	unsigned int i;
-
-	w->newer = true;
-	w->slots = 4;
-	mw_cache(w);
-	mw_primary(w, 6);
-	for (i = 0; i < peers; i++) {
-		mw_join(w, i, 5);
-		mw_synced_ok(w, i);
-	}
-	return w;
-}
-
 static void ack_all(struct mw *w)
 {
 	struct kfm_peer *p;
@@ -43,7 +26,7 @@ static unsigned int flags_of(struct mw *w)
  */
 static void cache_flush(struct kunit *test)
 {
-	struct mw *w = cached(test, 1);
+	struct mw *w = mw_with_slots(test, 1, true);
 
 	KUNIT_EXPECT_TRUE(test, kfm_flush_needed(&w->m));	/* what was before is unknown */
 	KUNIT_EXPECT_TRUE(test, w->sent[0][KFM_HELLO].features & KFM_F_CACHE);
@@ -72,7 +55,7 @@ static void cache_flush(struct kunit *test)
 /* An older peer, and one whose start is not known, are sent neither; their records are durable. */
 static void cache_older_peer(struct kunit *test)
 {
-	struct mw *w = cached(test, 1);
+	struct mw *w = mw_with_slots(test, 1, true);
 
 	w->peers[0].slots.caches = false;
 	mw_write_at(w, 0, 0, KFM_DIRECT_DEFAULT);
@@ -93,7 +76,7 @@ static void cache_older_peer(struct kunit *test)
 /* A peer that comes back with another start, or takes no flush, gets each active extent. */
 static void cache_lost(struct kunit *test)
 {
-	struct mw *w = cached(test, 1);
+	struct mw *w = mw_with_slots(test, 1, true);
 	int i, n;
 
 	for (i = 0; i < 4; i++) {
@@ -122,7 +105,7 @@ static void cache_lost(struct kunit *test)
 /* Of too many active extents that of a write stays, which was in flight when the flush began. */
 static void cache_crowd(struct kunit *test)
 {
-	struct mw *w = cached(test, 1);
+	struct mw *w = mw_with_slots(test, 1, true);
 	struct kfm_peer *p = &w->peers[0];
 	u32 e;
 
@@ -155,7 +138,7 @@ static void clean(struct mw *w)
 /* Without a peer nobody asks for a flush: the leg is flushed before an extent is cleaned. */
 static void cache_alone(struct kunit *test)
 {
-	struct mw *w = cached(test, 1);
+	struct mw *w = mw_with_slots(test, 1, true);
 
 	w->m.policy = KFM_ALONE;
 	mw_say(w, 0, (struct kfm_msg) { .type = KFM_BYE });
@@ -195,7 +178,7 @@ static void cache_promoted(struct kunit *test)
 /* A demotion waits for a flush, and leaves no bit; without the peer it leaves what may differ. */
 static void cache_demoted(struct kunit *test)
 {
-	struct mw *w = cached(test, 1);
+	struct mw *w = mw_with_slots(test, 1, true);
 
 	mw_write(w, 0, 3);
 	ack_all(w);
@@ -206,7 +189,7 @@ static void cache_demoted(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, w->m.primary);
 	KUNIT_EXPECT_EQ(test, w->peers[0].oos_count + w->peers[0].active_count, 0);
 
-	w = cached(test, 1);
+	w = mw_with_slots(test, 1, true);
 	mw_write(w, 0, 3);
 	ack_all(w);
 	KUNIT_EXPECT_EQ(test, mw_order(w, "demote", NULL), 1);
@@ -222,7 +205,7 @@ static void cache_demoted(struct kunit *test)
 /* A leg that fails may have lost what it has acknowledged, so it is no source after a resume. */
 static void cache_leg_fails(struct kunit *test)
 {
-	struct mw *w = cached(test, 1);
+	struct mw *w = mw_with_slots(test, 1, true);
 
 	mw_write(w, 0, 3);
 	ack_all(w);
@@ -239,7 +222,7 @@ static void cache_leg_fails(struct kunit *test)
 /* Writes are settled when a flush has ended at all nodes that began after them. */
 static void cache_settled(struct kunit *test)
 {
-	struct mw *w = cached(test, 2);
+	struct mw *w = mw_with_slots(test, 2, true);
 	const struct kfm_msg *ping = &w->sent[0][KFM_PING];
 	int i;
 

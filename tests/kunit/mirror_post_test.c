@@ -79,22 +79,6 @@ static void post_group_wraps(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->done, 7);
 }
 
-/* A primary whose peer is in sync, and has slots */
-static struct mw *with_slots(struct kunit *test, unsigned int peers)
-{
-	struct mw *w = mw_make(test, peers);
-	unsigned int i;
-
-	w->newer = true;
-	w->slots = 4;
-	mw_primary(w, 6);
-	for (i = 0; i < peers; i++) {
-		mw_join(w, i, 5);
-		mw_synced_ok(w, i);
-	}
-	return w;
-}
-
 static void write_long(struct mw *w, unsigned int number, u32 region)
 {
 	mw_write_at(w, number, (u64)region << w->m.shift, KFM_DIRECT_DEFAULT);
@@ -110,7 +94,7 @@ static void durable(struct mw *w, unsigned int number)
 /* Long records are direct, if the peer has a slot, and use the slot that was used last. */
 static void post_direct(struct kunit *test)
 {
-	struct mw *w = with_slots(test, 1);
+	struct mw *w = mw_with_slots(test, 1, false);
 	const struct kfm_slots *s = &w->peers[0].slots;
 	u32 first, room = KFM_DIRECT_DEFAULT + sizeof(struct kfm_le_direct);
 	unsigned int i;
@@ -154,7 +138,7 @@ static void post_direct(struct kunit *test)
 /* A short record is direct while it is the only one in flight. */
 static void post_direct_single(struct kunit *test)
 {
-	struct mw *w = with_slots(test, 1);
+	struct mw *w = mw_with_slots(test, 1, false);
 
 	w->m.single_direct = true;
 	mw_write(w, 0, 0);
@@ -236,7 +220,7 @@ static void post_no_log(struct kunit *test)
 /* A direct record overlaps nothing in the log of the peer, as far as APPLIED has reported. */
 static void post_direct_behind_log(struct kunit *test)
 {
-	struct mw *w = with_slots(test, 1);
+	struct mw *w = mw_with_slots(test, 1, false);
 
 	mw_write_at(w, 0, 263, KFM_SECTOR);
 	mw_run(w);
@@ -260,7 +244,7 @@ static void post_direct_behind_log(struct kunit *test)
 /* A record of the log waits for those before it, and a direct one for nothing but itself. */
 static void post_direct_order(struct kunit *test)
 {
-	struct mw *w = with_slots(test, 1);
+	struct mw *w = mw_with_slots(test, 1, false);
 
 	mw_write(w, 0, 0);
 	mw_run(w);
@@ -280,7 +264,7 @@ static void post_direct_order(struct kunit *test)
 /* A peer is told up to which record all is settled, in the log and of the direct ones. */
 static void post_direct_settled(struct kunit *test)
 {
-	struct mw *w = with_slots(test, 2);
+	struct mw *w = mw_with_slots(test, 2, false);
 	const struct kfm_msg *ping = &w->sent[0][KFM_PING];
 	unsigned int i;
 
@@ -349,7 +333,7 @@ static void post_direct_forgotten(struct kunit *test)
 /* A primary whose peers are in sync, and take zeroes */
 static struct mw *zeroing(struct kunit *test, unsigned int peers)
 {
-	struct mw *w = with_slots(test, peers);
+	struct mw *w = mw_with_slots(test, peers, false);
 	unsigned int i;
 
 	w->takes_zeroes = true;

@@ -675,6 +675,24 @@ struct mw *mw_synced(struct kunit *test)
 	return w;
 }
 
+/* A primary whose peers are in sync, and have slots; with @cache all legs have caches. */
+struct mw *mw_with_slots(struct kunit *test, unsigned int peers, bool cache)
+{
+	struct mw *w = mw_make(test, peers);
+	unsigned int i;
+
+	w->newer = true;
+	w->slots = 4;
+	if (cache)
+		mw_cache(w);
+	mw_primary(w, 6);
+	for (i = 0; i < peers; i++) {
+		mw_join(w, i, 5);
+		mw_synced_ok(w, i);
+	}
+	return w;
+}
+
 /* A peer has made all records durable that it was sent, and has applied them. */
 void mw_ack(struct mw *w, unsigned int peer)
 {

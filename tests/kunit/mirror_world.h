@@ -137,6 +137,7 @@ void mw_grant(struct mw *w, unsigned int peer);
 void mw_synced_ok(struct mw *w, unsigned int peer);
 void mw_join(struct mw *w, unsigned int peer, u64 gen);
 struct mw *mw_synced(struct kunit *test);
+struct mw *mw_with_slots(struct kunit *test, unsigned int peers, bool cache);
 void mw_ack(struct mw *w, unsigned int peer);
 void mw_write_at(struct mw *w, unsigned int number, u64 sector, u32 bytes);
 void mw_write(struct mw *w, unsigned int number, u32 region);

@@ -6,14 +6,13 @@ As administrator and as other users. KTAP on stdout. Leaves entries, which the e
 and of kfi.ko must free.
 """
 
-import os
 import errno
 import socket
 import struct
 import sys
 import threading
 
-from genl import (K, Genl, NlError, attr, become_nobody, get, in_child, leave_namespace, outcome, parse, run_cases, u32)
+from genl import (K, Genl, NlError, attr, become_nobody, get, in_child, leave_namespace, outcome, run_cases, u32)
 
 ID_MAX = 0xfffff
 NOT_SUPPORTED = errno.errorcode[errno.EOPNOTSUPP]	# it has two names

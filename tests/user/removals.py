@@ -40,10 +40,10 @@ def wait(process, seconds):
     return process.poll()
 
 
-def add(args, number):
+def add(number):
     """Add the device of a node, and wait until it has the node's address."""
-    device = f"{args.kind}_{NODES[number]}"
-    netns("rdma-on", args.kind, NODES[number])
+    device = f"rxe_{NODES[number]}"
+    netns("rdma-on", "rxe", NODES[number])
     for _ in range(500):
         for gid in range(8):
             path = f"/sys/class/infiniband/{device}/ports/1/gids/{gid}"
@@ -76,14 +76,14 @@ def play(args, dice, number):
     fault = None
     if any(process.poll() is not None for process in pair):
         fault = f"ended before the device went: {[process.poll() for process in pair]}"
-    subprocess.run(["rdma", "link", "delete", f"{args.kind}_{NODES[loser]}"], check=True)
+    subprocess.run(["rdma", "link", "delete", f"rxe_{NODES[loser]}"], check=True)
     code = wait(pair[loser], PATIENCE)
     if not fault and not code:
         fault = "does not end after its device has gone" if code is None else "saw no error"
     wait(pair[1 - loser], 1)
     for process in pair:
         ft.stop(process)
-    add(args, loser)
+    add(loser)
     return fault, what
 
 
@@ -92,7 +92,6 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--programs", required=True, help="what tests/user/fabtests prints")
     parser.add_argument("--logs", required=True, help="a folder for the output of the programs")
-    parser.add_argument("--kind", default="rxe", choices=("rxe", "siw"))
     parser.add_argument("--count", type=int, default=2 * len(PROGRAMS), help="rounds")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     args = parser.parse_args()

@@ -113,6 +113,22 @@ def machines(provider, series, logs, ko, bridges=1, modules=(), disk=None, last=
     return vm.Pair(series, logs, ko=ko, modules=modules, **options)
 
 
+def check(condition, text):
+    if not condition:
+        raise vm.Failed(text)
+
+
+def register_in(cases):
+    """Return a decorator that adds a case to the list, with its budget in seconds, which it must not exceed, and its providers; none
+    stands for all."""
+    def case(budget, *providers):
+        def register(function):
+            cases.append((function, budget, providers))
+            return function
+        return register
+    return case
+
+
 def closing(verdict, each, run, what="the two machines"):
     """Run a scenario on each kernel, print the verdict, and return the exit status."""
     for series in each:

@@ -8,27 +8,16 @@ import random
 import subprocess
 import time
 
-import ntbsim
+import bed
 import pair as vm
+from bed import check
 
 DEVICE = ("0000:00:10.0", "0000:00:11.0")
 DRIVER = "/sys/bus/pci/drivers/ntb_hw_intel"
 # Bytes that an endpoint has sent when it is well under way.
 BUSY = 1 << 17
 CASES = []
-
-
-def case(budget):
-    """Register a case with its time limit in seconds."""
-    def register(function):
-        CASES.append((function, budget))
-        return function
-    return register
-
-
-def check(condition, text):
-    if not condition:
-        raise vm.Failed(text)
+case = bed.register_in(CASES)
 
 
 def other_end(bridge):

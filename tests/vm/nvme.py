@@ -293,6 +293,7 @@ class WriteLog:
 
 
 CASES = []
+case = bed.register_in(CASES)
 DISK_MIB = 256
 # Our modules once more, built with other private headers: tests/vm/nvme-misfit
 MISFITS = "/lib/misfit"
@@ -300,15 +301,6 @@ MISFITS = "/lib/misfit"
 MARK = "kfabric-nvme-case"
 # Reconnects follow quickly, and never end by themselves.
 PATIENT = {"reconnect_delay": 1, "ctrl_loss_tmo": -1, "keep_alive_tmo": 5, "nr_io_queues": 2}
-
-
-def case(budget, *providers):
-    """Register a case, for all providers by default; it fails if it exceeds its budget of seconds.
-    """
-    def register(function):
-        CASES.append((function, budget, providers or tuple(PROMISE)))
-        return function
-    return register
 
 
 class Scenario:
@@ -541,7 +533,7 @@ def run_series(series, verdict, opts):
                       qemu_extra=extra, progress=verdict.progress) as pair:
         scenario = Scenario(pair, opts.provider, opts)
         for function, budget, providers in CASES:
-            if opts.provider not in providers or not chosen(function, opts, series):
+            if opts.provider not in (providers or PROMISE) or not chosen(function, opts, series):
                 continue
             if verdict.case(series, function, budget, scenario):
                 continue

@@ -618,14 +618,7 @@ class Scenario:
 
 
 CASES = []
-
-
-def case(budget):
-    """Register a case; it fails if it exceeds its budget of seconds."""
-    def register(function):
-        CASES.append((function, budget))
-        return function
-    return register
+case = bed.register_in(CASES)
 
 
 @case(600)
@@ -754,7 +747,7 @@ def run_ulps(group, verdict, opts):
     with machines(group.split(","), opts.series, opts.provider, logs, verdict.progress, mtu=MTU) as pair:
         scenario = Scenario(pair, group.split(","), opts)
         enter(pair, scenario.network, *pair.vms)
-        for function, budget in CASES:
+        for function, budget, _ in CASES:
             if chosen(function, opts) and not verdict.case(f"{opts.series} {opts.provider} {group}", function, budget, scenario):
                 verdict.say(group, "the cases after that", 0, "what the failed case has left is in their way; "
                             f"what the machines were doing is in {bed.Kfi(pair).stuck()}")

@@ -18,8 +18,10 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import bed               # noqa: E402
 import bridges           # noqa: E402
 import pair as vm        # noqa: E402
+from bed import check    # noqa: E402
 
 CASES = []
+case = bed.register_in(CASES)
 OPS = "send,tagged,write,read"
 # An MSG endpoint over verbs is a queue pair, which knows of no tags.
 PLAIN_OPS = "send,write,read"
@@ -38,20 +40,6 @@ TESTER = 10
 SLACK = 15
 
 NODES = "ns_a=fd:7 ns_b=fd:8 node_a={} node_b={}"
-
-
-def case(budget, *providers):
-    """Register a case, for all providers by default; it fails if it exceeds its budget of seconds.
-    """
-    def register(function):
-        CASES.append((function, budget, providers or tuple(PROMISE)))
-        return function
-    return register
-
-
-def check(condition, text):
-    if not condition:
-        raise vm.Failed(text)
 
 
 class Scenario:
@@ -213,8 +201,7 @@ def link_down(s):
         s.traffic(size="64,65536", iterations=10)
 
 
-for function, budget in bridges.CASES:
-    case(budget, "ntb")(function)
+CASES += [(function, budget, ("ntb",)) for function, budget, _ in bridges.CASES]
 
 
 @case(240, "sockets")
@@ -301,7 +288,7 @@ def run_series(series, verdict, provider, wanted, *flaps):
         scenario = Scenario(pair, provider, *flaps)
         for function, budget, providers in CASES:
             # the first one loads the modules for all
-            if provider not in providers or (wanted not in function.__name__ and function is not load_by_alias):
+            if provider not in (providers or PROMISE) or (wanted not in function.__name__ and function is not load_by_alias):
                 continue
             if not verdict.case(series, function, budget, scenario) and not usable(pair):
                 verdict.say(series, "the cases after that", 0, "a machine is broken")

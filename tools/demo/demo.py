@@ -10,7 +10,7 @@ import time
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "../../tests/vm")]
 import bed               # noqa: E402
-import mirror            # noqa: E402
+import mirror_demo       # noqa: E402
 import nvme_demo         # noqa: E402
 import pair as vm        # noqa: E402
 import rdma_demo         # noqa: E402
@@ -23,7 +23,7 @@ OUT = os.path.join(vm.BUILD, "demo")
 MTU = 9000
 # What TLS= means to kfi_sockets
 TLS = {"": None, "1": "psk", "psk": "psk", "x509": "x509"}
-ULPS = {"mirror": mirror, "nvme": nvme_demo, "user": user, "nfs": rdma_demo.Demo("nfs"), "iser": rdma_demo.Demo("iser")}
+ULPS = {"mirror": mirror_demo, "nvme": nvme_demo, "user": user, "nfs": rdma_demo.Demo("nfs"), "iser": rdma_demo.Demo("iser")}
 # What lies below each provider.
 PROVIDERS = {
     "sockets": f"TCP over IPv4, MTU {MTU}",

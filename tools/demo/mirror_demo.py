@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Mirrored writes on a pair of machines: disks that outlive them, a mirror, and a writer whose
-acknowledged writes are known here. Then `make demo ULP=mirror`, see tools/demo/run
+"""Implementation of `make demo ULP=mirror`, see run: a file system on mirrored writes, whose machines are killed. Disks that
+outlive the machines, a mirror, and a writer whose acknowledged writes are known here
 """
 
 import filecmp
@@ -69,7 +69,7 @@ def need(progress, logs):
 def programs(out):
     """Return the programs of the guests, ours among them."""
     path = os.path.join(out, "fsynced")
-    source = os.path.join(bed.TOP, "tests", "mirror", "fsynced.c")
+    source = os.path.join(bed.TOP, "tools", "demo", "fsynced.c")
     done = subprocess.run(["gcc", "-static", "-O2", "-Wall", "-Werror", "-pthread", "-o", path, source],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode != 0:
@@ -78,7 +78,7 @@ def programs(out):
 
 
 class Writer:
-    """A fsynced that runs on a machine; see tests/mirror/fsynced.c"""
+    """A fsynced that runs on a machine; see fsynced.c"""
 
     LINE = re.compile(r"^(\d+) (\d+)$", re.M)
 
