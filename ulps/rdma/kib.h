@@ -91,6 +91,7 @@ struct kib_place {
  * struct kib_call - a call that waits for an answer
  * @entry: in &kib_dev.calls
  * @number: its number, which is the provider_data of iw_cm
+ * @listener: listener that was told of it; it is only compared
  * @place: passive endpoint where it has arrived, which may be closed: it is only compared
  * @info: the request
  * @ird: reads that the caller answers at a time
@@ -98,6 +99,7 @@ struct kib_place {
 struct kib_call {
 	struct list_head	entry;
 	unsigned long		number;
+	const struct iw_cm_id	*listener;
 	const struct kfid	*place;
 	struct kfi_info		*info;
 	u16			ird;
