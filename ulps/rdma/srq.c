@@ -9,7 +9,9 @@
  *	kib_recv_report() -> entry in an ib_cq, &kib_srq.free
  *
  * The receives of one connection are reported in the order of its messages: a long one may end
- * after a later one, so &kfi_cqe.nr says which is next. Connections do not wait for each other.
+ * after a later one, so &kfi_cqe.nr says which is next. A connection waits for no message of
+ * another one, but for receives: those that have ended behind a long message stay taken until
+ * that ends, at the latest by its deadline in the core.
  *
  * A queue outlives its queue pairs. kfi_close() of an endpoint waits for each srq_done() that
  * names it, so a receive belongs to a queue pair that exists from there to its report.
