@@ -7,9 +7,9 @@
  *
  * iw_cm takes an event in a wrong state for a BUG(). So the context that raises an event takes
  * &kib_qp.cm_id before, under &kib_qp.cm_lock: the first outcome of a call is the only
- * CONNECT_REPLY, and end_work is the only one that raises CLOSE. The reference of the identifier is
- * dropped after its last event. iw_cm needs memory only for private data; an event without it can't
- * get lost. Neither an event nor its handler waits for a peer.
+ * CONNECT_REPLY, and end_work or kib_destroy_qp() raises the only CLOSE, under &kib_qp.lock. The
+ * reference of the identifier is dropped after its last event. iw_cm needs memory only for private
+ * data; an event without it can't get lost. Neither an event nor its handler waits for a peer.
  */
 #include <linux/inet.h>
 #include <net/ip6_route.h>

@@ -3,6 +3,10 @@
  * cq.c - completion queues: a ring of entries. Queue pairs of several protection domains may share
  * one, so it is not a queue of kfabric; each queue pair has one of these, too.
  *
+ * An entry has its room before its request leaves its ring: a request that has ended stays there
+ * while the queue is full. So nothing is lost if a ULP has made the queue for requests that
+ * succeed, and unsignalled ones are flushed.
+ *
  * The handler of the ULP is called with bottom halves off, never inside a post: a ULP may hold a
  * lock while it posts that its handler takes.
  */
@@ -36,6 +40,29 @@ static struct ib_wc *cq_entry(const struct kib_cq *cq, u32 number)
 	return &cq->wc[number & (cq->ib.cqe - 1)];
 }
 
+/* Entries were taken out. Return: whether requests wait for their room: cq_run() is due */
+static bool cq_freed(struct kib_cq *cq, int n)
+{
+	lockdep_assert_held(&cq->lock);
+	if (!n || atomic_sub_return(n, &cq->used) > cq->ib.cqe / 2 || !cq->full)
+		return false;
+	cq->full = false;
+	return true;
+}
+
+/* Run the queue pairs of the queue. Context: any; a ULP may hold its locks */
+static void cq_run(struct ib_cq *ib)
+{
+	unsigned long number;
+	struct kib_qp *qp;
+
+	rcu_read_lock();	/* kib_destroy_qp() waits for us */
+	xa_for_each(&to_kib_dev(ib->device)->qps, number, qp)
+		if (qp->ib.send_cq == ib || qp->ib.recv_cq == ib)
+			queue_bh_work(&qp->run_bh);
+	rcu_read_unlock();
+}
+
 /*
  * uverbs reads one entry at a time, and looks at its queue pair when that may be destroyed
  * already. A process that reads a queue in two threads may get the wrong number; the library does
@@ -46,6 +73,7 @@ int kib_poll_cq(struct ib_cq *ib, int count, struct ib_wc *wc)
 	struct kib_cq *cq = to_kib_cq(ib);
 	unsigned long flags;
 	int n = 0;
+	bool run;
 
 	spin_lock_irqsave(&cq->lock, flags);
 	while (n < count && cq->tail != cq->head)
@@ -54,7 +82,10 @@ int kib_poll_cq(struct ib_cq *ib, int count, struct ib_wc *wc)
 		cq->of.qp_num = wc->qp->qp_num;
 		wc->qp = &cq->of;
 	}
+	run = cq_freed(cq, n);
 	spin_unlock_irqrestore(&cq->lock, flags);
+	if (unlikely(run))
+		cq_run(ib);
 	return n;
 }
 
@@ -72,36 +103,37 @@ int kib_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags)
 	return missed;
 }
 
-static void cq_overrun(struct ib_cq *ib)
+/*
+ * Take the room of an entry; kib_cq_add() follows. Return: false if the queue is full; then its
+ * queue pairs run again when half of it is free
+ */
+bool kib_cq_reserve(struct ib_cq *ib)
 {
-	struct ib_event event = { .device = ib->device, .element.cq = ib, .event = IB_EVENT_CQ_ERR };
+	struct kib_cq *cq = to_kib_cq(ib);
+	unsigned long flags;
+	bool room;
 
-	ibdev_err_ratelimited(ib->device, "a completion queue of %d entries is full\n", ib->cqe);
-	if (ib->event_handler)
-		ib->event_handler(&event, ib->cq_context);
+	if (likely(atomic_add_unless(&cq->used, 1, ib->cqe)))
+		return true;
+	spin_lock_irqsave(&cq->lock, flags);
+	room = atomic_add_unless(&cq->used, 1, ib->cqe);
+	cq->full |= !room;
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return room;
 }
 
 /* Add an entry. Context: softirq, or process context with bottom halves off; not inside a post */
 void kib_cq_add(struct ib_cq *ib, const struct ib_wc *wc)
 {
 	struct kib_cq *cq = to_kib_cq(ib);
-	bool call, overrun = false;
 	unsigned long flags;
+	bool call;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	if (cq->head - cq->tail < ib->cqe) {
-		*cq_entry(cq, cq->head++) = *wc;
-	} else {
-		overrun = !cq->overrun;
-		cq->overrun = true;
-	}
+	*cq_entry(cq, cq->head++) = *wc;
 	call = cq->armed;
 	cq->armed = false;
 	spin_unlock_irqrestore(&cq->lock, flags);
-	if (unlikely(overrun)) {
-		kib_count(to_kib_dev(ib->device), KIB_OVERRUNS, 1);
-		cq_overrun(ib);
-	}
 	if (call)
 		ib->comp_handler(ib, ib->cq_context);
 }
@@ -112,12 +144,16 @@ void kib_cq_forget(struct ib_cq *ib, struct ib_qp *qp)
 	struct kib_cq *cq = to_kib_cq(ib);
 	unsigned long flags;
 	u32 from, to;
+	bool run;
 
 	spin_lock_irqsave(&cq->lock, flags);
 	for (from = to = cq->tail; from != cq->head; from++) {
 		if (cq_entry(cq, from)->qp != qp)
 			*cq_entry(cq, to++) = *cq_entry(cq, from);
 	}
+	run = cq_freed(cq, cq->head - to);
 	cq->head = to;
 	spin_unlock_irqrestore(&cq->lock, flags);
+	if (run)
+		cq_run(ib);
 }

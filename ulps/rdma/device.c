@@ -199,14 +199,12 @@ static int kib_dealloc_pd(struct ib_pd *ib, struct ib_udata *udata)
 static void kib_dealloc_driver(struct ib_device *ib)
 {
 	struct kib_dev *dev = to_kib_dev(ib);
-	struct kib_call *call, *next;
 
 	cancel_delayed_work_sync(&dev->places_work);
 	rcu_barrier();		/* user_mr_free() is queued after a grace period */
 	flush_workqueue(kib_wq);
 	WARN_ON(!list_empty(&dev->places));
-	list_for_each_entry_safe(call, next, &dev->calls, entry)
-		kib_call_free(call);	/* iw_cm has forgotten it */
+	WARN_ON(!list_empty(&dev->calls));
 	if (dev->eq)
 		WARN_ON(kfi_close(&dev->eq->fid));
 	if (dev->fabric)

@@ -59,7 +59,6 @@ enum kib_counter {
 	KIB_FAILED,		/* requests with an error of their own: they end a queue pair */
 	KIB_CONNECTED,		/* connections of either end that were made */
 	KIB_REFUSED,		/* calls that were refused by this side, or forgotten by it */
-	KIB_OVERRUNS,		/* completion queues that have lost an entry */
 	KIB_COUNTERS,
 };
 
@@ -91,6 +90,7 @@ struct kib_place {
  * struct kib_call - a call that waits for an answer
  * @entry: in &kib_dev.calls
  * @number: its number, which is the provider_data of iw_cm
+ * @listener: listener that was told of it; it is only compared
  * @place: passive endpoint where it has arrived, which may be closed: it is only compared
  * @info: the request
  * @ird: reads that the caller answers at a time
@@ -98,6 +98,7 @@ struct kib_place {
 struct kib_call {
 	struct list_head	entry;
 	unsigned long		number;
+	const struct iw_cm_id	*listener;
 	const struct kfid	*place;
 	struct kfi_info		*info;
 	u16			ird;
@@ -175,7 +176,8 @@ struct kib_pd {
  * @head: entries written since the creation
  * @tail: entries read
  * @armed: the handler is due with the next entry
- * @overrun: an entry was lost
+ * @full: requests that have ended wait for room
+ * @used: entries, and those that kib_cq_add() is about to write; decreased under @lock
  */
 struct kib_cq {
 	struct ib_cq		ib;
@@ -184,7 +186,8 @@ struct kib_cq {
 	struct ib_wc		*wc;
 	u32			head, tail;
 	bool			armed;
-	bool			overrun;
+	bool			full;
+	atomic_t		used;
 };
 
 /**
@@ -391,7 +394,8 @@ enum kib_qp_state {
  * @sq: send queue
  * @rq: receive queue. With a shared one it has no slots, and counts what its messages have taken
  * @taken: shared receives that have ended, by &kfi_cqe.nr; protected by the lock of @rq
- * @last_told: the ULP knows that no message takes a shared receive any more; for @end_work
+ * @last_told: the ULP knows that no message takes a shared receive any more; written by @end_work
+ * @destroyed: the ULP wants no more entries
  * @sig_all: each send request is reported
  * @stopped: the endpoint has no room: kib_qp_room() is due. For the runner
  * @barrier: request that has to end before the next one starts, an invalidation; for the runner
@@ -423,6 +427,7 @@ struct kib_qp {
 	struct kib_ring		rq;
 	struct list_head	taken;
 	bool			last_told;
+	bool			destroyed;
 	bool			sig_all;
 	bool			stopped;
 	struct kib_slot		*barrier;
@@ -505,6 +510,7 @@ int kib_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 int kib_destroy_cq(struct ib_cq *ib, struct ib_udata *udata);
 int kib_poll_cq(struct ib_cq *ib, int count, struct ib_wc *wc);
 int kib_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags);
+bool kib_cq_reserve(struct ib_cq *ib);
 void kib_cq_add(struct ib_cq *ib, const struct ib_wc *wc);
 void kib_cq_forget(struct ib_cq *ib, struct ib_qp *qp);
 

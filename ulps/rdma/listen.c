@@ -7,8 +7,9 @@
  * places as long as there are listeners. The hello of a caller names a listener by its address and
  * port.
  *
- * iw_cm may drop a CONNECT_REQUEST without a word. So a call is known to it by number only, and the
- * oldest one is refused when there are too many.
+ * iw_cm may drop a CONNECT_REQUEST without a word, if it has no memory or the listener ends. So a
+ * call is known to it by number only, the oldest one is refused when there are too many, and the
+ * end of a listener refuses its calls that were not accepted, those that its ULP knows, too.
  */
 #include <linux/delay.h>
 #include <linux/inetdevice.h>
@@ -231,6 +232,7 @@ static int call_raise(struct kib_dev *dev, const struct kib_place *place, struct
 	event.ord = be16_to_cpu(hello->ord);
 	event.private_data = len > sizeof(*hello) ? (void *)(hello + 1) : NULL;
 	event.private_data_len = min_t(size_t, len - sizeof(*hello), U8_MAX);
+	call->listener = id;
 	call_link(dev, call);
 	event.provider_data = (void *)call->number;
 	ret = id->event_handler(id, &event);	/* the call waits for our lock if it is answered */
@@ -379,9 +381,17 @@ void kib_places_work(struct work_struct *work)
 
 static void listener_end(struct kib_dev *dev, struct kib_listener *l)
 {
+	struct kib_call *call, *next;
+
 	lockdep_assert_held(&dev->places_lock);
 	mutex_lock(&dev->lock);
 	list_del(&l->entry);
+	list_for_each_entry_safe(call, next, &dev->calls, entry) {
+		if (call->listener != l->id)
+			continue;
+		call_unlink(dev, call);
+		call_refuse(dev, call, NULL, 0);
+	}
 	mutex_unlock(&dev->lock);
 	if (list_empty(&dev->listeners))
 		places_update(dev);

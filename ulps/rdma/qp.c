@@ -520,12 +520,13 @@ int kib_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	struct kib_qp *qp = to_kib_qp(ib);
 
 	xa_erase(&qp->dev->qps, ib->qp_num);
+	WRITE_ONCE(qp->destroyed, true);	/* nothing waits for room in a queue any more */
 	mutex_lock(&qp->lock);
 	kib_qp_close(qp);
 	kib_cm_end(qp);
 	mutex_unlock(&qp->lock);
 	qp_drain(qp);
-	synchronize_rcu_expedited();	/* for mr_ended(), and callers of kib_get_qp() */
+	synchronize_rcu_expedited();	/* for mr_ended(), cq_run(), callers of kib_get_qp() */
 	kib_qp_rem_ref(ib);
 	wait_for_completion(&qp->gone);
 	cancel_delayed_work_sync(&qp->again);

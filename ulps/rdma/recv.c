@@ -182,14 +182,18 @@ static bool recv_has_event(const struct kib_qp *qp, enum ib_wc_status status)
 	       status != IB_WC_LOC_QP_OP_ERR;
 }
 
-/* As kib_send_report() */
+/* As kib_send_report(). The last receive of a shared queue may be reported after end_work. */
 void kib_recv_report(struct kib_qp *qp)
 {
 	struct kib_ring *ring = &qp->rq;
 	struct kib_slot *s;
 	struct ib_wc wc;
+	bool report;
 
 	while ((s = kib_recv_next(qp))) {
+		report = !READ_ONCE(qp->destroyed);
+		if (report && !kib_cq_reserve(qp->ib.recv_cq))
+			return;
 		wc = (struct ib_wc) {
 			.wr_id = s->wr_id, .status = s->status, .qp = &qp->ib, .port_num = 1,
 			.opcode = s->opcode == IB_WR_SEND ? IB_WC_RECV :
@@ -215,6 +219,10 @@ void kib_recv_report(struct kib_qp *qp)
 			if (!recv_has_event(qp, wc.status))
 				kib_qp_fail(qp);
 		}
-		kib_cq_add(qp->ib.recv_cq, &wc);
+		if (report)
+			kib_cq_add(qp->ib.recv_cq, &wc);
 	}
+	if (qp->ib.srq && READ_ONCE(qp->state) == KIB_QP_FLUSH && !READ_ONCE(qp->last_told) &&
+	    ring->tail == READ_ONCE(ring->head) && !READ_ONCE(qp->destroyed))
+		queue_work(kib_wq, &qp->end_work);	/* for kib_srq_last() */
 }

@@ -368,7 +368,8 @@ static enum ib_wc_opcode send_opcode(enum ib_wr_opcode opcode)
 }
 
 /*
- * Report the requests that have ended, as far as all before them have. Behind the first that has
+ * Report the requests that have ended, as far as all before them have and the completion queue has
+ * room. What a queue pair that is destroyed reports would be forgotten. Behind the first that has
  * failed none succeeds. The slot is free before its entry can be read, because the ULP posts the
  * next request then. The caller has the claim.
  */
@@ -384,7 +385,10 @@ void kib_send_report(struct kib_qp *qp)
 		wc.wr_id = s->wr_id;
 		wc.opcode = send_opcode(s->opcode);
 		wc.byte_len = s->len;
-		report = qp->sig_all || s->flags & IB_SEND_SIGNALED || wc.status != IB_WC_SUCCESS;
+		report = !READ_ONCE(qp->destroyed) && (qp->sig_all ||
+			 s->flags & IB_SEND_SIGNALED || wc.status != IB_WC_SUCCESS);
+		if (report && !kib_cq_reserve(qp->ib.send_cq))
+			break;
 		if (qp->barrier == s)
 			qp->barrier = NULL;
 		kib_slot_release(ring, s);

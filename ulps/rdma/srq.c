@@ -9,7 +9,9 @@
  *	kib_recv_report() -> entry in an ib_cq, &kib_srq.free
  *
  * The receives of one connection are reported in the order of its messages: a long one may end
- * after a later one, so &kfi_cqe.nr says which is next. Connections do not wait for each other.
+ * after a later one, so &kfi_cqe.nr says which is next. A connection waits for no message of
+ * another one, but for receives: those that have ended behind a long message stay taken until
+ * that ends, at the latest by its deadline in the core.
  *
  * A queue outlives its queue pairs. kfi_close() of an endpoint waits for each srq_done() that
  * names it, so a receive belongs to a queue pair that exists from there to its report.
@@ -45,8 +47,9 @@ static bool srq_is_low(struct kib_srq *srq)
 
 /*
  * Tell the ULP once, when the endpoint is closed: what the queue pair's messages have taken is
- * reported, and they take no more. Called by end_work only, without locks, because the ULP may
- * call back.
+ * reported, and they take no more. The report of the last one may wait for an invalidation, or for
+ * room in the completion queue, and queues end_work again. Called by end_work only, without locks,
+ * because the ULP may call back.
  */
 void kib_srq_last(struct kib_qp *qp)
 {
@@ -55,12 +58,9 @@ void kib_srq_last(struct kib_qp *qp)
 		.event = IB_EVENT_QP_LAST_WQE_REACHED,
 	};
 
-	if (!qp->ib.srq || qp->last_told)
+	if (!qp->ib.srq || qp->last_told || READ_ONCE(qp->rq.tail) != READ_ONCE(qp->rq.head))
 		return;
-	qp->last_told = true;
-	/* An invalidation may take longer than the endpoint. */
-	while (READ_ONCE(qp->rq.tail) != READ_ONCE(qp->rq.head))
-		usleep_range(20, 200);
+	WRITE_ONCE(qp->last_told, true);
 	if (qp->ib.event_handler)
 		qp->ib.event_handler(&event, qp->ib.qp_context);
 }

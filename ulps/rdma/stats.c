@@ -16,7 +16,6 @@ static const struct rdma_stat_desc stat_descs[] = {
 	[KIB_FAILED]		= { .name = "failed_requests" },
 	[KIB_CONNECTED]		= { .name = "connections" },
 	[KIB_REFUSED]		= { .name = "refused_calls" },
-	[KIB_OVERRUNS]		= { .name = "cq_overruns" },
 };
 
 static_assert(ARRAY_SIZE(stat_descs) == KIB_COUNTERS);

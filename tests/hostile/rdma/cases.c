@@ -162,6 +162,27 @@ static bool random_hellos(void)
 	return check(hi_ulp_wait(), "an event of the end has not come") && ok;
 }
 
+/*
+ * A listener ends, others of the device do not. iw_cm drops calls that the ULP was not told of, so
+ * the device refuses all calls that have no answer.
+ */
+static bool unanswered(void)
+{
+	struct kib_hello hello = hi_hello();
+	struct hi_peer p = {};
+	bool ok = check(!hi_ulp_mute(), "a second port can't be listened at");
+
+	hello.dst_port = cpu_to_be16(HI_PORT + 1);
+	hi_patience = HZ / 2;
+	ok = ok && check(hi_call(&p, &hello, sizeof(hello)) == -ETIMEDOUT, "a call has an answer");
+	hi_patience = HI_WAIT;
+	hi_ulp_unmute();
+	ok = ok && check(wait_for_completion_timeout(&p.answered, HI_WAIT) &&
+			 p.err != -ETIMEDOUT, "a call outlives its listener");
+	hi_end(&p);
+	return ok;
+}
+
 /* ---- connections that are misused ---- */
 
 /* Each of these ends the connection, or is a message as any other. */
@@ -371,6 +392,7 @@ static const struct {
 	{ "limit", low },
 	{ "hellos", hellos },
 	{ "random_hellos", random_hellos },
+	{ "unanswered", unanswered },
 	{ "misuses", misuses },
 	{ "churn", churn },
 	{ "many", many },

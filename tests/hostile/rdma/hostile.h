@@ -72,6 +72,10 @@ void hi_ulp_close(void);
 int hi_ulp_limit(u32 limit);
 /* Keep received messages instead of posting the receives again; false posts them again. */
 void hi_ulp_hold(bool hold);
+/* Listen at the next port, too, and answer no call there. */
+int hi_ulp_mute(void);
+/* End that listener. Its call has an identifier until the ULP is closed. */
+void hi_ulp_unmute(void);
 /* How many connections are there? */
 int hi_ulp_conns(void);
 /* End all connections from this side. Return: false if an event has not come for one of them */

@@ -26,6 +26,8 @@ struct hi_seen hi_seen;
 
 static struct rdma_cm_id *ulp_listener;
 static struct rdma_cm_id *ulp_anchor;	/* the device waits for it, and so for all objects */
+static struct rdma_cm_id *ulp_mute;	/* a listener that answers no call */
+static struct rdma_cm_id *ulp_unanswered;	/* its call */
 static struct ib_pd *ulp_pd;
 static struct ib_cq *ulp_cq;
 static struct ib_srq *ulp_srq;
@@ -244,7 +246,8 @@ static int ulp_objects(struct ib_device *device)
 	ulp_pd = ib_alloc_pd(device, 0);
 	if (IS_ERR(ulp_pd))
 		return PTR_ERR(ulp_pd);
-	ulp_cq = ib_alloc_cq(device, NULL, 4096, 0, IB_POLL_WORKQUEUE);
+	/* far fewer entries than requests end at a time: none of them may get lost */
+	ulp_cq = ib_alloc_cq(device, NULL, 4, 0, IB_POLL_WORKQUEUE);
 	if (IS_ERR(ulp_cq))
 		return PTR_ERR(ulp_cq);
 	ulp_srq = ib_create_srq(ulp_pd, &attr);
@@ -254,7 +257,7 @@ static int ulp_objects(struct ib_device *device)
 }
 
 /* An identifier at a port of the device. Return: it, or an error pointer */
-static struct rdma_cm_id *ulp_id(u16 port)
+static struct rdma_cm_id *ulp_id(u16 port, rdma_cm_event_handler handler)
 {
 	struct sockaddr_in addr = {
 		.sin_family = AF_INET, .sin_port = cpu_to_be16(port),
@@ -263,7 +266,7 @@ static struct rdma_cm_id *ulp_id(u16 port)
 	struct rdma_cm_id *id;
 	int ret;
 
-	id = rdma_create_id(&init_net, ulp_event, NULL, RDMA_PS_TCP, IB_QPT_RC);
+	id = rdma_create_id(&init_net, handler, NULL, RDMA_PS_TCP, IB_QPT_RC);
 	if (IS_ERR(id))
 		return id;
 	ret = rdma_bind_addr(id, (struct sockaddr *)&addr);
@@ -275,12 +278,32 @@ static struct rdma_cm_id *ulp_id(u16 port)
 	return ERR_PTR(ret);
 }
 
+static int mute_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
+{
+	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
+		ulp_unanswered = id;
+	return 0;
+}
+
+int hi_ulp_mute(void)
+{
+	ulp_mute = ulp_id(HI_PORT + 1, mute_event);
+	return IS_ERR(ulp_mute) ? PTR_ERR(ulp_mute) : rdma_listen(ulp_mute, 1);
+}
+
+void hi_ulp_unmute(void)
+{
+	if (!IS_ERR_OR_NULL(ulp_mute))
+		rdma_destroy_id(ulp_mute);
+	ulp_mute = NULL;
+}
+
 int hi_ulp_open(void)
 {
-	ulp_anchor = ulp_id(0);
+	ulp_anchor = ulp_id(0, ulp_event);
 	if (IS_ERR(ulp_anchor))
 		return PTR_ERR(ulp_anchor);
-	ulp_listener = ulp_id(HI_PORT);
+	ulp_listener = ulp_id(HI_PORT, ulp_event);
 	if (IS_ERR(ulp_listener))
 		return PTR_ERR(ulp_listener);
 	return ulp_objects(ulp_anchor->device) ?: rdma_listen(ulp_listener, 64);
@@ -292,6 +315,8 @@ void hi_ulp_close(void)
 
 	if (!IS_ERR_OR_NULL(ulp_listener))
 		rdma_destroy_id(ulp_listener);
+	if (ulp_unanswered)
+		rdma_destroy_id(ulp_unanswered);
 	hi_ulp_drop();
 	if (!IS_ERR_OR_NULL(ulp_srq))
 		ib_destroy_srq(ulp_srq);
