@@ -107,6 +107,8 @@ int kfi_inaddr_ip_cmp(const union kfi_inaddr *a, const union kfi_inaddr *b);
  * @b: another name
  *
  * The order does not depend on the byte order of the machine, so it is the same on both sides.
+ * Names with the same link-local IPv6 address and port differ if both have a scope, and not the
+ * same one. A name without a scope equals those with any scope, because it names no link.
  *
  * Return: < 0, 0 or > 0.
  */
@@ -121,9 +123,10 @@ u32 kfi_inaddr_hash(const void *name);
 /*
  * The operations len(), origin(), set_port() and wire_name() of a link whose names are &union
  * kfi_inaddr. Limits for peers are counted by the IPv4 address, or by the first 64 bits of the IPv6
- * address, because a host may have any number of addresses in its IPv6 network. On the wire a name
- * is an IPv6 address, or a mapped IPv4 address (::ffff:0:0/96), and a port, both big endian: 18
- * bytes. The scope of an address is local to a host, and no part of it.
+ * address, because a host may have any number of addresses in its IPv6 network; the link-local
+ * addresses of two links are two networks. On the wire a name is an IPv6 address, or a mapped IPv4
+ * address (::ffff:0:0/96), and a port, both big endian: 18 bytes. The scope of an address is local
+ * to a host, and no part of it.
  */
 size_t kfi_inaddr_name_len(const void *name);
 void kfi_inaddr_name_origin(const void *name, void *into);

@@ -27,11 +27,22 @@ int kfi_inaddr_ip_cmp(const union kfi_inaddr *a, const union kfi_inaddr *b)
 }
 EXPORT_SYMBOL_GPL(kfi_inaddr_ip_cmp);
 
+/* A link-local address on two links belongs to two hosts. A name without a scope matches both. */
+static int scope_cmp(const union kfi_inaddr *a, const union kfi_inaddr *b)
+{
+	u32 sa = a->in6.sin6_scope_id, sb = b->in6.sin6_scope_id;
+
+	if (a->sa.sa_family != AF_INET6 || !sa || !sb ||
+	    !(ipv6_addr_type(&a->in6.sin6_addr) & IPV6_ADDR_LINKLOCAL))
+		return 0;
+	return sa < sb ? -1 : sa > sb;
+}
+
 int kfi_inaddr_cmp(const void *a, const void *b)
 {
 	u16 pa = be16_to_cpu(kfi_inaddr_port(a)), pb = be16_to_cpu(kfi_inaddr_port(b));
 
-	return kfi_inaddr_ip_cmp(a, b) ?: (int)pa - (int)pb;
+	return kfi_inaddr_ip_cmp(a, b) ?: (int)pa - (int)pb ?: scope_cmp(a, b);
 }
 EXPORT_SYMBOL_GPL(kfi_inaddr_cmp);
 

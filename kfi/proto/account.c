@@ -187,7 +187,7 @@ static void kfp_account_leave(struct kfp_conn *conn)
 	struct kfp_accounts *accounts = conn->ep->accounts;
 	int level;
 
-	spin_lock_bh(&accounts->lock);
+	lockdep_assert_held(&accounts->lock);
 	kfp_account_charge(conn->account, -(s64)conn->credits);
 	kfp_payer_adjust(accounts, -(s64)conn->credits);
 	if (conn->orphaned)
@@ -196,7 +196,7 @@ static void kfp_account_leave(struct kfp_conn *conn)
 		list_del_init(&conn->dead[level]);
 	kfp_account_put(accounts, conn->account);
 	conn->account = NULL;
-	spin_unlock_bh(&accounts->lock);
+	conn->credits = 0;
 }
 
 /* Take the oldest dead connection of an account out of all lists, with a reference. */
@@ -245,14 +245,18 @@ void kfp_account_down(struct kfp_conn *conn)
 	conn->credits = credits;
 	for (level = 0; credits && level < KFP_ACCOUNT_LEVELS; level++, account = account->up)
 		list_add_tail(&conn->dead[level], &account->dead);
-	spin_unlock(&accounts->lock);
-	spin_unlock_bh(&conn->lock);
 	if (!credits)
 		kfp_account_leave(conn);
+	spin_unlock(&accounts->lock);
+	spin_unlock_bh(&conn->lock);
 }
 
-/* Return the charge of a message of a dead connection. @last: it was the last one. */
-void kfp_account_freed(struct kfp_conn *conn, u32 credits, bool last)
+/*
+ * Return the charge of a message of a dead connection, and with the last one that of the object.
+ * The order of these calls may be another one than that in which the messages have left the list
+ * of the connection, so what is still charged shows which call is the last.
+ */
+void kfp_account_freed(struct kfp_conn *conn, u32 credits)
 {
 	struct kfp_accounts *accounts = conn->ep->accounts;
 
@@ -261,9 +265,9 @@ void kfp_account_freed(struct kfp_conn *conn, u32 credits, bool last)
 	kfp_account_charge_dead(conn->account, -(s64)credits);
 	kfp_payer_adjust(accounts, -(s64)credits);
 	conn->credits -= credits;
-	spin_unlock_bh(&accounts->lock);
-	if (last)
+	if (conn->credits == kfp_account_object(conn))
 		kfp_account_leave(conn);
+	spin_unlock_bh(&accounts->lock);
 }
 
 /* ---- a connection begins ---- */

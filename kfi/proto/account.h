@@ -77,7 +77,7 @@ void kfp_account_msg_close(struct kfi_proto_ep *pe);
 void kfp_account_msg_join(struct kfp_conn *conn);
 int kfp_account_join(struct kfp_conn *conn);
 void kfp_account_down(struct kfp_conn *conn);
-void kfp_account_freed(struct kfp_conn *conn, u32 credits, bool last);
+void kfp_account_freed(struct kfp_conn *conn, u32 credits);
 void kfp_account_yield(struct kfp_conn *conn);
 
 #endif /* _KFI_PROTO_ACCOUNT_H */

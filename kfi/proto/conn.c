@@ -205,12 +205,13 @@ int kfi_link_called(struct kfi_link *link)
 	conn->deadline = jiffies + msecs_to_jiffies(min(READ_ONCE(params->hello_timeout_ms),
 							 READ_ONCE(params->connect_timeout_ms)));
 	ret = kfi_conn_set_add(set, &conn->pc);
-	if (ret) {
+	if (ret == -EBUSY) {
 		link->proto->addr_str(link->name, conn->ops->name_len, name, sizeof(name));
 		net_warn_ratelimited("kfi_%s: too many connections in handshake, %s turned away\n",
 				     link->proto->name, name);
-		conn->ops->close(link, true);
 	}
+	if (ret)
+		conn->ops->close(link, true);
 	kfp_conn_put(conn);
 	return ret;
 }

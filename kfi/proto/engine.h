@@ -533,7 +533,7 @@ void kfp_rx_hello_next(struct kfp_conn *conn);
 void kfp_rx_set_at(struct kfp_conn *conn, u8 at);
 void kfp_rx_abort(struct kfp_conn *conn, int err);
 bool kfp_rx_late(struct kfp_conn *conn);
-bool kfp_rx_poll(struct kfp_conn *conn);
+int kfp_rx_poll(struct kfp_conn *conn);
 void kfp_rx_work(struct work_struct *work);
 void kfp_rx_space(struct kfi_cq_waiter *w);
 kfi_addr_t kfp_rx_src(struct kfp_conn *conn);

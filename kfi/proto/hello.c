@@ -180,16 +180,13 @@ int kfp_hello_send_auth(struct kfp_conn *conn, u8 kind)
 static int kfp_hello_received(struct kfp_conn *conn)
 {
 	int ended = conn->ops->ended(&conn->link);	/* before the bytes are read */
+	int held = kfp_rx_poll(conn);
 
-	/*
-	 * Bytes may have arrived before the link's callbacks, or while &kfi_link.want was
-	 * KFI_WANT_STOP. The loads of @at pair with kfp_rx_set_at().
-	 */
-	if (smp_load_acquire(&conn->rx.at) != KFP_RX_HELD && !kfp_rx_poll(conn)) {
+	if (held < 0) {
 		queue_delayed_work(kfp_cm_wq, &conn->hello_work, 1);
-		return -EAGAIN;
+		return held;
 	}
-	if (smp_load_acquire(&conn->rx.at) == KFP_RX_HELD)	/* as above */
+	if (held)
 		return 0;
 	if (!ended)
 		return -EAGAIN;

@@ -62,7 +62,6 @@ struct kfp_inmsg *kfp_inmsg_new(struct kfp_conn *conn, const struct kfw_frame *f
 	in->conn = conn;
 	spin_lock_bh(&conn->lock);
 	list_add_tail(&in->entry, &conn->messages.all);
-	conn->messages.nr++;
 	conn->messages.unexpected += f->payload;
 	spin_unlock_bh(&conn->lock);
 	return in;
@@ -73,13 +72,12 @@ void kfp_inmsg_free(struct kfp_inmsg *in)
 	struct kfp_conn *conn = in->conn;
 	void *buf = in->buf;
 	u32 cost = in->cost;
-	bool spare, orphaned, last;
+	bool spare, orphaned;
 
 	kfp_places_put(conn, &in->answer.places);
 	spin_lock_bh(&conn->lock);
 	list_del(&in->entry);
 	orphaned = conn->orphaned;
-	last = !--conn->messages.nr;
 	if (buf)
 		conn->messages.unexpected -= in->rx.len;
 	spare = !test_bit(KFP_DEAD, &conn->flags) &&
@@ -89,7 +87,7 @@ void kfp_inmsg_free(struct kfp_inmsg *in)
 	if (!spare)
 		kmem_cache_free(kfp_inmsg_cache, in);
 	if (unlikely(orphaned))
-		kfp_account_freed(conn, cost, last);
+		kfp_account_freed(conn, cost);
 	kfp_conn_put(conn);
 }
 

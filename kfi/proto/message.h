@@ -80,10 +80,9 @@ struct kfp_inmsg {
 };
 
 /**
- * struct kfp_messages - inbound messages of a connection. kfp_conn.lock protects @all, @nr, @spares
- *	and @unexpected
+ * struct kfp_messages - inbound messages of a connection. kfp_conn.lock protects @all, @spares and
+ *	@unexpected
  * @all: messages
- * @nr: number of messages, including those that are being ended
  * @spares: message objects for reuse
  * @unexpected: bytes of unexpected messages
  * @treads: number of TREADs whose data is to be sent; each holds a receive
@@ -93,7 +92,6 @@ struct kfp_inmsg {
  */
 struct kfp_messages {
 	struct list_head	all;
-	unsigned int		nr;
 	struct kfp_spares	spares;
 	u64			unexpected;
 	atomic_t		treads;

@@ -33,17 +33,8 @@ static __always_inline void __kfp_rx_set_at(struct kfp_conn *conn, u8 at)
 		[KFP_RX_SKIP] = KFI_WANT_SKIP,
 	};
 
-	/*
-	 * The hello work restarts the link when it sees KFP_RX_HELD, so @want is set to
-	 * KFI_WANT_STOP before @at is set.
-	 */
-	if (wants[at] == KFI_WANT_STOP) {
-		WRITE_ONCE(conn->link.want, KFI_WANT_STOP);
-		smp_store_release(&conn->rx.at, at);	/* pairs with kfp_hello_received() */
-	} else {
-		WRITE_ONCE(conn->rx.at, at);
-		smp_store_release(&conn->link.want, wants[at]);	/* pairs with the link's read() */
-	}
+	WRITE_ONCE(conn->rx.at, at);
+	smp_store_release(&conn->link.want, wants[at]);	/* pairs with the link's read() */
 }
 
 void kfp_rx_set_at(struct kfp_conn *conn, u8 at)
@@ -396,14 +387,25 @@ void kfp_rx_work(struct work_struct *work)
 	local_bh_enable();
 }
 
-/* Read received bytes, for the hello work. Return: false: the link's lock is not available. */
-bool kfp_rx_poll(struct kfp_conn *conn)
+/*
+ * Read received bytes, for the hello work: they may have arrived before the link's callbacks, or
+ * while &kfi_link.want was KFI_WANT_STOP. @at is read under the link's lock, because a read() that
+ * has met the end of a hello still looks at @want: without the lock the hello work could set @want
+ * for the next frame, and this read() would handle frames before the connection is ready.
+ *
+ * Return: 1 if a hello is complete and the link is stopped; 0; -EAGAIN if the link's lock is not
+ * available.
+ */
+int kfp_rx_poll(struct kfp_conn *conn)
 {
+	bool held;
+
 	if (!conn->ops->lock(&conn->link))
-		return false;
+		return -EAGAIN;
 	kfp_burst(conn, kfp_rx_run);
+	held = conn->rx.at == KFP_RX_HELD;
 	conn->ops->unlock(&conn->link);
-	return true;
+	return held;
 }
 
 /* Callback: the completion queue has room again. */

@@ -12,6 +12,8 @@
 #include <net/ipv6.h>
 #include "sock.h"
 
+#define KS_ACCEPTS	64		/* in one run of the work item */
+
 /* The callback of a TCP socket */
 static void (*ks_tcp_data_ready)(struct sock *sk);
 
@@ -117,25 +119,30 @@ static void ks_drop(struct socket *sock)
 	ks_sock_release(sock);
 }
 
-/* Accept a connection and get the name of its peer. Return: 0 or a negative error. */
+/*
+ * Accept a connection and get the name of its peer. Return: 0 or a negative error. *@sockp is NULL
+ * if the peer has ended the connection meanwhile.
+ */
 static int ks_accept_one(struct socket *listener, struct socket **sockp, union kfi_inaddr *name)
 {
 	struct socket *sock;
 	int ret;
 
 	memset(name, 0, sizeof(*name));
-	while (!(ret = kernel_accept(listener, &sock, O_NONBLOCK))) {
-		/* The new socket has inherited the callback of the listener; remove it. */
-		write_lock_bh(&sock->sk->sk_callback_lock);
-		sock->sk->sk_user_data = NULL;
-		sock->sk->sk_data_ready = READ_ONCE(ks_tcp_data_ready);
-		write_unlock_bh(&sock->sk->sk_callback_lock);
+	*sockp = NULL;
+	ret = kernel_accept(listener, &sock, O_NONBLOCK);
+	if (ret)
+		return ret;
+	/* The new socket has inherited the callback of the listener; remove it. */
+	write_lock_bh(&sock->sk->sk_callback_lock);
+	sock->sk->sk_user_data = NULL;
+	sock->sk->sk_data_ready = READ_ONCE(ks_tcp_data_ready);
+	write_unlock_bh(&sock->sk->sk_callback_lock);
+	if (kernel_getpeername(sock, (void *)&name->sa) > 0)
 		*sockp = sock;
-		if (kernel_getpeername(sock, (void *)&name->sa) > 0)
-			return 0;
+	else
 		ks_drop(sock);
-	}
-	return ret;
+	return 0;
 }
 
 static void ks_accepted(struct ks_ep *ke, struct ks_pep *kp, struct socket *sock,
@@ -167,19 +174,30 @@ static void ks_accepted(struct ks_ep *ke, struct ks_pep *kp, struct socket *sock
 	kfi_link_up(link);
 }
 
-/* Accept all connections of the listener of @ke or @kp; the other one is NULL. */
-static void ks_accept_all(struct ks_ep *ke, struct ks_pep *kp, struct socket *listener,
-			  struct delayed_work *work)
+/*
+ * Accept the connections of the listener of @ke or @kp; the other one is NULL. One run accepts a
+ * limited number of them, because ks_unlisten() waits for it, and callers may never stop.
+ */
+static void ks_accept_some(struct ks_ep *ke, struct ks_pep *kp, struct socket *listener,
+			   struct delayed_work *work)
 {
 	unsigned int noio = memalloc_noio_save();
 	union kfi_inaddr name;
 	struct socket *sock;
-	int ret;
+	int n, ret = 0;
 
-	while (!(ret = ks_accept_one(listener, &sock, &name)))
-		ks_accepted(ke, kp, sock, &name);
-	/* Without memory the connection stays in TCP's queue, and no callback reports it again. */
-	if (ret == -ENOMEM || ret == -ENFILE)
+	for (n = 0; n < KS_ACCEPTS && !ret; n++) {
+		ret = ks_accept_one(listener, &sock, &name);
+		if (sock)
+			ks_accepted(ke, kp, sock, &name);
+	}
+	/*
+	 * No callback reports the connections again that stay in TCP's queue, because the run has
+	 * ended or there is no memory.
+	 */
+	if (!ret)
+		queue_delayed_work(ks_cm_wq, work, 0);
+	else if (ret == -ENOMEM || ret == -ENFILE)
 		queue_delayed_work(ks_cm_wq, work, 1);
 	memalloc_noio_restore(noio);
 }
@@ -188,12 +206,12 @@ void ks_ep_accept_work(struct work_struct *work)
 {
 	struct ks_ep *ke = container_of(to_delayed_work(work), struct ks_ep, accept);
 
-	ks_accept_all(ke, NULL, ke->listener, &ke->accept);
+	ks_accept_some(ke, NULL, ke->listener, &ke->accept);
 }
 
 void ks_pep_accept_work(struct work_struct *work)
 {
 	struct ks_pep *kp = container_of(to_delayed_work(work), struct ks_pep, accept);
 
-	ks_accept_all(NULL, kp, kp->listener, &kp->accept);
+	ks_accept_some(NULL, kp, kp->listener, &kp->accept);
 }

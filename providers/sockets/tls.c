@@ -25,6 +25,7 @@
 #define KS_TLS_NAME	128	/* room for two IPv6 addresses as text */
 #define KS_TLS_AGAIN	2	/* jiffies until another attempt to begin a handshake */
 #define KS_TLS_LABELS	256	/* names of handshakes, see ks_tls_label() */
+#define KS_TLS_HOLD	(5 * HZ)	/* see struct ks_tls_hold */
 
 static bool ks_tls_x509 __ro_after_init;
 static struct key *ks_tls_keyring;	/* NULL with ks_tls_x509 */
@@ -114,70 +115,11 @@ static bool ks_tls_key_used(const struct ks_tls_link *tl)
 
 /* ---- certificates ---- */
 
-/**
- * struct ks_tls_name - name that the certificate of a peer must have that this side calls
- * @reap: work item that frees it
- * @file: the socket's file, while @reap waits
- * @text: address of the peer
- *
- * The request for the handshake has no copy of the text. A cancel does not wait for a call of
- * tlshd that is taking the request, and that takes the file after it has read the text (before
- * 6.19). So after a cancel name and file stay for some time, and until nobody else has the socket.
- */
-struct ks_tls_name {
-	struct delayed_work	reap;
-	struct file		*file;
-	char			text[INET6_ADDRSTRLEN];
-};
-
-static void ks_tls_name_reap(struct work_struct *work)
-{
-	struct ks_tls_name *name = container_of(to_delayed_work(work), struct ks_tls_name, reap);
-
-	if (file_count(name->file) > 1) {
-		queue_delayed_work(ks_cm_wq, &name->reap, HZ / 10);
-		return;
-	}
-	fput(name->file);
-	kfree(name);
-	module_put(THIS_MODULE);	/* the end of the module waits for this work item */
-}
-
-static const char *ks_tls_name(struct ks_tls_link *tl)
-{
-	const union kfi_inaddr *peer = (void *)tl->kl.link.name;
-
-	if (!tl->name) {
-		tl->name = kzalloc(sizeof(*tl->name), GFP_NOIO);
-		if (!tl->name)
-			return NULL;
-		INIT_DELAYED_WORK(&tl->name->reap, ks_tls_name_reap);
-		snprintf(tl->name->text, sizeof(tl->name->text), "%pISc", &peer->sa);
-	}
-	return tl->name->text;
-}
-
-/* Called before the socket is released, when the handshake was answered or canceled. */
-void ks_tls_name_end(struct ks_tls_link *tl)
-{
-	struct ks_tls_name *name = tl->name;
-
-	tl->name = NULL;
-	/* In WAIT no request is left, and in a namespace that ends no tlshd is. */
-	if (!name || tl->answered || tl->state == KS_TLS_WAIT || !ks_sock_hold_net(tl->kl.sk)) {
-		kfree(name);
-		return;
-	}
-	__module_get(THIS_MODULE);	/* a tlshd that hangs keeps the module, too */
-	name->file = get_file(tl->kl.sock->file);
-	queue_delayed_work(ks_cm_wq, &name->reap, HZ / 10);
-}
-
 /*
  * Return a name for a handshake in which tlshd compares none. Without a name it would ask the name
  * service for that of the peer. It describes the key with the certificate of a caller by the name,
  * and a key replaces one of the same description: so handshakes at the same time have different
- * names. A name outlives the handshake, see struct ks_tls_name.
+ * names. A name outlives the handshake, see struct ks_tls_hold.
  */
 static const char *ks_tls_label(struct ks_tls_link *tl)
 {
@@ -254,55 +196,140 @@ static const char *ks_tls_stranger(const struct ks_tls_link *tl)
 	if (!ks_tls_x509)
 		return ks_tls_key_used(tl) ? NULL : "the key is that of other machines";
 	if (tl->dialed)
-		return NULL;	/* tlshd has compared the certificate with ks_tls_name() */
+		return NULL;	/* tlshd has compared the certificate with &ks_tls_hold.name */
 	return ks_tls_caller_stranger(tl);
 }
 
-/* ---- handshakes with callers of one origin ---- */
+/* ---- what tlshd may use ---- */
+
+/**
+ * struct ks_tls_hold - what tlshd may use of a handshake
+ * @slot: called: entry in the list of handshakes of callers, under ks_tls_slots_lock
+ * @origin: origin of the peer
+ * @net: network namespace, which @file holds. Only compared
+ * @privileged: the port of the peer is a reserved one
+ * @file: after a cancel the socket's file, else NULL; under ks_tls_slots_lock
+ * @reap: work item that frees the hold after a cancel
+ * @name: address of the peer, which its certificate must have if this side has called
+ *
+ * A request has pointers to the socket and to a name, and a cancel does not wait for a call of
+ * tlshd that is taking the request. That call reads the name, which may be a label of this module;
+ * and some kernels take the socket's file only at its end. Nothing shows that the call is over. So
+ * after a cancel file and module stay for KS_TLS_HOLD, in which the call ends unless it waits for
+ * memory for so long, and then until nobody else has the socket.
+ */
+struct ks_tls_hold {
+	struct list_head	slot;
+	union kfi_inaddr	origin;
+	const struct net	*net;
+	bool			privileged;
+	struct file		*file;
+	struct delayed_work	reap;
+	char			name[INET6_ADDRSTRLEN];
+};
 
 static DEFINE_SPINLOCK(ks_tls_slots_lock);
 static LIST_HEAD(ks_tls_slots);
 
-/* A link in the list has a socket: it leaves the list before the socket is closed. */
-static bool ks_tls_slots_shared(const struct ks_tls_link *a, const struct ks_tls_link *b)
+static void ks_tls_hold_free(struct ks_tls_hold *hold)
 {
-	union kfi_inaddr from, other;
+	spin_lock(&ks_tls_slots_lock);
+	list_del(&hold->slot);
+	spin_unlock(&ks_tls_slots_lock);
+	kfree(hold);
+}
 
-	kfi_inaddr_name_origin(a->kl.link.name, &from);
-	kfi_inaddr_name_origin(b->kl.link.name, &other);
-	return !kfi_inaddr_cmp(&from, &other) &&
-	       a->kl.link.privileged == b->kl.link.privileged &&
-	       sock_net(a->kl.sk) == sock_net(b->kl.sk);
+static void ks_tls_hold_reap(struct work_struct *work)
+{
+	struct ks_tls_hold *hold = container_of(to_delayed_work(work), struct ks_tls_hold, reap);
+
+	if (file_count(hold->file) > 1) {
+		queue_delayed_work(ks_cm_wq, &hold->reap, HZ / 10);
+		return;
+	}
+	fput(hold->file);
+	ks_tls_hold_free(hold);
+	module_put(THIS_MODULE);	/* the end of the module waits for this work item */
 }
 
 /*
  * Each handshake occupies a process of tlshd, so an origin has KS_TLS_ORIGIN of them at a time.
- * Otherwise callers that do not finish their handshakes would delay all others. Reserved ports
- * have slots of their own, so that a process does not take those of its machine's kernel; and so
- * has each namespace, because the same address may be another machine in it, and its tlshd is
- * another one.
+ * Otherwise callers that do not finish their handshakes would delay all others. A handshake that
+ * was canceled occupies a socket for some time, so an origin has KS_TLS_CANCELED of those.
+ * Reserved ports have slots of their own, so that a process does not take those of its machine's
+ * kernel; and so has each namespace, because the same address may be another machine in it, and
+ * its tlshd is another one.
  */
-static bool ks_tls_slot_take(struct ks_tls_link *tl)
+static bool ks_tls_slot_take(struct ks_tls_hold *hold)
 {
-	struct ks_tls_link *busy;
-	unsigned int same = 0;
+	unsigned int now = 0, canceled = 0;
+	struct ks_tls_hold *other;
+	bool room;
 
-	if (tl->dialed)
-		return true;
 	spin_lock(&ks_tls_slots_lock);
-	list_for_each_entry(busy, &ks_tls_slots, slot)
-		same += ks_tls_slots_shared(tl, busy);
-	if (same < KS_TLS_ORIGIN)
-		list_add(&tl->slot, &ks_tls_slots);
+	list_for_each_entry(other, &ks_tls_slots, slot) {
+		if (hold->net != other->net || hold->privileged != other->privileged ||
+		    kfi_inaddr_cmp(&hold->origin, &other->origin))
+			continue;
+		if (other->file)
+			canceled++;
+		else
+			now++;
+	}
+	room = now < KS_TLS_ORIGIN && canceled < KS_TLS_CANCELED;
+	if (room)
+		list_add(&hold->slot, &ks_tls_slots);
 	spin_unlock(&ks_tls_slots_lock);
-	return same < KS_TLS_ORIGIN;
+	return room;
 }
 
-static void ks_tls_slot_give(struct ks_tls_link *tl)
+/* Allocate the hold of a handshake that begins. Return false if the handshake has to wait. */
+static bool ks_tls_hold_new(struct ks_tls_link *tl)
 {
+	const union kfi_inaddr *peer = (void *)tl->kl.link.name;
+	struct ks_tls_hold *hold = kzalloc(sizeof(*hold), GFP_NOIO);
+
+	if (!hold)
+		return false;
+	INIT_LIST_HEAD(&hold->slot);
+	INIT_DELAYED_WORK(&hold->reap, ks_tls_hold_reap);
+	kfi_inaddr_name_origin(peer, &hold->origin);
+	hold->net = sock_net(tl->kl.sk);
+	hold->privileged = tl->kl.link.privileged;
+	snprintf(hold->name, sizeof(hold->name), "%pISc", &peer->sa);
+	if (!tl->dialed && !ks_tls_slot_take(hold)) {
+		kfree(hold);
+		return false;
+	}
+	tl->hold = hold;
+	return true;
+}
+
+/* There is no request, or it was answered. */
+static void ks_tls_hold_drop(struct ks_tls_link *tl)
+{
+	ks_tls_hold_free(tl->hold);
+	tl->hold = NULL;
+}
+
+/* Called before the socket is released, when the handshake was answered or canceled. */
+void ks_tls_hold_end(struct ks_tls_link *tl)
+{
+	struct ks_tls_hold *hold = tl->hold;
+
+	if (!hold)
+		return;
+	/* In a namespace that ends there is no tlshd. */
+	if (tl->answered || !ks_sock_hold_net(tl->kl.sk)) {
+		ks_tls_hold_drop(tl);
+		return;
+	}
+	tl->hold = NULL;
+	__module_get(THIS_MODULE);	/* a tlshd that hangs keeps the module, too */
 	spin_lock(&ks_tls_slots_lock);
-	list_del_init(&tl->slot);
+	hold->file = get_file(tl->kl.sock->file);
 	spin_unlock(&ks_tls_slots_lock);
+	queue_delayed_work(ks_cm_wq, &hold->reap, KS_TLS_HOLD);
 }
 
 /* ---- the steps ---- */
@@ -313,7 +340,6 @@ static void ks_tls_fail(struct ks_tls_link *tl, int err, const char *why)
 	char name[KFI_ADDR_MAX];
 
 	tl->state = KS_TLS_OVER;
-	ks_tls_slot_give(tl);
 	kfi_inaddr_str(link->name, sizeof(union kfi_inaddr), name, sizeof(name));
 	net_warn_ratelimited("kfi_sockets: no TLS %s %s: %s (%d)\n", tl->dialed ? "to" : "from",
 			     name, why, err);
@@ -351,8 +377,8 @@ static int ks_tls_submit_x509(struct ks_tls_link *tl, struct tls_handshake_args 
 	args->ta_my_privkey = TLS_NO_PRIVKEY;
 	if (!tl->dialed)
 		return tls_server_hello_x509(args, GFP_NOIO);
-	args->ta_peername = ks_tls_name(tl);
-	return args->ta_peername ? tls_client_hello_x509(args, GFP_NOIO) : -ENOMEM;
+	args->ta_peername = tl->hold->name;
+	return tls_client_hello_x509(args, GFP_NOIO);
 }
 
 static int ks_tls_submit_psk(struct ks_tls_link *tl, struct tls_handshake_args *args)
@@ -401,13 +427,15 @@ static void ks_tls_begin(struct ks_tls_link *tl)
 {
 	int ret;
 
-	if (!ks_tls_slot_take(tl)) {
+	if (!ks_tls_hold_new(tl)) {
 		ks_tls_again(tl, KS_TLS_AGAIN);
 		return;
 	}
 	ks_callbacks_end(&tl->kl);	/* tlshd needs those of TCP */
 	tl->state = KS_TLS_SHAKE;
 	ret = ks_tls_submit(tl);
+	if (ret)
+		ks_tls_hold_drop(tl);
 	switch (ret) {
 	case 0:
 		ks_tls_again(tl, ks_tls_left(tl));
@@ -415,7 +443,6 @@ static void ks_tls_begin(struct ks_tls_link *tl)
 	case -EAGAIN:		/* too many requests wait for tlshd */
 	case -ENOMEM:
 		tl->state = KS_TLS_WAIT;
-		ks_tls_slot_give(tl);
 		ks_tls_again(tl, KS_TLS_AGAIN);
 		break;
 	case -ENOKEY:
@@ -479,8 +506,7 @@ static void ks_tls_answered(struct ks_tls_link *tl)
 	const char *why;
 	int ret;
 
-	ks_tls_slot_give(tl);
-	ks_tls_name_end(tl);
+	ks_tls_hold_drop(tl);
 	if (tl->status)
 		why = "the handshake has failed, see the log of tlshd";
 	else if (!ks_tls_secure(tl->kl.sk))
@@ -550,7 +576,6 @@ void ks_tls_shake_end(struct ks_tls_link *tl)
 	if (tl->state == KS_TLS_SHAKE && !tls_handshake_cancel(tl->kl.sk))
 		wait_for_completion(&tl->done);
 	cancel_delayed_work_sync(&tl->shake);		/* ks_tls_done() has queued it */
-	ks_tls_slot_give(tl);
 }
 
 /* ---- the module ---- */

@@ -15,6 +15,7 @@
 #define KS_TLS_OUT	(PAGE_SIZE > SZ_64K ? PAGE_SIZE : SZ_64K) /* bytes of the ring */
 #define KS_TLS_IN	SZ_32K		/* bytes of the receive buffer: two records */
 #define KS_TLS_ORIGIN	8		/* handshakes at a time, see ks_tls_slot_take() */
+#define KS_TLS_CANCELED	64		/* canceled ones that are still held */
 
 /**
  * enum ks_tls_state - state of a TLS link
@@ -45,9 +46,8 @@ enum ks_tls_state {
  * @closing: detach() was called: no callback of the protocol (L)
  * @shake: work item for all steps up to KS_TLS_OPEN
  * @deadline: end of the time for these steps, jiffies
- * @slot: caller: entry in the list of handshakes in progress, under ks_tls_slots_lock
  * @offered: dialed: key of the handshake
- * @name: dialed: name that the certificate of the peer must have, or NULL
+ * @hold: what tlshd may use, from the begin of a handshake to its answer or to the close; or NULL
  * @label: name of a handshake in which tlshd compares none; or NULL
  * @answered: @status and @peerid are valid. Stored by ks_tls_done() with release semantics
  * @status: result of the handshake, 0 or a negative errno
@@ -76,9 +76,8 @@ struct ks_tls_link {
 
 	struct delayed_work	shake;
 	unsigned long		deadline;
-	struct list_head	slot;
 	key_serial_t		offered;
-	struct ks_tls_name	*name;
+	struct ks_tls_hold	*hold;
 	const char		*label;
 	bool			answered;
 	int			status;
@@ -107,7 +106,7 @@ static inline struct ks_tls_link *to_ks_tls(const struct kfi_link *link)
 void ks_tls_shake_work(struct work_struct *work);
 void ks_tls_start(struct ks_tls_link *tl, int state, unsigned int timeout_ms);
 void ks_tls_shake_end(struct ks_tls_link *tl);
-void ks_tls_name_end(struct ks_tls_link *tl);
+void ks_tls_hold_end(struct ks_tls_link *tl);
 
 /* tls_link.c */
 extern const struct ks_callbacks ks_tls_wait_callbacks;

@@ -351,7 +351,6 @@ static void ks_tls_prepare(struct ks_tls_link *tl, bool dialed)
 	INIT_DELAYED_WORK(&tl->shake, ks_tls_shake_work);
 	INIT_DELAYED_WORK(&tl->rx, ks_tls_rx_work);
 	INIT_DELAYED_WORK(&tl->tx, ks_tls_tx_work);
-	INIT_LIST_HEAD(&tl->slot);
 	init_completion(&tl->done);
 }
 
@@ -463,7 +462,7 @@ static void ks_tls_close(struct kfi_link *link, bool abort)
 		ks_tls_flush(tl);
 	if (tl->state == KS_TLS_SHAKE || tl->state == KS_TLS_OVER)
 		kernel_sock_shutdown(tl->kl.sock, SHUT_RDWR);	/* tlshd may have the socket */
-	ks_tls_name_end(tl);
+	ks_tls_hold_end(tl);
 	ks_link_close(link, abort);
 	vfree(tl->out);
 	vfree(tl->in);

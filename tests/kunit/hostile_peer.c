@@ -158,6 +158,8 @@ static bool ph_trylock(struct kfi_link *link)
 
 static bool ph_lock(struct kfi_link *link)
 {
+	if (READ_ONCE(to_peer(link)->busy))
+		return false;
 	spin_lock_bh(&to_peer(link)->lock);
 	return true;
 }

@@ -30,6 +30,7 @@
  * @out: bytes of the victim
  * @room: the most that @out may have
  * @full: the victim waits for room in @out
+ * @busy: the link's lock is not available
  * @ended: what the link says of its end: -ECONNRESET if the peer has cut it
  * @closed: the victim has closed its link
  * @self: name by which the peer has called the victim
@@ -41,7 +42,7 @@ struct ph_peer {
 	struct kfi_link		*link;
 	u8			*in, *out;
 	u32			len, off, out_len, room;
-	bool			full, closed;
+	bool			full, closed, busy;
 	int			ended;
 	u64			self;
 	struct kfw_hello	said;

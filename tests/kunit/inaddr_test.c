@@ -36,6 +36,26 @@ static void inaddr_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_ip_cmp(&names[0], &names[1]));
 }
 
+static union kfi_inaddr in6(u8 first, u32 scope)
+{
+	return (union kfi_inaddr) { .in6 = { .sin6_family = AF_INET6, .sin6_scope_id = scope,
+		.sin6_addr.s6_addr = { first, 0x80, [15] = 1 } } };
+}
+
+/* Link-local addresses of two links are two hosts, unless one of the names has no scope. */
+static void inaddr_scope(struct kunit *test)
+{
+	union kfi_inaddr any = in6(0xfe, 0), one = in6(0xfe, 1), two = in6(0xfe, 2);
+	union kfi_inaddr wide1 = in6(0x20, 1), wide2 = in6(0x20, 2);
+
+	KUNIT_EXPECT_LT(test, kfi_inaddr_cmp(&one, &two), 0);
+	KUNIT_EXPECT_GT(test, kfi_inaddr_cmp(&two, &one), 0);
+	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_cmp(&one, &one));
+	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_cmp(&any, &two));
+	KUNIT_EXPECT_EQ(test, 0, kfi_inaddr_cmp(&wide1, &wide2));
+	KUNIT_EXPECT_EQ(test, kfi_inaddr_hash(&any), kfi_inaddr_hash(&two));
+}
+
 /* Limits for peers ignore the port, and the host part of an IPv6 address. */
 static void inaddr_origin(struct kunit *test)
 {
@@ -77,6 +97,7 @@ static void inaddr_wire(struct kunit *test)
 
 static struct kunit_case inaddr_cases[] = {
 	KUNIT_CASE(inaddr_order),
+	KUNIT_CASE(inaddr_scope),
 	KUNIT_CASE(inaddr_origin),
 	KUNIT_CASE(inaddr_wire),
 	{}

@@ -105,6 +105,29 @@ static void nothing_after_a_failure(struct kunit *test)
 	closes(test, peer);
 }
 
+/*
+ * The answer to a call has arrived, and the read that has met its end may still go on: there is no
+ * connection before the link's lock is free, because the read would handle frames.
+ */
+static void answer_waits_for_the_read(struct kunit *test)
+{
+	struct kfw_hello hello, yes = ph_hello(1, KFW_ACCEPT);
+	struct ph_peer *peer = ph.dialed = ph_new();
+	struct kfw_hdr ack;
+	int x;
+
+	ph_message(NODE, 5, &x);
+	KUNIT_ASSERT_EQ(test, 0, ph_get(peer, &hello, sizeof(hello), PH_WAIT_MS));
+	WRITE_ONCE(peer->busy, true);
+	ph_put(peer, &yes, sizeof(yes));
+	msleep(20);
+	KUNIT_EXPECT_NE(test, (u8)KFP_READY, READ_ONCE(link_conn(peer->link)->state));
+	WRITE_ONCE(peer->busy, false);
+	ack = ph_ack_due(peer);
+	ph_send(peer, &ack, 0);
+	PH_DONE(0, &x);
+}
+
 /* A caller without a hello is gone when the passive endpoint closes. */
 static void silence_ends_with_the_listener(struct kunit *test)
 {
@@ -319,6 +342,7 @@ static struct kunit_case link_cases[] = {
 	KUNIT_CASE(version_is_looked_at_first),
 	KUNIT_CASE(front_is_frozen),
 	KUNIT_CASE(nothing_after_a_failure),
+	KUNIT_CASE(answer_waits_for_the_read),
 	KUNIT_CASE(silence_ends_with_the_listener),
 	KUNIT_CASE(oldest_makes_room),
 	KUNIT_CASE(backlog_makes_room),
