@@ -665,8 +665,10 @@ static int settle_leg(struct kfm *m)
 			return 0;
 	}
 	ret = m->leg_failed ? 0 : blkdev_issue_flush(m->leg->bdev);
-	if (ret)
+	if (ret) {
 		m->leg_failed = true;
+		kfm_flush_leg_failed(m);	/* a suspend or `demote` may follow at once */
+	}
 	for_each_set_bit(e, m->cooling, m->extents) {
 		kfm_for_each_peer(p, m) {
 			if (m->leg_failed)

@@ -768,6 +768,8 @@ void kfm_writes_run(struct kfm *m)
 	if (READ_ONCE(m->noflush)) {
 		kfm_resync_reads(m);
 		requeue_bios(m);
+		if (m->leg_failed)
+			kfm_flush_leg_failed(m);	/* it is not known after the resume */
 		return;
 	}
 	/* the suspend was canceled: no completion is checked for the record of a requeued write */
