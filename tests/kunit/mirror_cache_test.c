@@ -264,6 +264,36 @@ static void cache_suspended(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, w->m.sb.flags & KFM_SB_LEG_FAILED);
 }
 
+/*
+ * A leg may report once what it has lost, to another write than the flush that is behind: what
+ * that flush seems to cover is out of sync, also if the error comes late in a run of the worker.
+ */
+static void cache_other_fails(struct kunit *test)
+{
+	struct mw *w;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		w = cached(test, 1);
+		mw_write(w, 0, 3);
+		ack_all(w);
+		clean(w);	/* waits for a flush */
+		w->leg_waits = true;
+		mw_run(w);
+		KUNIT_EXPECT_TRUE(test, w->m.flushing && w->m.cool_from);
+		mw_ack(w, 0);
+		mw_write(w, 1, 20);
+		w->bios[1].bi_opf |= REQ_FUA;
+		mw_run(w);
+		mw_leg_ends(w, BLK_STS_OK);
+		w->leg_fails_late = i;
+		if (!i)
+			mw_leg_ends(w, BLK_STS_IOERR);
+		mw_run(w);
+		KUNIT_EXPECT_TRUE(test, w->m.leg_failed && test_bit_le(3, w->peers[0].oos));
+	}
+}
+
 /* Writes are settled when a flush has ended at all nodes that began after them. */
 static void cache_settled(struct kunit *test)
 {
@@ -303,6 +333,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(cache_demoted),
 	KUNIT_CASE(cache_leg_fails),
 	KUNIT_CASE(cache_suspended),
+	KUNIT_CASE(cache_other_fails),
 	KUNIT_CASE(cache_settled),
 	{}
 };
