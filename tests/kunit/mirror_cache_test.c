@@ -150,6 +150,7 @@ static void cache_alone(struct kunit *test)
 	w->flush_err = -EIO;
 	clean(w);
 	KUNIT_EXPECT_TRUE(test, w->m.leg_failed && test_bit_le(0, w->peers[0].active));
+	KUNIT_EXPECT_TRUE(test, w->m.sb.flags & KFM_SB_LEG_FAILED);	/* `demote` may be next */
 	w->m.leg_failed = false;
 	w->flush_err = 0;
 	clean(w);
@@ -202,21 +203,78 @@ static void cache_demoted(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, test_bit(0, w->peers[0].stale));
 }
 
-/* A leg that fails may have lost what it has acknowledged, so it is no source after a resume. */
+/*
+ * A leg that fails may have lost what it has acknowledged, so it is no source after a resume, also
+ * if a suspend with noflush has begun before.
+ */
 static void cache_leg_fails(struct kunit *test)
 {
+	struct mw *w;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		w = mw_with_slots(test, 1, true);
+		mw_write(w, 0, 3);
+		ack_all(w);
+		w->leg_waits = true;
+		mw_flush(w, 1);
+		mw_run(w);
+		w->m.noflush = i;
+		mw_leg_ends(w, BLK_STS_IOERR);
+		mw_run(w);
+		KUNIT_EXPECT_EQ(test, w->done, 1);
+		KUNIT_EXPECT_EQ(test, w->flight, 0);
+		KUNIT_EXPECT_EQ(test, mw_load(w), 0);
+		KUNIT_EXPECT_TRUE(test, w->m.leg_failed && w->m.sb.flags & KFM_SB_LEG_FAILED);
+	}
+}
+
+/* The same if the flush fails with which a suspend ends. */
+static void cache_suspended(struct kunit *test)
+{
 	struct mw *w = mw_with_slots(test, 1, true);
+	struct kfm_cmd suspend = {};
 
 	mw_write(w, 0, 3);
 	ack_all(w);
-	w->leg_waits = true;
-	mw_flush(w, 1);
-	mw_run(w);
-	mw_leg_ends(w, BLK_STS_IOERR);
-	mw_run(w);
-	KUNIT_EXPECT_TRUE(test, w->m.leg_failed && w->m.sb.flags & KFM_SB_LEG_FAILED);
-	KUNIT_EXPECT_EQ(test, w->done, 1);
-	KUNIT_EXPECT_EQ(test, w->flight, 0);
+	w->m.noflush = true;
+	w->flush_err = -EIO;
+	init_completion(&suspend.done);
+	list_add_tail(&suspend.entry, &w->m.cmds);
+	kfm_commands(&w->m);
+	KUNIT_EXPECT_EQ(test, suspend.ret, -EIO);
+	KUNIT_EXPECT_EQ(test, mw_load(w), 0);
+	KUNIT_EXPECT_TRUE(test, w->m.sb.flags & KFM_SB_LEG_FAILED);
+}
+
+/*
+ * A leg may report once what it has lost, to another write than the flush that is behind: what
+ * that flush seems to cover is out of sync, also if the error comes late in a run of the worker.
+ */
+static void cache_other_fails(struct kunit *test)
+{
+	struct mw *w;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		w = mw_with_slots(test, 1, true);
+		mw_write(w, 0, 3);
+		ack_all(w);
+		clean(w);	/* waits for a flush */
+		w->leg_waits = true;
+		mw_run(w);
+		KUNIT_EXPECT_TRUE(test, w->m.flushing && w->m.cool_from);
+		mw_ack(w, 0);
+		mw_write(w, 1, 20);
+		w->bios[1].bi_opf |= REQ_FUA;
+		mw_run(w);
+		mw_leg_ends(w, BLK_STS_OK);
+		w->leg_fails_late = i;
+		if (!i)
+			mw_leg_ends(w, BLK_STS_IOERR);
+		mw_run(w);
+		KUNIT_EXPECT_TRUE(test, w->m.leg_failed && test_bit_le(3, w->peers[0].oos));
+	}
 }
 
 /* Writes are settled when a flush has ended at all nodes that began after them. */
@@ -257,6 +315,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(cache_promoted),
 	KUNIT_CASE(cache_demoted),
 	KUNIT_CASE(cache_leg_fails),
+	KUNIT_CASE(cache_suspended),
+	KUNIT_CASE(cache_other_fails),
 	KUNIT_CASE(cache_settled),
 	{}
 };

@@ -26,7 +26,6 @@ static struct ml *ml_now;	/* KUnit runs one test at a time */
 
 static int ml_io(struct block_device *bdev, blk_opf_t op, u64 byte, void *buf, u32 len);
 static void ml_submit(struct bio *bio);
-static int ml_flush(void);
 static int ml_region(struct kfm_peer *p, void *buf, size_t len, u64 access,
 		     kfm_persist_fn *persist, struct kfid_mr **mr);
 static u32 ml_stable(void);
@@ -44,7 +43,6 @@ static int ml_zero(u64 sector, u32 len, blk_opf_t flags);
 #define bdev_stable_writes(bdev)	((void)(bdev), ml_stable())
 #define bdev_dma_alignment(bdev)	((void)(bdev), ml_alignment())
 #define bdev_logical_block_size(bdev)	((void)(bdev), ml_block())
-#define blkdev_issue_flush(bdev)	((void)(bdev), ml_flush())
 #define submit_bio(bio)			ml_submit(bio)
 #define kfm_io(bdev, op, byte, buf, len) ml_io(bdev, op, byte, buf, len)
 #define kfm_net_region			ml_region
@@ -77,7 +75,8 @@ static int ml_zero(u64 sector, u32 len, blk_opf_t flags);
  * @leg: first and last sector of each record that was written to the leg, in turn
  * @in_place: of these, the records that were written from the ring
  * @flushes: of the leg
- * @op: the last bio of a slot
+ * @flush_status: result of each flush of the leg
+ * @op: the last bio of the leg
  * @no_crc: direct records have no CRC of their data
  * @zero_err: result of each write of zeroes
  * @zero_flags: of the last one
@@ -99,6 +98,7 @@ struct ml {
 	unsigned int	legs;
 	unsigned int	in_place;
 	unsigned int	flushes;
+	blk_status_t	flush_status;
 	blk_opf_t	op;
 	bool		no_crc;
 	int		zero_err;
@@ -176,6 +176,14 @@ static void ml_submit(struct bio *bio)
 			ml_log_ends(bio);
 		return;
 	}
+	ml_now->op = bio->bi_opf;
+	if (!bio->bi_iter.bi_size) {
+		ml_now->flushes++;
+		bio->bi_status = ml_now->flush_status;
+		bio->bi_end_io(bio);
+		KUNIT_EXPECT_TRUE(ml_now->w->test, !ml_now->flush_status || log->failed);
+		return;
+	}
 	bio_for_each_segment(vec, bio, iter) {
 		at = page_address(vec.bv_page) + vec.bv_offset;
 		KUNIT_EXPECT_EQ(ml_now->w->test, *at, (u8)bio->bi_iter.bi_sector);
@@ -184,11 +192,8 @@ static void ml_submit(struct bio *bio)
 	ml_now->in_place += inside;
 	ml_now->leg[ml_now->legs++] = bio->bi_iter.bi_sector;
 	ml_now->leg[ml_now->legs++] = bio_end_sector(bio) - 1;
-	if (bio->bi_end_io == slot_end_io) {
-		ml_now->op = bio->bi_opf;
-		if (bio->bi_iter.bi_size)
-			ml_marked(bio->bi_iter.bi_sector, bio->bi_iter.bi_size);
-	}
+	if (bio->bi_end_io == slot_end_io)
+		ml_marked(bio->bi_iter.bi_sector, bio->bi_iter.bi_size);
 	if (bio->bi_end_io == slot_end_io && ml_now->waits)
 		bio_list_add(&ml_now->writes, bio);
 	else
@@ -209,12 +214,6 @@ static void ml_slot_ends(struct ml *l, blk_status_t status)
 int ml_region_close(struct kfid *fid)
 {
 	KUNIT_EXPECT_TRUE(ml_now->w->test, list_empty(&ml_now->w->m.direct.busy));
-	return 0;
-}
-
-static int ml_flush(void)
-{
-	ml_now->flushes++;
 	return 0;
 }
 
@@ -817,18 +816,20 @@ static void direct_in_flight(struct kunit *test)
 /* A record of the log is in the way until the durable head is behind it. */
 static void direct_behind_log(struct kunit *test)
 {
+	static const struct kfm_rec flush = { .seq = 1, .flags = KFM_D_FLUSH };
 	struct ml *l = ml_make(test);
 	struct kfm *m = &l->w->m;
 
 	KUNIT_ASSERT_EQ(test, ml_record(l, 0, (struct kfm_rec) { .seq = 1, .sector = 8 }), 0);
 	KUNIT_EXPECT_EQ(test, ml_direct_one(l, 0, 8), -EPROTO);
 	KUNIT_EXPECT_EQ(test, ml_direct_one(l, 1, 9), 0);
-	/* it is on the leg, but a replay would write it again */
-	l->err = -EIO;
+	/* it is on the leg, but a replay would write it again; what was before may be lost */
+	l->flush_status = BLK_STS_IOERR;
 	kfm_log_apply(m, true);
 	KUNIT_EXPECT_EQ(test, l->leg[2], 8);
 	KUNIT_EXPECT_EQ(test, ml_direct_one(l, 0, 8), -EPROTO);
-	l->err = 0;
+	l->flush_status = BLK_STS_OK;
+	KUNIT_EXPECT_EQ(test, ml_direct(l, 1, &flush, 1), -EIO);
 	m->log.failed = false;
 	m->log.open = true;
 	m->direct.closed = false;
@@ -907,7 +908,7 @@ static void direct_zeroes(struct kunit *test)
 		/* it overlaps a record of the log */
 		{ .seq = 4, .sector = 1 << 13, .len = KFM_ZEROES_MAX, .flags = KFM_D_ZEROES },
 	};
-	struct kfm_rec last = { .seq = 4, .len = KFM_BLOCK, .flags = KFM_D_ZEROES };
+	struct kfm_rec one = { .seq = 4, .len = KFM_BLOCK, .flags = KFM_D_ZEROES | KFM_D_NOUNMAP };
 	struct ml *l = ml_make_node(test, 2, true);
 	struct kfm *m = &l->w->m;
 	unsigned int i;
@@ -926,9 +927,8 @@ static void direct_zeroes(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
 		KUNIT_EXPECT_LT_MSG(test, ml_direct(l, 1, &bad[i], 1), -1, "row %u", i);
 	KUNIT_EXPECT_TRUE(test, list_empty(&m->direct.busy));
-	last.flags |= KFM_D_NOUNMAP;
 	l->zero_err = -EIO;
-	KUNIT_EXPECT_EQ(test, ml_direct(l, 1, &last, 1), -EIOCBQUEUED);
+	KUNIT_EXPECT_EQ(test, ml_direct(l, 1, &one, 1), -EIOCBQUEUED);
 	kfm_direct_run(m);
 	KUNIT_EXPECT_EQ(test, ml_answer(l, 1), -EIO);
 	KUNIT_EXPECT_EQ(test, l->zero_flags, REQ_NOUNMAP);

@@ -210,7 +210,7 @@ static int mw_io(struct bio *bio)
 	KUNIT_EXPECT_TRUE(w->test, mw_active(w, bio));
 	for (r = sector >> w->m.shift; r <= (bio_end_sector(bio) - 1) >> w->m.shift; r++) {
 		if (!w->io_err && (u64)r << w->m.shift >= sector)
-			w->leg[r] = w->leg_safe[r] = mw_zeroes(w, (u64)r << w->m.shift);
+			w->leg[r] = mw_zeroes(w, (u64)r << w->m.shift);
 	}
 	return w->io_err;
 }
@@ -233,7 +233,7 @@ void mw_submit(struct bio *bio)
 	bio->bi_end_io(bio);
 }
 
-/* The last write of zeroes to the leg ends, or the oldest of the others. */
+/* The last write of zeroes is flushed, or the oldest write or flush of the leg ends. */
 void mw_leg_ends(struct mw *w, blk_status_t status)
 {
 	struct work_struct *work = w->nr_works ? w->works[--w->nr_works] : NULL;

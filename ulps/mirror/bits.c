@@ -650,7 +650,8 @@ static void uncache(struct kfm_peer *p)
 
 /*
  * Make durable on this leg what was written to the chosen extents, unless a flush that a peer has
- * answered did so. If the leg has failed, all regions of these extents may differ.
+ * answered did so. If the leg has failed, all regions of these extents may differ, whatever was
+ * flushed: a disk that has lost something may say so once, to another flush, or to a write.
  *
  * Return: 0, or the error of a flush; then the extents stay active.
  */
@@ -660,13 +661,17 @@ static int settle_leg(struct kfm *m)
 	int ret;
 	u32 e;
 
+	if (!m->cool_from)
+		return 0;
 	kfm_for_each_peer(p, m) {
-		if (p->flushed >= m->cool_from)
+		if (p->flushed >= m->cool_from && !m->leg_failed)
 			return 0;
 	}
 	ret = m->leg_failed ? 0 : blkdev_issue_flush(m->leg->bdev);
-	if (ret)
+	if (ret) {
 		m->leg_failed = true;
+		kfm_flush_leg_failed(m);	/* a suspend or `demote` may follow at once */
+	}
 	for_each_set_bit(e, m->cooling, m->extents) {
 		kfm_for_each_peer(p, m) {
 			if (m->leg_failed)

@@ -87,26 +87,46 @@ static void slot_result(struct kfm_direct_slot *s, int err)
 	WRITE_ONCE(s->m->log.failed, true);	/* the peer would post it again and again */
 }
 
+/*
+ * A flush has no success if another one has failed, or a write: a disk that has lost something may
+ * say so once. That error came first, and @failed of the log was set where it came.
+ */
 static void slot_end_io(struct bio *bio)
 {
 	struct kfm_direct_slot *s = bio->bi_private;
+	int err = blk_status_to_errno(bio->bi_status);
 
-	slot_result(s, blk_status_to_errno(bio->bi_status));
+	if (s->recs[bio - s->bios].flags & KFM_D_FLUSH && READ_ONCE(s->m->log.failed))
+		err = err ?: -EIO;
+	slot_result(s, err);
 	slot_put(s);
+}
+
+static void slot_submit(struct kfm_direct_slot *s, struct bio *bio)
+{
+	bio->bi_end_io = slot_end_io;
+	bio->bi_private = s;
+	submit_bio(bio);
 }
 
 /* May sleep, which persist() and the worker should not do for so long. */
 static void slot_zero(struct work_struct *work)
 {
 	struct kfm_direct_slot *s = container_of(work, struct kfm_direct_slot, zero);
+	struct block_device *leg = s->m->leg->bdev;
+	struct bio *bio = s->bios;
 	const struct kfm_rec *r;
 
 	for (r = s->recs; r < &s->recs[s->count]; r++) {
-		if (r->flags & KFM_D_ZEROES)
-			slot_result(s, kfm_zero(s->m->leg->bdev, r->sector, r->len,
-						r->flags & KFM_D_NOUNMAP ? REQ_NOUNMAP : 0));
+		if (!(r->flags & KFM_D_ZEROES))
+			continue;
+		slot_result(s, kfm_zero(leg, r->sector, r->len,
+					r->flags & KFM_D_NOUNMAP ? REQ_NOUNMAP : 0));
+		bio = &s->bios[r - s->recs];
 	}
-	slot_put(s);
+	/* one flush for all of them, by the bio of the last one */
+	bio_init(bio, leg, NULL, 0, REQ_OP_WRITE | REQ_PREFLUSH | REQ_SYNC);
+	slot_submit(s, bio);
 }
 
 /* What a record asks of the leg. A flush has no data. */
@@ -137,12 +157,10 @@ static void slot_begin(struct kfm_direct_slot *s)
 		bio_init(bio, s->m->leg->bdev, &s->vecs[vec], KFM_DIRECT_PAGES - vec,
 			 rec_op(&s->recs[i]));
 		bio->bi_iter.bi_sector = s->recs[i].sector;
-		bio->bi_end_io = slot_end_io;
-		bio->bi_private = s;
 		kfm_bio_add(bio, s->data + s->recs[i].at, s->recs[i].len);
 		vec += bio->bi_vcnt;
 		atomic_inc(&s->pending);
-		submit_bio(bio);
+		slot_submit(s, bio);
 	}
 	blk_finish_plug(&plug);
 	if (zeroes)

@@ -27,7 +27,8 @@ struct kfm_peer;
  * @data: the slot, KFM_DIRECT_SLOT bytes
  * @recs: the records; @at is the place of the data in the slot
  * @count: how many
- * @pending: writes to the leg that have not ended, plus 1 until all have begun and @zero has run
+ * @pending: writes to the leg that have not ended, plus 1 until all have begun, and the flush
+ *	behind @zero has ended
  * @err: first error of these writes
  * @bios: the writes, KFM_GROUP of kfm_direct.bios
  * @vecs: their vectors

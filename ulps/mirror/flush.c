@@ -26,7 +26,8 @@
  * resume, goes to all peers, whatever was flushed before.
  *
  * A leg that fails may lose what it has acknowledged since the last flush. So this node is no
- * source any more (KFM_SB_LEG_FAILED).
+ * source any more (KFM_SB_LEG_FAILED). And no flush cleans an extent after that: the leg may
+ * report no other error (settle_leg(), slot_end_io()).
  *
  * All functions but kfm_flush_needed() run with the mirror claimed.
  */

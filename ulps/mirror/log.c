@@ -398,6 +398,8 @@ static void apply_end_io(struct bio *bio)
 
 	if (bio->bi_status)
 		WRITE_ONCE(m->apply_err, blk_status_to_errno(bio->bi_status));
+	if (bio->bi_status && !bio->bi_vcnt)	/* a flush, for one behind it: slot_end_io() */
+		WRITE_ONCE(m->log.failed, true);
 	apply_put(m);
 }
 
@@ -441,7 +443,8 @@ static int apply_check(struct kfm *m, struct kfm_apply *a, const struct kfm_rec 
 
 static void apply_start(struct kfm *m, struct kfm_apply *a, const struct kfm_rec *r)
 {
-	bio_init(&a->bio, m->leg->bdev, a->vecs, ARRAY_SIZE(a->vecs), REQ_OP_WRITE);
+	bio_init(&a->bio, m->leg->bdev, a->vecs, ARRAY_SIZE(a->vecs),
+		 r->len ? REQ_OP_WRITE : REQ_OP_WRITE | REQ_PREFLUSH | REQ_SYNC);
 	a->bio.bi_iter.bi_sector = r->sector;
 	a->bio.bi_end_io = apply_end_io;
 	a->m = m;
@@ -450,27 +453,12 @@ static void apply_start(struct kfm *m, struct kfm_apply *a, const struct kfm_rec
 	submit_bio(&a->bio);
 }
 
-/*
- * Write records to the leg, durably, and store that they may be overwritten. Records of a batch do
- * not overlap: writes that are in flight together have no order. @recs of the log has them until
- * the head is durable: a replay might still write them over what a direct record has written
- * meanwhile.
- * Return: 0 or a negative error.
- */
-static int apply_batch(struct kfm *m, const struct kfm_rec *recs, unsigned int count)
+/* Write records to the leg, or flush it: a record without data. Return: 0 or a negative error. */
+static int apply_wait(struct kfm *m, const struct kfm_rec *recs, unsigned int count)
 {
-	const struct kfm_rec *last = &recs[count - 1];
-	struct kfm_log *log = &m->log;
-	struct kfm_log_head head = log->head;
 	struct blk_plug plug;
 	unsigned int i;
-	int ret;
 
-	for (i = 0; i < count; i++) {
-		ret = apply_check(m, &m->applies[i], &recs[i]);
-		if (ret)
-			return ret;
-	}
 	m->apply_err = 0;
 	reinit_completion(&m->applied);
 	atomic_set(&m->applying, 1);
@@ -482,7 +470,30 @@ static int apply_batch(struct kfm *m, const struct kfm_rec *recs, unsigned int c
 	wait_for_completion(&m->applied);
 	for (i = 0; i < count; i++)
 		bio_uninit(&m->applies[i].bio);
-	ret = m->apply_err ?: blkdev_issue_flush(m->leg->bdev) ?:
+	return m->apply_err;
+}
+
+/*
+ * Write records to the leg, durably, and store that they may be overwritten. Records of a batch do
+ * not overlap: writes that are in flight together have no order. @recs of the log has them until
+ * the head is durable: a replay might still write them over what a direct record has written
+ * meanwhile.
+ * Return: 0 or a negative error.
+ */
+static int apply_batch(struct kfm *m, const struct kfm_rec *recs, unsigned int count)
+{
+	const struct kfm_rec *last = &recs[count - 1], flush = {};
+	struct kfm_log *log = &m->log;
+	struct kfm_log_head head = log->head;
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < count; i++) {
+		ret = apply_check(m, &m->applies[i], &recs[i]);
+		if (ret)
+			return ret;
+	}
+	ret = apply_wait(m, recs, count) ?: apply_wait(m, &flush, 1) ?:
 	      kfm_recent_add(m, recs, count);
 	head.seq = last->seq + 1;
 	head.at = last->at + kfm_rec_room(last->len);

@@ -59,7 +59,7 @@ enum kfm_policy { KFM_STOP, KFM_FENCE, KFM_ALONE, KFM_POLICIES };
 
 /* Flags of a superblock */
 #define KFM_SB_PRIMARY		1u	/* the node was primary when this was written */
-#define KFM_SB_LEG_FAILED	2u	/* a repair failed to write the leg: no source */
+#define KFM_SB_LEG_FAILED	2u	/* the leg may lack acknowledged writes: no source */
 #define KFM_SB_NO_LOG		4u	/* the node was created without a log device */
 #define KFM_SB_BITS_LOST	8u	/* the bitmaps are not whole: every region may differ */
 #define KFM_SB_FLAGS		15u

@@ -609,7 +609,7 @@ static bool admit_writes(struct kfm *m, struct list_head *batch, bool atomic)
 
 static blk_opf_t leg_op(const struct kfm_write *w)
 {
-	if (w->kind == KFM_FLUSH)
+	if (w->kind != KFM_DATA)	/* zeroes are flushed after kfm_zero() */
 		return REQ_OP_WRITE | REQ_PREFLUSH | REQ_SYNC;
 	return REQ_OP_WRITE | REQ_SYNC | (kfm_write_cached(w) ? 0 : REQ_FUA);
 }
@@ -768,6 +768,8 @@ void kfm_writes_run(struct kfm *m)
 	if (READ_ONCE(m->noflush)) {
 		kfm_resync_reads(m);
 		requeue_bios(m);
+		if (m->leg_failed)
+			kfm_flush_leg_failed(m);	/* it is not known after the resume */
 		return;
 	}
 	/* the suspend was canceled: no completion is checked for the record of a requeued write */
@@ -777,6 +779,7 @@ void kfm_writes_run(struct kfm *m)
 		p->gap = false;
 	}
 	end_writes(m);
+	leg_check(m);	/* an error may have come since, and before a flush: settle_leg() */
 	if (m->leg_failed)
 		fail_writes(m);
 	if (!m->primary || m->meta_failed || m->leg_failed)

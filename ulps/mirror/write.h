@@ -86,7 +86,7 @@ enum kfm_write_kind {
  * @crc_known: it was computed, for a direct record
  * @leg: write to the leg, or read for resynchronisation
  * @vecs: its vector
- * @zero: writes zeroes to the leg, and then ends @leg
+ * @zero: writes zeroes to the leg, and then submits @leg, a flush
  * @leg_status: its result, valid when @leg_busy is false
  * @leg_busy: the block layer, or @zero, owns @leg and uses @buf. Cleared with release semantics
  * @posts: the records for all peers, by kfm_peer.index

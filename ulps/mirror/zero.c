@@ -4,9 +4,9 @@
  *
  *   primary				secondary
  *   bits, as for each write
- *   zeroes its leg: kfm_zero()
+ *   zeroes its leg: kfm_zero(), a flush
  *   direct record without data	->	persist(): checks the head
- *					zeroes its leg: kfm_zero()
+ *					zeroes its leg: kfm_zero(), a flush
  *				<-	commit answered
  *
  * Both mean the same: the range reads as zeros at all nodes afterwards, and a leg may give back
@@ -74,7 +74,7 @@ static int zero_by_hand(struct block_device *bdev, u64 sector, u32 len)
 }
 
 /**
- * kfm_zero() - set a range of a disk to zero, durably
+ * kfm_zero() - set a range of a disk to zero; the caller flushes the disk
  * @bdev: disk
  * @sector: first sector
  * @len: bytes, up to KFM_ZEROES_MAX; whole blocks of the disk
@@ -89,17 +89,22 @@ int kfm_zero(struct block_device *bdev, u64 sector, u32 len, blk_opf_t flags)
 {
 	int ret = zero_by_disk(bdev, sector, len, flags);
 
-	if (ret == -EOPNOTSUPP)
-		ret = zero_by_hand(bdev, sector, len);
-	return ret ?: blkdev_issue_flush(bdev);
+	return ret == -EOPNOTSUPP ? zero_by_hand(bdev, sector, len) : ret;
 }
 
-/* Write the zeroes of a write to the leg, which ends as other writes to the leg do. */
+/*
+ * Write the zeroes of a write to the leg, and flush it. The flush ends as other writes to the leg
+ * do: its error is known before that of a flush behind it (kfm_writes_run()).
+ */
 void kfm_zero_work(struct work_struct *work)
 {
 	struct kfm_write *w = container_of(work, struct kfm_write, zero);
 	int ret = kfm_zero(w->leg.bi_bdev, w->sector, w->len, w->bio->bi_opf & REQ_NOUNMAP);
 
+	if (!ret) {
+		submit_bio(&w->leg);
+		return;
+	}
 	w->leg.bi_status = errno_to_blk_status(ret);
 	bio_endio(&w->leg);
 }
