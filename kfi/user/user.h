@@ -551,7 +551,7 @@ int ku_op_init(void);
 void ku_op_exit(void);
 struct ku_op *ku_op_new(struct ku_ctx *ctx, const struct kfi_user_desc *desc);	/* ERR_PTR */
 void ku_op_put(struct ku_op *op);
-/* Release the process's memory that the operation uses */
+/* Release the memory that the operation uses, and its charge. It can be prepared again. */
 void ku_op_release_memory(struct ku_op *op);
 /* Copy or pin the payload that a descriptor sends. Return: 0 or a negative errno */
 int ku_op_source(struct ku_op *op, const struct kfi_user_desc *desc);
