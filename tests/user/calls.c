@@ -233,6 +233,25 @@ static void connections_are_charged(void)
 	}
 }
 
+/* A queue is charged until it is closed and no part of its ring is mapped any more. */
+static void mapped_rings_are_charged(void)
+{
+	char *rings[32];
+	struct side s;
+	int n, err;
+
+	raw_limit("max_queue_mb", 16);
+	raw_unprivileged(MIB);
+	open_domain_of(&s, "loop", NULL);
+	for (n = 0; !(err = raw_cq(s.fd, s.domain, 8192, &s.cq)) && n < 32; n++) {
+		rings[n] = raw_map(s.fd, s.cq.handle, s.cq.ring_bytes);
+		CHECK(rings[n] && !raw_handle(s.fd, KFI_IOC_CLOSE, s.cq.handle));
+	}
+	CHECK(err == -EMFILE && n > 4 && !munmap(rings[0], 4 * KIB));
+	CHECK(raw_cq(s.fd, s.domain, 8192, &s.cq) == -EMFILE);
+	CHECK(!munmap(rings[0] + 4 * KIB, 512 * KIB) && !raw_cq(s.fd, s.domain, 8192, &s.cq));
+}
+
 /* A receive of a claimed message that is refused costs nothing, however often. */
 static void refused_claims(void)
 {
@@ -673,6 +692,7 @@ static const struct {
 	{ "executed", executed },
 	{ "limits_of_user", limits_of_user },
 	{ "connections_are_charged", connections_are_charged },
+	{ "mapped_rings_are_charged", mapped_rings_are_charged },
 	{ "refused_claims", refused_claims },
 	{ "high_port", high_port },
 };
