@@ -93,8 +93,9 @@ enum {
  * KFI_OPT_AV_ONLY: not 0 if an RDM endpoint refuses callers that are not in its address vector
  * KFI_OPT_OP_TIMEOUT_MS: time limit of transmit operations in milliseconds, 0 for no limit; see
  *	kfi_setopt()
- * KFI_OPT_UNPRIVILEGED: not 0 if the endpoint neither uses reserved ports nor requires them of its
- *	peers
+ * KFI_OPT_UNPRIVILEGED: not 0 if the endpoint or shared receive context belongs to a process: it
+ *	neither uses reserved ports nor requires them of its peers, and its payload is not searched
+ *	for pages of PCI devices, which must not be there
  */
 enum {
 	KFI_OPT_MIN_MULTI_RECV,		/* bytes */
