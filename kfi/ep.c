@@ -321,8 +321,10 @@ int kfi_ep_enable(struct kfi_ep *ep)
 	if (ret)
 		return ret;
 	ret = ep->ops->ep_enable ? ep->ops->ep_enable(ep) : 0;
-	if (ret)
+	if (ret) {
+		kfi_overdue_free(ep);
 		return ret;
+	}
 	kfi_ep_move(ep, KFI_EP_ENABLED);
 	kfi_ctx_publish(ep);
 	kfi_overdue_start(ep);

@@ -120,7 +120,7 @@ int kfi_overdue_alloc(struct kfi_ep *ep)
 	u32 depth = kfi_tx_owner(ep)->tx.depth;
 
 	lockdep_assert_held(&ep->lock);
-	if (!ep->op_timeout_ms || ep->overdue)
+	if (!ep->op_timeout_ms)
 		return 0;
 	o = kvzalloc(struct_size(o, mark, depth), GFP_KERNEL_ACCOUNT);
 	if (!o)
@@ -148,4 +148,5 @@ void kfi_overdue_stop(struct kfi_ep *ep)
 void kfi_overdue_free(struct kfi_ep *ep)
 {
 	kvfree(ep->overdue);
+	ep->overdue = NULL;
 }

@@ -292,6 +292,11 @@ static int set_limit(size_t ms)
 }
 
 /* Open the victim again, with a time limit and a queue with @cq_flags. */
+static int fails(struct kfi_ep *ep)
+{
+	return -EIO;
+}
+
 static void limited(struct kunit *test, u64 cq_flags)
 {
 	struct kfi_info *info = fake_info(ph.w, KFI_EP_RDM);
@@ -306,6 +311,10 @@ static void limited(struct kunit *test, u64 cq_flags)
 	KUNIT_ASSERT_EQ(test, 0, kfi_ep_bind(ph.ep, &ph.w->av->fid, 0));
 	KUNIT_EXPECT_EQ(test, -EINVAL, set_limit(KFI_OP_TIMEOUT_MAX_MS + 1));
 	KUNIT_ASSERT_EQ(test, 0, set_limit(LIMIT_MS));
+	KUNIT_ASSERT_EQ(test, 0, set_limit(KFI_OP_TIMEOUT_MAX_MS));
+	ph.w->ops.ep_enable = fails;
+	KUNIT_EXPECT_EQ(test, -EIO, kfi_enable(ph.ep));
+	ph.w->ops.ep_enable = NULL;
 	KUNIT_ASSERT_EQ(test, 0, kfi_enable(ph.ep));
 	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, set_limit(0));
 	KUNIT_EXPECT_EQ(test, 0, kfi_getopt(&ph.ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_OP_TIMEOUT_MS,
