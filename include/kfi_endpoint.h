@@ -284,12 +284,12 @@ ssize_t kfi_cancel(struct kfid *fid, void *context);
  * KFI_OPT_OP_TIMEOUT_MS is a time limit for transmit operations of an MSG or RDM
  * endpoint, or of a transmit context. A connection that does not complete an
  * operation within the limit is ended with ETIMEDOUT, at most a quarter of the
- * limit later. When the connection is down, this operation and all other
- * operations of the connection complete with ETIMEDOUT: their memory is not used
- * any more, and whether they were performed at the peer is unknown. An RDM
- * endpoint connects to the peer again with the next operation; an MSG endpoint
- * is disconnected. Receives have no time limit. The time during which an
- * operation waits for a connection does not count.
+ * limit later; with a limit below 200 ms, at most 100 ms later. When the connection
+ * is down, this operation and all other operations of the connection complete with
+ * ETIMEDOUT: their memory is not used any more, and whether they were performed at
+ * the peer is unknown. An RDM endpoint connects to the peer again with the next
+ * operation; an MSG endpoint is disconnected. Receives have no time limit. The time
+ * during which an operation waits for a connection does not count.
  *
  * Context: Process context, may sleep.
  * Return: 0; -ENOPROTOOPT if the level or option is unknown, read only, or not
