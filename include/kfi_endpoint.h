@@ -93,8 +93,9 @@ enum {
  * KFI_OPT_AV_ONLY: not 0 if an RDM endpoint refuses callers that are not in its address vector
  * KFI_OPT_OP_TIMEOUT_MS: time limit of transmit operations in milliseconds, 0 for no limit; see
  *	kfi_setopt()
- * KFI_OPT_UNPRIVILEGED: not 0 if the endpoint neither uses reserved ports nor requires them of its
- *	peers
+ * KFI_OPT_UNPRIVILEGED: not 0 if the endpoint or shared receive context belongs to a process: it
+ *	neither uses reserved ports nor requires them of its peers, and its payload is not searched
+ *	for pages of PCI devices, which must not be there
  */
 enum {
 	KFI_OPT_MIN_MULTI_RECV,		/* bytes */
@@ -283,12 +284,12 @@ ssize_t kfi_cancel(struct kfid *fid, void *context);
  * KFI_OPT_OP_TIMEOUT_MS is a time limit for transmit operations of an MSG or RDM
  * endpoint, or of a transmit context. A connection that does not complete an
  * operation within the limit is ended with ETIMEDOUT, at most a quarter of the
- * limit later. When the connection is down, this operation and all other
- * operations of the connection complete with ETIMEDOUT: their memory is not used
- * any more, and whether they were performed at the peer is unknown. An RDM
- * endpoint connects to the peer again with the next operation; an MSG endpoint
- * is disconnected. Receives have no time limit. The time during which an
- * operation waits for a connection does not count.
+ * limit later; with a limit below 200 ms, at most 100 ms later. When the connection
+ * is down, this operation and all other operations of the connection complete with
+ * ETIMEDOUT: their memory is not used any more, and whether they were performed at
+ * the peer is unknown. An RDM endpoint connects to the peer again with the next
+ * operation; an MSG endpoint is disconnected. Receives have no time limit. The time
+ * during which an operation waits for a connection does not count.
  *
  * Context: Process context, may sleep.
  * Return: 0; -ENOPROTOOPT if the level or option is unknown, read only, or not

@@ -160,9 +160,14 @@ void kfi_cq_fill(struct kfi_cq *cq, const struct kfi_cq_err_entry *wc);
 void __kfi_cq_fill(struct kfi_cq *cq, const struct kfi_cq_err_entry *wc);
 struct kfi_obj *kfi_cq_obj(struct kfi_cq *cq);
 int kfi_cq_init(void);		/* per-CPU batches and workqueues */
-/* Work items of handlers and of overdue.c, on any CPU */
+/* Work items of handlers, on any CPU */
 extern struct workqueue_struct *kfi_wq_unbound;
 void kfi_cq_exit(void);
+
+/* ---- overdue.c ---- */
+
+int kfi_overdue_init(void);	/* a workqueue */
+void kfi_overdue_exit(void);
 
 /* ---- eq.c ---- */
 

@@ -5,6 +5,7 @@
  * Locks: &kfi_fabric.lock protects the list of domains; &kfi_domain.lock protects the lists of the
  * domain's objects, and &kfi_domain.eq.
  */
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
@@ -64,6 +65,7 @@ static void free_domain(struct kfi_domain *domain)
 
 static int open_domain(struct kfi_domain *domain)
 {
+	unsigned int noio = memalloc_noio_save();	/* see docs/locking.md */
 	struct kfi_fabric *fabric = domain->fabric;
 	int ret = -ENODEV;
 
@@ -79,6 +81,7 @@ static int open_domain(struct kfi_domain *domain)
 		kfi_obj_link(&domain->obj, &fabric->domains);
 	}
 	mutex_unlock(&fabric->lock);
+	memalloc_noio_restore(noio);
 	return ret;
 }
 

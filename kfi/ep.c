@@ -19,6 +19,7 @@
  */
 #include <linux/delay.h>
 #include <linux/mm.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <kfi_conn_set.h>
 #include "auth.h"
@@ -244,10 +245,12 @@ static int ep_check_recv(struct kfi_ep *ep)
 
 /*
  * The domain's lock prevents the removal of the namespace and the device. When one of them is
- * removed later, gone.c finds the endpoint in the list.
+ * removed later, gone.c finds the endpoint in the list. Memory reclaim may wait for another
+ * endpoint of the domain, which is about to be opened.
  */
 int kfi_ep_open(struct kfi_domain *domain, struct kfi_ep *ep)
 {
+	unsigned int noio = memalloc_noio_save();
 	int ret = -ENODEV;
 
 	mutex_lock(&domain->lock);
@@ -259,6 +262,7 @@ int kfi_ep_open(struct kfi_domain *domain, struct kfi_ep *ep)
 		kfi_obj_link(&ep->obj, &domain->eps);
 	}
 	mutex_unlock(&domain->lock);
+	memalloc_noio_restore(noio);
 	return ret;
 }
 
@@ -321,8 +325,10 @@ int kfi_ep_enable(struct kfi_ep *ep)
 	if (ret)
 		return ret;
 	ret = ep->ops->ep_enable ? ep->ops->ep_enable(ep) : 0;
-	if (ret)
+	if (ret) {
+		kfi_overdue_free(ep);
 		return ret;
+	}
 	kfi_ep_move(ep, KFI_EP_ENABLED);
 	kfi_ctx_publish(ep);
 	kfi_overdue_start(ep);

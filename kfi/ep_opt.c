@@ -112,7 +112,7 @@ static int ep_set_size(struct kfi_ep *ep, int optname, size_t value)
 			return -ENOPROTOOPT;
 		return ep_set_early(ep, &ep->av_only, value);
 	case KFI_OPT_UNPRIVILEGED:
-		return shared ? -ENOPROTOOPT : ep_set_early(ep, &ep->unprivileged, value);
+		return ep_set_early(ep, &ep->unprivileged, value);
 	case KFI_OPT_OP_TIMEOUT_MS:
 		return kfi_overdue_set(ep, value);
 	default:

@@ -8,9 +8,11 @@
  * dead, or is found in the parent's list and killed.
  *
  * Lock order: kfi_fabrics_lock, &kfi_fabric.lock, then &kfi_pep.lock, or &kfi_domain.lock and
- * &kfi_ep.lock.
+ * &kfi_ep.lock. A reconnect for which memory reclaim waits takes them, too, so memory is allocated
+ * under them without I/O.
  */
 #include <linux/notifier.h>
+#include <linux/sched/mm.h>
 #include <net/net_namespace.h>
 
 #include "ep.h"
@@ -62,6 +64,7 @@ static bool uses_device(struct kfi_pep *pep, const void *device)
  */
 void kfi_fabric_kill(struct kfi_fabric *fabric, const void *device)
 {
+	unsigned int noio = memalloc_noio_save();
 	struct kfi_domain *domain;
 	struct kfi_pep *pep;
 
@@ -73,6 +76,7 @@ void kfi_fabric_kill(struct kfi_fabric *fabric, const void *device)
 		if (!device || domain->device == device)
 			kill_domain(domain);
 	mutex_unlock(&fabric->lock);
+	memalloc_noio_restore(noio);
 }
 
 /* ---- devices come ---- */

@@ -36,9 +36,12 @@ static int __init kfi_init(void)
 	ret = kfi_cq_init();
 	if (ret)
 		goto exit_idmap;
-	ret = kfp_init();
+	ret = kfi_overdue_init();
 	if (ret)
 		goto exit_cq;
+	ret = kfp_init();
+	if (ret)
+		goto exit_overdue;
 	ret = kfi_fabric_init();
 	if (ret)
 		goto exit_proto;
@@ -51,6 +54,8 @@ exit_fabric:
 	kfi_fabric_exit();
 exit_proto:
 	kfp_exit();
+exit_overdue:
+	kfi_overdue_exit();
 exit_cq:
 	kfi_cq_exit();
 exit_idmap:
@@ -67,6 +72,7 @@ static void __exit kfi_exit(void)
 	kfi_fabric_exit();
 	kfp_exit();
 	kfi_mr_exit();
+	kfi_overdue_exit();
 	kfi_cq_exit();
 	kfi_idmap_exit();
 	kfi_device_exit();

@@ -11,6 +11,7 @@
  */
 #include <linux/export.h>
 #include <linux/mm.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include "core.h"
 #include "mr.h"
@@ -76,12 +77,14 @@ void kfi_mem_unclaim(struct kfi_mr *mr)
 /* domain->lock prevents removal of the device during the call. */
 static int mem_of_device(struct kfi_domain *domain, struct kfi_mem *mem)
 {
+	unsigned int noio = memalloc_noio_save();	/* see docs/locking.md */
 	int ret = -ENODEV;
 
 	mutex_lock(&domain->lock);
 	if (!domain->dead)
 		ret = domain->fabric->prov->ops->mem_alloc(domain, mem);
 	mutex_unlock(&domain->lock);
+	memalloc_noio_restore(noio);
 	mem->direct = !ret;
 	return ret;
 }

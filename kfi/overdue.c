@@ -4,8 +4,12 @@
  *
  * A live peer, which passes every keep-alive check, can still leave an operation without an answer
  * for ever: it posts no receive, or it is hostile. An endpoint with the option has a work item that
- * looks at its transmit operations OVERDUE_CHECKS times per timeout and records when it first saw
- * each of them. Posts and completions do nothing for it.
+ * looks at its transmit operations OVERDUE_CHECKS times per timeout, but not more often than every
+ * OVERDUE_PERIOD, and records when it first saw each of them. Posts and completions do nothing for
+ * it.
+ *
+ * A process may have many endpoints with many operations and a short limit. So all these work items
+ * together run on one CPU at a time, and with the priority of an ordinary thread.
  *
  * An overdue operation can't be completed by itself: the peer may still write to its memory, or
  * read from it. So the connection that has the operation is ended with -ETIMEDOUT. When the
@@ -25,6 +29,9 @@
 #include "ep.h"
 
 #define OVERDUE_CHECKS	4
+#define OVERDUE_PERIOD	(HZ / 20)
+
+static struct workqueue_struct *overdue_wq;
 
 /**
  * struct kfi_overdue - time limit of an endpoint; allocated when the endpoint is enabled
@@ -72,6 +79,13 @@ static void check_op(struct kfi_overdue *o, u32 i, const struct kfi_oper *op)
 	o->mark[i].seen = out;
 }
 
+static void overdue_queue(struct kfi_overdue *o)
+{
+	unsigned long period = DIV_ROUND_UP(o->timeout, OVERDUE_CHECKS);
+
+	queue_delayed_work(overdue_wq, &o->work, max_t(unsigned long, period, OVERDUE_PERIOD));
+}
+
 static void overdue_work(struct work_struct *work)
 {
 	struct kfi_overdue *o = container_of(to_delayed_work(work), struct kfi_overdue, work);
@@ -87,7 +101,7 @@ static void overdue_work(struct work_struct *work)
 		check_op(o, i, op);
 		cond_resched();
 	}
-	queue_delayed_work(kfi_wq_unbound, &o->work, DIV_ROUND_UP(o->timeout, OVERDUE_CHECKS));
+	overdue_queue(o);
 }
 
 int kfi_overdue_set(struct kfi_ep *ep, size_t ms)
@@ -120,7 +134,7 @@ int kfi_overdue_alloc(struct kfi_ep *ep)
 	u32 depth = kfi_tx_owner(ep)->tx.depth;
 
 	lockdep_assert_held(&ep->lock);
-	if (!ep->op_timeout_ms || ep->overdue)
+	if (!ep->op_timeout_ms)
 		return 0;
 	o = kvzalloc(struct_size(o, mark, depth), GFP_KERNEL_ACCOUNT);
 	if (!o)
@@ -135,8 +149,7 @@ int kfi_overdue_alloc(struct kfi_ep *ep)
 void kfi_overdue_start(struct kfi_ep *ep)
 {
 	if (ep->overdue)
-		queue_delayed_work(kfi_wq_unbound, &ep->overdue->work,
-				   DIV_ROUND_UP(ep->overdue->timeout, OVERDUE_CHECKS));
+		overdue_queue(ep->overdue);
 }
 
 void kfi_overdue_stop(struct kfi_ep *ep)
@@ -148,4 +161,16 @@ void kfi_overdue_stop(struct kfi_ep *ep)
 void kfi_overdue_free(struct kfi_ep *ep)
 {
 	kvfree(ep->overdue);
+	ep->overdue = NULL;
+}
+
+int kfi_overdue_init(void)
+{
+	overdue_wq = alloc_ordered_workqueue("kfi_overdue", WQ_MEM_RECLAIM);
+	return overdue_wq ? 0 : -ENOMEM;
+}
+
+void kfi_overdue_exit(void)
+{
+	destroy_workqueue(overdue_wq);
 }

@@ -119,6 +119,9 @@ static noinline int payload_pages(struct kfi_oper *op, const struct kfi_post *po
  * Memory of a PCI device may be out of reach for another device. So its pages are accepted only if
  * the domain names the device that reads them, because the consumer can then check the way. Nothing
  * is written to such pages, and the CPU copies none of them here.
+ *
+ * The memory of a process was pinned without FOLL_PCI_P2PDMA, so no page is one of a PCI device.
+ * There may be so many pages that looking at each would take too long with bottom halves off.
  */
 static int payload_check_devices(const struct kfi_oper *op, unsigned int dir)
 {
@@ -126,7 +129,8 @@ static int payload_check_devices(const struct kfi_oper *op, unsigned int dir)
 	const struct bio_vec *bv;
 	unsigned long i;
 
-	if (!IS_ENABLED(CONFIG_PCI_P2PDMA) || !iov_iter_is_bvec(&op->iter))
+	if (!IS_ENABLED(CONFIG_PCI_P2PDMA) || op->ep->unprivileged ||
+	    !iov_iter_is_bvec(&op->iter))
 		return 0;
 	if (dir == ITER_SOURCE && !(op->flags & KFI_INJECT) && domain && domain->limits.p2p_device)
 		return 0;

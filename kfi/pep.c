@@ -14,6 +14,7 @@
  * under kfi_fabric.lock. A provider's report takes kfi_pep.req_lock only, so these calls may wait
  * for it to end.
  */
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include "auth.h"
 #include "ep.h"
@@ -251,6 +252,7 @@ int kfi_passive_ep(struct kfid_fabric *fabric_fid, struct kfi_info *info, struct
 {
 	struct kfi_fabric *fabric = container_of(fabric_fid, struct kfi_fabric, fid);
 	struct kfi_pep *pep;
+	unsigned int noio;
 	int ret = -ENODEV;
 
 	might_sleep();
@@ -261,6 +263,7 @@ int kfi_passive_ep(struct kfid_fabric *fabric_fid, struct kfi_info *info, struct
 	pep = make_pep(fabric, info, context);
 	if (!pep)
 		return -ENOMEM;
+	noio = memalloc_noio_save();	/* see docs/locking.md */
 	mutex_lock(&fabric->lock);
 	if (!fabric->dead)
 		ret = pep->ops->pep_open(pep);
@@ -269,6 +272,7 @@ int kfi_passive_ep(struct kfid_fabric *fabric_fid, struct kfi_info *info, struct
 		kfi_obj_link(&pep->obj, &fabric->peps);
 	}
 	mutex_unlock(&fabric->lock);
+	memalloc_noio_restore(noio);
 	if (ret) {
 		free_pep(pep);
 		return ret;
@@ -356,6 +360,7 @@ static int close_pep(struct kfid *fid)
 {
 	struct kfi_pep *pep = container_of(fid, struct kfi_pep, fid.fid);
 	struct kfi_fabric *fabric = pep->fabric;
+	unsigned int noio;
 
 	if (!kfi_obj_retire(&pep->obj))
 		return -EBUSY;
@@ -363,10 +368,12 @@ static int close_pep(struct kfid *fid)
 	 * fabric->lock is held all the time: the end of the namespace sees the passive endpoint
 	 * either open or gone.
 	 */
+	noio = memalloc_noio_save();	/* see docs/locking.md */
 	mutex_lock(&fabric->lock);
 	pep_stop(pep);
 	list_del(&pep->obj.entry);
 	mutex_unlock(&fabric->lock);
+	memalloc_noio_restore(noio);
 	if (pep->eq) {
 		kfi_eq_purge(pep->eq, fid);
 		kfi_obj_put(&pep->eq->obj);

@@ -19,8 +19,7 @@ int kfi_walk_providers(kfi_provider_fn fn, void *arg);
 /* ---- fabric.c ---- */
 
 /*
- * All fabrics of all namespaces, ordered by id. Locks nest: kfi_fabrics_lock, kfi_fabric.lock,
- * kfi_domain.lock, kfi_ep.lock.
+ * All fabrics of all namespaces, ordered by id. docs/locking.md has the place of the lock.
  */
 extern struct list_head kfi_fabrics;
 extern struct mutex kfi_fabrics_lock;

@@ -102,11 +102,16 @@ static int set_option(struct kfid_ep *ep, int name, size_t value)
 }
 
 /* A request takes one transmit, whose completion may arrive later than the answer. */
+static size_t conn_transmits(const struct kfi_conn_attr *attr)
+{
+	return attr->tx ?: 2 * (attr->depth + attr->spare);
+}
+
 static int conn_endpoint(struct kfi_conn *conn)
 {
 	const struct kfi_conn_attr *attr = &conn->attr;
 
-	conn->info->tx_attr->size = attr->tx ?: 2 * (attr->depth + attr->spare);
+	conn->info->tx_attr->size = conn_transmits(attr);
 	/* a larger connection before this one may have left more receives */
 	conn->info->rx_attr->size = max(attr->depth + attr->spare, conn->rx[0].n);
 	return kfi_endpoint(conn->dom->domain, conn->info, &conn->ep, conn);
@@ -252,6 +257,7 @@ static bool room_fits(const struct kfi_conn *conn, const struct kfi_conn_attr *n
 	       !old->region_segs == !new->region_segs;
 }
 
+/* The memory may be that of a larger connection, so the endpoint is compared by itself. */
 static bool objects_fit(const struct kfi_conn *conn, const struct kfi_dom *dom,
 			const struct kfi_info *info, const struct kfi_conn_attr *new)
 {
@@ -262,6 +268,7 @@ static bool objects_fit(const struct kfi_conn *conn, const struct kfi_dom *dom,
 	       old->where == new->where && old->region_segs == new->region_segs &&
 	       old->tx == new->tx && old->reclaim == new->reclaim &&
 	       old->timeout_ms == new->timeout_ms &&
+	       conn->info->tx_attr->size >= conn_transmits(new) &&
 	       room_fits(conn, new);
 }
 

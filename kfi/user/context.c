@@ -72,6 +72,27 @@ int ku_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
+/*
+ * A mapping is copied when it is split or moved, and by a fork after MADV_DOFORK. Each copy has a
+ * reference of the file, so the context exists until the last one is closed.
+ */
+static void map_open(struct vm_area_struct *vma)
+{
+	struct ku_obj *obj = vma->vm_private_data;
+
+	refcount_inc(&obj->maps);
+}
+
+static void map_close(struct vm_area_struct *vma)
+{
+	ku_obj_unmapped(vma->vm_private_data);
+}
+
+static const struct vm_operations_struct ku_vm_ops = {
+	.open = map_open,
+	.close = map_close,
+};
+
 /* The offset of a mapping is the handle of a completion queue or counter. */
 int ku_mmap(struct file *file, struct vm_area_struct *vma)
 {
@@ -91,6 +112,11 @@ int ku_mmap(struct file *file, struct vm_area_struct *vma)
 		ret = ku_ring_map(to_ku_ring(obj), vma);
 	else if (obj->class == KFI_CLASS_CNTR)
 		ret = ku_cntr_map(container_of(obj, struct ku_cntr, obj), vma);
+	if (!ret) {
+		vma->vm_private_data = obj;
+		vma->vm_ops = &ku_vm_ops;
+		map_open(vma);
+	}
 	ku_obj_put(obj);
 	return ret;
 }

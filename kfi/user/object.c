@@ -13,6 +13,7 @@
  */
 #include <linux/sizes.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 #include <linux/wait_bit.h>
 #include "user.h"
 
@@ -95,6 +96,7 @@ void *ku_obj_new(struct ku_ctx *ctx, struct ku_obj *parent, size_t size, u32 cla
 	obj->cookie = cookie;
 	mutex_init(&obj->lock);
 	refcount_set(&obj->users, 1);
+	refcount_set(&obj->maps, 1);
 	ret = ku_obj_charge(obj, size + class_bytes(class));
 	if (ret)
 		goto free_obj;
@@ -211,7 +213,7 @@ static int end_ep(struct ku_ep *ep)
 	drop_receives(ep);
 	/* A queue that can't be closed is still used: a leak is better than a use after free. */
 	if (ep->hidden && !WARN_ON_ONCE(ku_ring_end(ep->hidden)))
-		ku_ring_free(ep->hidden);
+		kvfree_rcu(ep->hidden, obj.rcu);
 	return 0;
 }
 
@@ -241,19 +243,27 @@ static int end_obj(struct ku_obj *obj)
 	}
 }
 
-/* Free an object that has ended. */
+void ku_obj_unmapped(struct ku_obj *obj)
+{
+	if (!refcount_dec_and_test(&obj->maps))
+		return;
+	if (obj->class == KFI_CLASS_CQ)
+		vfree(to_ku_ring(obj)->head);
+	if (obj->class == KFI_CLASS_CNTR)
+		free_page((unsigned long)container_of(obj, struct ku_cntr, obj)->count);
+	uncharge(obj);
+	kvfree_rcu(obj, rcu);
+}
+
+/*
+ * Free an object that has ended. A process that keeps its mapping of a queue or a counter keeps the
+ * pages, so the object stays charged until the last mapping is gone.
+ */
 static void free_obj(struct ku_obj *obj)
 {
 	ku_waiter_close(obj);
 	drop_targets(obj);
 	switch (obj->class) {
-	case KFI_CLASS_CQ:
-		uncharge(obj);
-		ku_ring_free(to_ku_ring(obj));
-		return;
-	case KFI_CLASS_CNTR:
-		free_page((unsigned long)container_of(obj, struct ku_cntr, obj)->count);
-		break;
 	case KFI_CLASS_MR:
 		ku_mr_release(container_of(obj, struct ku_mr, obj));
 		break;
@@ -261,8 +271,7 @@ static void free_obj(struct ku_obj *obj)
 		kfi_freeinfo(container_of(obj, struct ku_domain, obj)->info);
 		break;
 	}
-	uncharge(obj);
-	kvfree_rcu(obj, rcu);
+	ku_obj_unmapped(obj);
 }
 
 /*

@@ -60,6 +60,11 @@ void ku_op_release_memory(struct ku_op *op)
 		ku_pin_release(op->pins[--op->nr_pins], op->receive);
 	kvfree(op->bvec);
 	op->bvec = NULL;
+	kvfree(op->copy);
+	op->copy = NULL;
+	if (op->room)
+		ku_stock_give(op->ctx, op->room, op->receive);
+	op->room = 0;
 	op->user_buf = 0;
 }
 
@@ -68,9 +73,6 @@ void ku_op_put(struct ku_op *op)
 	if (!refcount_dec_and_test(&op->ref))
 		return;
 	ku_op_release_memory(op);
-	kvfree(op->copy);
-	if (op->room)
-		ku_stock_give(op->ctx, op->room, op->receive);
 	kmem_cache_free(ku_ops, op);
 }
 

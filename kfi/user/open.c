@@ -288,12 +288,19 @@ put_fabric:
 	return ret;
 }
 
-/* The endpoint of a process neither uses reserved ports nor accepts peers because of them. */
+/*
+ * The endpoint of a process neither uses reserved ports nor accepts peers because of them, and its
+ * memory is that of pin.c.
+ */
 static int make_unprivileged(struct kfid_ep *ep)
 {
 	size_t yes = 1;
+	int ret;
 
-	return kfi_setopt(&ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_UNPRIVILEGED, &yes, sizeof(yes));
+	ret = kfi_setopt(&ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_UNPRIVILEGED, &yes, sizeof(yes));
+	if (ret)
+		kfi_close(&ep->fid);
+	return ret;
 }
 
 /* On success the request belongs to the endpoint. */
@@ -308,14 +315,9 @@ static int open_endpoint(struct kfi_info *info, struct ku_connreq *req, struct k
 			goto unlock;
 		info->handle = req->info->handle;
 	}
-	ret = kfi_endpoint(ep->domain, info, &ep->ep, &ep->obj);
+	ret = kfi_endpoint(ep->domain, info, &ep->ep, &ep->obj) ?: make_unprivileged(ep->ep);
 	if (ret)
 		goto unlock;
-	ret = make_unprivileged(ep->ep);
-	if (ret) {
-		kfi_close(&ep->ep->fid);
-		goto unlock;
-	}
 	if (req) {
 		kfi_freeinfo(req->info);
 		req->info = NULL;
@@ -382,7 +384,8 @@ static int open_shared(struct ku_ctx *ctx, struct kfi_user_open *open, u32 class
 		ret = kfi_stx_context(ep->domain, info->tx_attr, &stx, &ep->obj);
 		fid = ret ? NULL : &stx->fid;
 	} else {
-		ret = kfi_srx_context(ep->domain, info->rx_attr, &ep->ep, &ep->obj);
+		ret = kfi_srx_context(ep->domain, info->rx_attr, &ep->ep, &ep->obj) ?:
+		      make_unprivileged(ep->ep);
 		fid = ret ? NULL : &ep->ep->fid;
 	}
 	ret = open_done(open, &ep->obj, fid, info, ret);

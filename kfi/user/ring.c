@@ -305,12 +305,6 @@ int ku_ring_end(struct ku_ring *ring)
 	return ret;
 }
 
-void ku_ring_free(struct ku_ring *ring)
-{
-	vfree(ring->head);	/* pages that are still mapped are freed with their mapping */
-	kvfree_rcu(ring, obj.rcu);
-}
-
 int ku_ring_map(struct ku_ring *ring, struct vm_area_struct *vma)
 {
 	unsigned long i, at = vma->vm_start;

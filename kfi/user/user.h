@@ -111,6 +111,7 @@ struct ku_ctx {
  * @handle: its handle in the table
  * @cookie: number that the process has given
  * @users: references: one held by the table, and one by each running call
+ * @maps: mappings of a queue or counter, and one until the object has ended; the last one frees it
  * @bound: number of objects that depend on this one; it can't be closed before them
  * @targets: objects on which it depends: its fabric or domain, and those that it is bound to
  * @nr_targets: number of @targets
@@ -130,6 +131,7 @@ struct ku_obj {
 	u32			handle;
 	u64			cookie;
 	refcount_t		users;
+	refcount_t		maps;
 	atomic_t		bound;
 	struct ku_obj		*targets[KU_TARGETS];
 	unsigned int		nr_targets;
@@ -417,6 +419,7 @@ void ku_obj_add_target(struct ku_obj *obj, struct ku_obj *target);
  */
 struct ku_obj *ku_obj_get(struct ku_ctx *ctx, u32 handle, u32 class);
 void ku_obj_put(struct ku_obj *obj);
+void ku_obj_unmapped(struct ku_obj *obj);	/* drop a reference of ku_obj.maps */
 int ku_obj_close(struct ku_ctx *ctx, u32 handle);
 /* no other call uses the context any more */
 void ku_obj_close_all(struct ku_ctx *ctx);
@@ -484,7 +487,6 @@ int ku_ring_map(struct ku_ring *ring, struct vm_area_struct *vma);
 /* Open a queue that the process does not read, for an endpoint that only counts; ERR_PTR */
 struct ku_ring *ku_ring_hidden(struct ku_ctx *ctx, struct kfid_domain *domain, size_t size);
 int ku_ring_end(struct ku_ring *ring);
-void ku_ring_free(struct ku_ring *ring);
 int ku_ioc_eq(struct ku_ctx *ctx, void *arg);
 int ku_ioc_eq_read(struct ku_ctx *ctx, void *arg);
 int ku_ioc_eq_write(struct ku_ctx *ctx, void *arg);
@@ -551,7 +553,7 @@ int ku_op_init(void);
 void ku_op_exit(void);
 struct ku_op *ku_op_new(struct ku_ctx *ctx, const struct kfi_user_desc *desc);	/* ERR_PTR */
 void ku_op_put(struct ku_op *op);
-/* Release the process's memory that the operation uses */
+/* Release the memory that the operation uses, and its charge. It can be prepared again. */
 void ku_op_release_memory(struct ku_op *op);
 /* Copy or pin the payload that a descriptor sends. Return: 0 or a negative errno */
 int ku_op_source(struct ku_op *op, const struct kfi_user_desc *desc);

@@ -15,6 +15,7 @@ static int fake_ep_open(struct kfi_ep *ep)
 
 	spin_lock_init(&fake->lock);
 	INIT_LIST_HEAD(&fake->ops);
+	fake->noio = current->flags & PF_MEMALLOC_NOIO;
 	return 0;
 }
 
@@ -44,6 +45,7 @@ static void fake_ep_stop(struct kfi_ep *ep, int err)
 	struct fake_ep *fake = fake_of(ep);
 
 	fake->stopped = err;
+	fake->noio &= !!(current->flags & PF_MEMALLOC_NOIO);
 	WRITE_ONCE(fake->stops, fake->stops + 1);
 	while (fake_finish(fake, err))
 		;

@@ -22,6 +22,7 @@
  * @late: tx calls that were in progress or began after ep_stop had begun; the core permits none
  * @stopped: argument of ep_stop, 0 before
  * @stops: calls of ep_stop
+ * @noio: ep_open and ep_stop were called in a scope without I/O
  */
 struct fake_ep {
 	struct kfi_ep		ep;
@@ -32,6 +33,7 @@ struct fake_ep {
 	atomic_t		late;
 	int			stopped;
 	int			stops;
+	bool			noio;
 };
 
 /* A connection request and what was done with it */

@@ -133,6 +133,7 @@ static void gone_endpoint(struct kunit *test)
 	kfi_fabric_kill(&g->w->fabric, &g->device);
 	KUNIT_EXPECT_EQ(test, 1, to_fake(ep)->stops);
 	KUNIT_EXPECT_EQ(test, -ENODEV, to_fake(ep)->stopped);
+	KUNIT_EXPECT_TRUE(test, to_fake(ep)->noio);
 	KUNIT_EXPECT_EQ(test, 1, kfi_cq_readerr(g->cq, &wc, 0));
 	KUNIT_EXPECT_EQ(test, ENODEV, wc.err);
 	KUNIT_EXPECT_EQ(test, 1, kfi_cq_readerr(g->cq, &wc, 0));

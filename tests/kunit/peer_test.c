@@ -284,11 +284,17 @@ kunit_test_suite(peer_suite);
 
 /* ---- operations that take too long: KFI_OPT_OP_TIMEOUT_MS ---- */
 
-#define LIMIT_MS	200U
+#define LIMIT_MS	1U
+#define SCAN_MS		50U	/* between two scans, with so short a limit */
 
 static int set_limit(size_t ms)
 {
 	return kfi_setopt(&ph.ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_OP_TIMEOUT_MS, &ms, sizeof(ms));
+}
+
+static int fails(struct kfi_ep *ep)
+{
+	return -EIO;
 }
 
 /* Open the victim again, with a time limit and a queue with @cq_flags. */
@@ -305,6 +311,10 @@ static void limited(struct kunit *test, u64 cq_flags)
 	KUNIT_ASSERT_EQ(test, 0, kfi_ep_bind(ph.ep, &ph.cq->fid, KFI_TRANSMIT | KFI_RECV));
 	KUNIT_ASSERT_EQ(test, 0, kfi_ep_bind(ph.ep, &ph.w->av->fid, 0));
 	KUNIT_EXPECT_EQ(test, -EINVAL, set_limit(KFI_OP_TIMEOUT_MAX_MS + 1));
+	KUNIT_ASSERT_EQ(test, 0, set_limit(KFI_OP_TIMEOUT_MAX_MS));
+	ph.w->ops.ep_enable = fails;
+	KUNIT_EXPECT_EQ(test, -EIO, kfi_enable(ph.ep));
+	ph.w->ops.ep_enable = NULL;
 	KUNIT_ASSERT_EQ(test, 0, set_limit(LIMIT_MS));
 	KUNIT_ASSERT_EQ(test, 0, kfi_enable(ph.ep));
 	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, set_limit(0));
@@ -323,11 +333,11 @@ static void overdue_unconnected(struct kunit *test)
 
 	limited(test, 0);
 	peer = dial(NODE, &x, &hello);
-	KUNIT_EXPECT_FALSE(test, ph_closes(peer, 2 * LIMIT_MS));
+	KUNIT_EXPECT_FALSE(test, ph_closes(peer, 4 * SCAN_MS));
 	start = jiffies;
 	answer(peer, KFW_ACCEPT, 0);
 	PH_DONE(-ETIMEDOUT, &x);
-	KUNIT_EXPECT_TRUE(test, time_after_eq(jiffies, start + msecs_to_jiffies(LIMIT_MS)));
+	KUNIT_EXPECT_TRUE(test, time_after_eq(jiffies, start + msecs_to_jiffies(SCAN_MS)));
 	KUNIT_EXPECT_TRUE(test, ph_closes(peer, PH_WAIT_MS));
 }
 
@@ -349,7 +359,7 @@ static void overdue_ended(struct kunit *test)
 	ph_skip(peer, sizeof(struct kfw_hello));
 	answer(peer, KFW_ACCEPT, 0);
 	PH_RECV(peer, KFW_MSG, &hdr);
-	KUNIT_EXPECT_FALSE(test, ph_closes(peer, 2 * LIMIT_MS));
+	KUNIT_EXPECT_FALSE(test, ph_closes(peer, 4 * SCAN_MS));
 	KUNIT_EXPECT_EQ(test, 1U, kfi_pool_used(&kfi_to_ep(ph.ep)->tx));
 	KUNIT_EXPECT_EQ(test, 1, kfi_cq_poll(ph.cq, 1));
 }

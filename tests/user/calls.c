@@ -233,6 +233,50 @@ static void connections_are_charged(void)
 	}
 }
 
+/* A queue is charged until it is closed and no part of its ring is mapped any more. */
+static void mapped_rings_are_charged(void)
+{
+	char *rings[32];
+	struct side s;
+	int n, err;
+
+	raw_limit("max_queue_mb", 16);
+	raw_unprivileged(MIB);
+	open_domain_of(&s, "loop", NULL);
+	for (n = 0; !(err = raw_cq(s.fd, s.domain, 8192, &s.cq)) && n < 32; n++) {
+		rings[n] = raw_map(s.fd, s.cq.handle, s.cq.ring_bytes);
+		CHECK(rings[n] && !raw_handle(s.fd, KFI_IOC_CLOSE, s.cq.handle));
+	}
+	CHECK(err == -EMFILE && n > 4 && !munmap(rings[0], 4 * KIB));
+	CHECK(raw_cq(s.fd, s.domain, 8192, &s.cq) == -EMFILE);
+	CHECK(!munmap(rings[0] + 4 * KIB, 512 * KIB) && !raw_cq(s.fd, s.domain, 8192, &s.cq));
+}
+
+/* A receive of a claimed message that is refused costs nothing, however often. */
+static void refused_claims(void)
+{
+	char *buf = memory(4 * MIB);
+	struct kfi_user_iovec iov[2] = { { (uintptr_t)buf, MIB }, { (uintptr_t)buf, 3 * MIB } };
+	struct kfi_user_desc claim = {
+		.opcode = KFI_USER_TRECV, .flags = FI_CLAIM, .context = 1, .tag = 1,
+		.addr = FI_ADDR_UNSPEC, .buf = (uintptr_t)iov, .len = 4 * MIB, .iov_count = 2,
+	};
+	struct kfi_user_cancel cancel = { .context = 2 };
+	struct side s;
+
+	raw_limit("max_queue_mb", 16);
+	open_side(&s);
+	claim.ep = cancel.ep = s.ep;
+	CHECK(!post(&s, KFI_USER_TSEND, buf, 1, 1, 0) && !completion(&s).err);
+	CHECK(!post(&s, KFI_USER_TRECV, NULL, 0, 1, FI_PEEK | FI_CLAIM) && !completion(&s).err);
+	while (!post(&s, KFI_USER_TRECV, buf, 1, 2, 0))
+		;
+	for (int n = 0; n < 1100; n++)
+		CHECK(raw_post(s.fd, &claim, 1) == -EAGAIN);
+	CHECK(!raw_ioctl(s.fd, KFI_IOC_CANCEL, &cancel) && received(&s).err == FI_ECANCELED);
+	CHECK(raw_post(s.fd, &claim, 1) == 1);
+}
+
 /* ---- ports ---- */
 
 static int open_at(int fd, const char *service)
@@ -648,6 +692,8 @@ static const struct {
 	{ "executed", executed },
 	{ "limits_of_user", limits_of_user },
 	{ "connections_are_charged", connections_are_charged },
+	{ "mapped_rings_are_charged", mapped_rings_are_charged },
+	{ "refused_claims", refused_claims },
 	{ "high_port", high_port },
 };
 
