@@ -35,8 +35,11 @@ def uevents():
             words = dict(word.partition("=")[::2] for word in sock.recv(65536).decode().split("\0"))
             if "KFI_MIRROR" not in words:
                 continue
-            with open(f"/sys{words['DEVPATH']}/dm/name", encoding="ascii") as file:
-                name = file.read().strip()
+            try:
+                with open(f"/sys{words['DEVPATH']}/dm/name", encoding="ascii") as file:
+                    name = file.read().strip()
+            except FileNotFoundError:
+                continue        # it has gone since
             print(name, words["KFI_MIRROR"], *(words.get("KFI_MIRROR_" + key, "-") for key in ("OUTAGE", "PEER", "SERVICE")),
                   flush=True)
 
