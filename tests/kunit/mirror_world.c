@@ -233,7 +233,10 @@ void mw_submit(struct bio *bio)
 	bio->bi_end_io(bio);
 }
 
-/* The last write of zeroes is flushed, or the oldest write or flush of the leg ends. */
+/*
+ * The last write of zeroes is done, and its flush submitted, which ends at once unless @leg_waits; or
+ * the oldest write or flush of the leg ends with @status.
+ */
 void mw_leg_ends(struct mw *w, blk_status_t status)
 {
 	struct work_struct *work = w->nr_works ? w->works[--w->nr_works] : NULL;

@@ -88,7 +88,7 @@ static const struct refusal leave_refusals[] = {
 static const struct refusal create_refusals[] = {
 	{ EEXIST, "it has metadata already" },
 	{ EINVAL, "that is not a UUID" },
-	{ EMEDIUMTYPE, "the log device holds other data: 'wipefs' shows what it is" },
+	{ EMEDIUMTYPE, "the metadata or log device holds other data; 'wipefs' may know it" },
 	{ EIO, "the metadata or log device has failed" },
 	{}
 };

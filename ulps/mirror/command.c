@@ -80,6 +80,8 @@ static int become_primary(struct kfm *m, bool force)
 	if (kfm_leg_became_memory(m))
 		return -EMEDIUMTYPE;
 	kfm_peers_end(m);
+	if (m->log.failed)	/* while the peers were asked */
+		return -EIO;
 	ret = kfm_log_replay(m);
 	if (ret == -EUCLEAN && !has_word(m->promote, "force"))
 		return kfm_writes_missing(m) ?: ret;
@@ -232,21 +234,23 @@ static void promote(struct kfm *m, struct kfm_cmd *cmd)
 
 /* ---- the other messages ---- */
 
-/* Return 0 if the log device is empty or has the log of a mirror; -EMEDIUMTYPE if of another user. */
-static int log_is_ours(struct kfm *m)
+/* Return 0 if the devices are blank, or the log device has the log of a mirror. */
+static int may_format(struct kfm *m)
 {
 	struct kfm_log_head head;
-	int i, ret;
+	int i, ret = kfm_blank(m, m->meta->bdev);
 
-	for (i = 0; m->logdev && i < 2; i++) {
+	if (ret || !m->logdev)
+		return ret;
+	for (i = 0; i < 2; i++) {
 		ret = kfm_io(m->logdev->bdev, REQ_OP_READ, i * KFM_BLOCK, m->page, KFM_BLOCK);
 		if (ret)
 			return ret == -ENODATA ? -EIO : ret;
 		ret = kfm_log_decode(m->page, &head);
-		if (ret == -EMEDIUMTYPE || (ret == -ENODATA && !kfm_begins_blank(m->page)))
-			return -EMEDIUMTYPE;
+		if (ret != -ENODATA && ret != -EMEDIUMTYPE)
+			return 0;
 	}
-	return 0;
+	return kfm_blank(m, m->logdev->bdev);
 }
 
 static int create(struct kfm *m, struct kfm_cmd *cmd)
@@ -258,7 +262,7 @@ static int create(struct kfm *m, struct kfm_cmd *cmd)
 		return -EINVAL;
 	if (m->formatted)
 		return -EEXIST;
-	ret = log_is_ours(m);
+	ret = may_format(m);
 	if (ret)
 		return ret;
 	m->sb = (struct kfm_super) {

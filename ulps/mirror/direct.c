@@ -82,21 +82,22 @@ static void slot_result(struct kfm_direct_slot *s, int err)
 {
 	if (!err)
 		return;
+	WRITE_ONCE(s->m->log.failed, true);	/* the peer would post it again and again */
 	cmpxchg(&s->err, 0, err);
 	DMERR_LIMIT("%s: can't write a direct record to the leg (%d)", kfm_name(s->m), err);
-	WRITE_ONCE(s->m->log.failed, true);	/* the peer would post it again and again */
 }
 
 /*
- * A flush has no success if another one has failed, or a write: a disk that has lost something may
- * say so once. That error came first, and @failed of the log was set where it came.
+ * What promises to be durable has no success if a flush has failed, or a write: a disk that has
+ * lost something may say so once. That error came first, and @failed of the log was set where it
+ * came.
  */
 static void slot_end_io(struct bio *bio)
 {
 	struct kfm_direct_slot *s = bio->bi_private;
 	int err = blk_status_to_errno(bio->bi_status);
 
-	if (s->recs[bio - s->bios].flags & KFM_D_FLUSH && READ_ONCE(s->m->log.failed))
+	if (!(s->recs[bio - s->bios].flags & KFM_D_CACHED) && READ_ONCE(s->m->log.failed))
 		err = err ?: -EIO;
 	slot_result(s, err);
 	slot_put(s);

@@ -396,10 +396,10 @@ static void apply_end_io(struct bio *bio)
 {
 	struct kfm *m = container_of(bio, struct kfm_apply, bio)->m;
 
-	if (bio->bi_status)
+	if (bio->bi_status) {
+		WRITE_ONCE(m->log.failed, true);	/* for flushes behind it: slot_end_io() */
 		WRITE_ONCE(m->apply_err, blk_status_to_errno(bio->bi_status));
-	if (bio->bi_status && !bio->bi_vcnt)	/* a flush, for one behind it: slot_end_io() */
-		WRITE_ONCE(m->log.failed, true);
+	}
 	apply_put(m);
 }
 
@@ -493,8 +493,10 @@ static int apply_batch(struct kfm *m, const struct kfm_rec *recs, unsigned int c
 		if (ret)
 			return ret;
 	}
-	ret = apply_wait(m, recs, count) ?: apply_wait(m, &flush, 1) ?:
-	      kfm_recent_add(m, recs, count);
+	ret = apply_wait(m, recs, count) ?: apply_wait(m, &flush, 1);
+	if (!ret && READ_ONCE(log->failed))	/* a flush of a slot has got the error */
+		ret = -EIO;
+	ret = ret ?: kfm_recent_add(m, recs, count);
 	head.seq = last->seq + 1;
 	head.at = last->at + kfm_rec_room(last->len);
 	ret = ret ?: head_save(m, &head);

@@ -71,14 +71,30 @@ int kfm_io(struct block_device *bdev, blk_opf_t op, u64 byte, void *buf, u32 len
 
 /* ---- superblock ---- */
 
+#define BLANK	(128 << 10)	/* bytes; btrfs leaves 64 KiB empty in front of its superblock */
+
 /**
- * kfm_begins_blank() - does a device begin with nothing but zeros?
- * @page: one of its first two blocks, %KFM_BLOCK bytes. Other users of disks leave the first
- *	sectors to the firmware, so one that is empty says nothing.
+ * kfm_blank() - does a device begin with zeros?
+ * @m: mirror; its page is used
+ * @bdev: metadata or log device
+ *
+ * Superblocks at the end of a device, as some of md have, are not looked for.
+ *
+ * Return: 0; -EMEDIUMTYPE if another user has written it; or an error of the device.
  */
-bool kfm_begins_blank(const void *page)
+int kfm_blank(struct kfm *m, struct block_device *bdev)
 {
-	return !memchr_inv(page, 0, KFM_BLOCK);
+	u64 at, end = min_t(u64, BLANK, bdev_nr_bytes(bdev));
+	int ret;
+
+	for (at = 0; at + KFM_BLOCK <= end; at += KFM_BLOCK) {
+		ret = kfm_io(bdev, REQ_OP_READ, at, m->page, KFM_BLOCK);
+		if (ret)
+			return ret == -ENODATA ? -EIO : ret;
+		if (memchr_inv(m->page, 0, KFM_BLOCK))
+			return -EMEDIUMTYPE;
+	}
+	return 0;
 }
 
 /**
@@ -101,7 +117,8 @@ int kfm_super_load(struct kfm *m)
 			ret[i] = -EIO;	/* a medium error, not a block of zeros */
 		if (!ret[i])
 			ret[i] = kfm_super_decode(m->page, &one);
-		if (ret[i] == -ENODATA && !kfm_begins_blank(m->page))
+		/* ext4 leaves its first two sectors empty */
+		if (ret[i] == -ENODATA && memchr_inv(m->page, 0, KFM_BLOCK))
 			ret[i] = -EMEDIUMTYPE;
 		if (ret[i] || (m->formatted && one.serial <= m->sb.serial))
 			continue;

@@ -9,7 +9,7 @@ struct kfm;
 
 u32 kfm_bio_add(struct bio *bio, void *buf, u32 len);
 int kfm_io(struct block_device *bdev, blk_opf_t op, u64 byte, void *buf, u32 len);
-bool kfm_begins_blank(const void *page);
+int kfm_blank(struct kfm *m, struct block_device *bdev);
 int kfm_super_load(struct kfm *m);
 int kfm_super_save(struct kfm *m);
 
