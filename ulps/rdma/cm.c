@@ -197,7 +197,7 @@ void kib_cm_end(struct kib_qp *qp)
 }
 
 /*
- * iw_connect or iw_accept fails: the identifier gets no event. Return: false if it has got one,
+ * iw_connect fails: the identifier gets no event. Return: false if it has got one,
  * because the device or namespace has gone; then iw_cm must get no error
  */
 static bool cm_abandon(struct kib_qp *qp)
@@ -375,10 +375,12 @@ static void cm_fill_answer(struct cm_answer_msg *msg, u16 ird, u16 ord, const vo
 
 /*
  * ESTABLISHED is raised before the peer has got the answer: it may never get it, and iw_cm waits
- * for the event. The connection is lost then, as it may be at any time later.
+ * for the event. The connection is lost then, as it may be at any time later. A caller that has
+ * gone before the answer makes no other difference: ksmbd has posted a receive by then, and frees
+ * it twice if the accept fails. *@taken is whether the endpoint has taken the call.
  */
 static int cm_answer_call(struct kib_qp *qp, struct iw_cm_id *id, struct kib_call *call,
-			  const struct iw_cm_conn_param *param)
+			  const struct iw_cm_conn_param *param, bool *taken)
 {
 	struct cm_answer_msg msg;
 	int ret;
@@ -392,19 +394,17 @@ static int cm_answer_call(struct kib_qp *qp, struct iw_cm_id *id, struct kib_cal
 	qp->ord = min_t(u32, param->ord, call->ird);
 	id->add_ref(id);
 	cm_give(qp, id, true);
-	ret = kfi_accept(qp->ep, &msg, sizeof(msg.answer) + param->private_data_len);
-	if (ret) {
-		cm_abandon(qp);
-		kib_qp_close(qp);
-		return ret;
-	}
+	*taken = !kfi_accept(qp->ep, &msg, sizeof(msg.answer) + param->private_data_len);
 	cm_raise(qp, id, IW_CM_EVENT_ESTABLISHED, 0, NULL, 0);
+	if (!*taken)
+		kib_qp_fail(qp);	/* raises CLOSE */
 	return 0;
 }
 
 int kib_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 {
 	struct kib_call *call;
+	bool taken = false;
 	struct kib_qp *qp;
 	int ret = -EINVAL;
 
@@ -414,14 +414,14 @@ int kib_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 	qp = param->private_data_len <= U8_MAX ? cm_qp(id, param->qpn) : NULL;
 	if (qp) {
 		mutex_lock(&qp->lock);
-		ret = cm_answer_call(qp, id, call, param);
+		ret = cm_answer_call(qp, id, call, param, &taken);
 		mutex_unlock(&qp->lock);
 		kib_qp_rem_ref(&qp->ib);
 	}
-	if (ret)	/* the endpoint has not taken it, or has refused it */
-		kib_call_end(to_kib_dev(id->device), call, NULL, 0);
-	else
+	if (taken)
 		kib_call_free(call);
+	else
+		kib_call_end(to_kib_dev(id->device), call, NULL, 0);
 	return ret;
 }
 
