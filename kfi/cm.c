@@ -6,6 +6,7 @@
  * because calls that hold these locks wait for providers; ep_state.c describes how they are
  * ordered.
  */
+#include <linux/sched/mm.h>
 #include "ep.h"
 #include "eq.h"
 #include <trace/events/kfi.h>
@@ -66,6 +67,7 @@ static int ep_connect(struct kfi_ep *ep, const void *addr, const void *param, si
 int kfi_connect(struct kfid_ep *fid, const void *addr, const void *param, size_t paramlen)
 {
 	struct kfi_ep *ep = kfi_to_ep(fid);
+	unsigned int noio;
 	int ret;
 
 	might_sleep();
@@ -76,9 +78,11 @@ int kfi_connect(struct kfid_ep *fid, const void *addr, const void *param, size_t
 	ret = kfi_cm_check_data(ep->ops, param, paramlen);
 	if (ret)
 		return ret;
+	noio = memalloc_noio_save();	/* see docs/locking.md */
 	mutex_lock(&ep->lock);
 	ret = ep_connect(ep, addr, param, paramlen);
 	mutex_unlock(&ep->lock);
+	memalloc_noio_restore(noio);
 	return ret;
 }
 EXPORT_SYMBOL_GPL(kfi_connect);
@@ -109,6 +113,7 @@ static int ep_accept(struct kfi_ep *ep, const void *param, size_t paramlen)
 int kfi_accept(struct kfid_ep *fid, const void *param, size_t paramlen)
 {
 	struct kfi_ep *ep = kfi_to_ep(fid);
+	unsigned int noio;
 	int ret;
 
 	might_sleep();
@@ -117,9 +122,11 @@ int kfi_accept(struct kfid_ep *fid, const void *param, size_t paramlen)
 	ret = kfi_cm_check_data(ep->ops, param, paramlen);
 	if (ret)
 		return ret;
+	noio = memalloc_noio_save();	/* see docs/locking.md */
 	mutex_lock(&ep->lock);
 	ret = ep_accept(ep, param, paramlen);
 	mutex_unlock(&ep->lock);
+	memalloc_noio_restore(noio);
 	return ret;
 }
 EXPORT_SYMBOL_GPL(kfi_accept);

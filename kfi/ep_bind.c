@@ -3,6 +3,7 @@
  * Bindings of an endpoint. A binding keeps the bound object from being closed until the endpoint is
  * closed. &kfi_ep.lock serialises the changes, and the bindings do not change after kfi_enable().
  */
+#include <linux/sched/mm.h>
 #include "av.h"
 #include "cntr.h"
 #include "cq.h"
@@ -144,11 +145,13 @@ static int ep_bind_one(struct kfi_ep *ep, struct kfid *bfid, u64 flags)
 int kfi_ep_bind_fid(struct kfid *fid, struct kfid *bfid, u64 flags)
 {
 	struct kfi_ep *ep = container_of(fid, struct kfi_ep, fid.fid);
+	unsigned int noio = memalloc_noio_save();	/* see docs/locking.md */
 	int ret;
 
 	mutex_lock(&ep->lock);
 	ret = ep_bind_one(ep, bfid, flags);
 	mutex_unlock(&ep->lock);
+	memalloc_noio_restore(noio);
 	return ret;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Options (kfi_getopt(), kfi_setopt()) and commands (kfi_control()) of endpoints. */
+#include <linux/sched/mm.h>
 #include "ep.h"
 
 /* ---- options ---- */
@@ -151,12 +152,15 @@ EXPORT_SYMBOL_GPL(kfi_setopt);
 int kfi_ep_control(struct kfid *fid, int command, void *arg)
 {
 	struct kfi_ep *ep = container_of(fid, struct kfi_ep, fid.fid);
+	unsigned int noio;
 	int ret;
 
 	if (command != KFI_ENABLE)
 		return -EOPNOTSUPP;
+	noio = memalloc_noio_save();	/* see docs/locking.md */
 	mutex_lock(&ep->lock);
 	ret = kfi_ep_enable(ep);
 	mutex_unlock(&ep->lock);
+	memalloc_noio_restore(noio);
 	return ret;
 }

@@ -9,7 +9,8 @@
  * it.
  *
  * A process may have many endpoints with many operations and a short limit. So all these work items
- * together run on one CPU at a time, and with the priority of an ordinary thread.
+ * together run on one CPU at a time, and with the priority of an ordinary thread; those of the
+ * kernel's endpoints do not wait for them.
  *
  * An overdue operation can't be completed by itself: the peer may still write to its memory, or
  * read from it. So the connection that has the operation is ended with -ETIMEDOUT. When the
@@ -31,7 +32,7 @@
 #define OVERDUE_CHECKS	4
 #define OVERDUE_PERIOD	(HZ / 20)
 
-static struct workqueue_struct *overdue_wq;
+static struct workqueue_struct *overdue_wq[2];	/* of the kernel, of processes */
 
 /**
  * struct kfi_overdue - time limit of an endpoint; allocated when the endpoint is enabled
@@ -83,7 +84,8 @@ static void overdue_queue(struct kfi_overdue *o)
 {
 	unsigned long period = DIV_ROUND_UP(o->timeout, OVERDUE_CHECKS);
 
-	queue_delayed_work(overdue_wq, &o->work, max_t(unsigned long, period, OVERDUE_PERIOD));
+	queue_delayed_work(overdue_wq[o->ep->unprivileged], &o->work,
+			   max_t(unsigned long, period, OVERDUE_PERIOD));
 }
 
 static void overdue_work(struct work_struct *work)
@@ -166,11 +168,19 @@ void kfi_overdue_free(struct kfi_ep *ep)
 
 int kfi_overdue_init(void)
 {
-	overdue_wq = alloc_ordered_workqueue("kfi_overdue", WQ_MEM_RECLAIM);
-	return overdue_wq ? 0 : -ENOMEM;
+	overdue_wq[false] = alloc_ordered_workqueue("kfi_overdue", WQ_MEM_RECLAIM);
+	overdue_wq[true] = alloc_ordered_workqueue("kfi_overdue_user", 0);
+	if (overdue_wq[false] && overdue_wq[true])
+		return 0;
+	kfi_overdue_exit();
+	return -ENOMEM;
 }
 
 void kfi_overdue_exit(void)
 {
-	destroy_workqueue(overdue_wq);
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(overdue_wq); i++)
+		if (overdue_wq[i])
+			destroy_workqueue(overdue_wq[i]);
 }

@@ -296,6 +296,7 @@ static void pep_set_listening(struct kfi_pep *pep, bool listening)
  */
 int kfi_listen(struct kfid_pep *pep_fid)
 {
+	unsigned int noio = memalloc_noio_save();	/* see docs/locking.md */
 	struct kfi_pep *pep = kfi_to_pep(pep_fid);
 	int ret;
 
@@ -311,6 +312,7 @@ int kfi_listen(struct kfid_pep *pep_fid)
 	if (!ret)
 		pep_set_listening(pep, true);
 	mutex_unlock(&pep->lock);
+	memalloc_noio_restore(noio);
 	return ret;
 }
 EXPORT_SYMBOL_GPL(kfi_listen);

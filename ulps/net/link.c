@@ -19,7 +19,7 @@ const struct kfi_conn_attr knet_conn_attr = {
 /*
  * An endpoint may call knet_ready() as soon as it is open: the poll is known then, but not
  * enabled. Without all of its receives a peer would be slow for ever, so it is better to connect
- * later. The RTNL guards the device's list of polls: Linux before 6.15 has no lock of its own for
+ * later. The RTNL guards the device's list of polls: Linux before 6.14 has no lock of its own for
  * it, and dumps it under the RTNL.
  */
 int knet_link_alloc(struct knet_link *link, struct knet_peer *peer)
