@@ -386,8 +386,8 @@ struct kfi_match {
  *	therefore use memory reserves. Does not change after the endpoint was enabled
  * @av_only: KFI_OPT_AV_ONLY: a caller that is not in the address vector is refused. Does not change
  *	after the endpoint was enabled
- * @unprivileged: KFI_OPT_UNPRIVILEGED: the endpoint belongs to a process: no reserved ports, and no
- *	pages of PCI devices in its payload. Does not change after the endpoint was enabled
+ * @unprivileged: KFI_OPT_UNPRIVILEGED: the endpoint belongs to a process: no reserved ports, and
+ *	no pages of PCI devices in its payload. Does not change after the endpoint was enabled
  * @op_timeout_ms: KFI_OPT_OP_TIMEOUT_MS, milliseconds; 0: no time limit. Does not change after the
  *	endpoint was enabled
  * @domain: parent

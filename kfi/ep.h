@@ -134,8 +134,8 @@ int kfi_ep_control(struct kfid *fid, int command, void *arg);
 int kfi_overdue_set(struct kfi_ep *ep, size_t ms);
 /*
  * Allocate the state of the work item, after the shared transmit context is bound, because its size
- * depends on the pool. If the enable fails after that, the state is freed, because the consumer may
- * change the limit before it tries again. The caller holds &kfi_ep.lock. Returns 0 or -ENOMEM.
+ * depends on the pool. If the enable fails after that, the state is freed, because the consumer
+ * may change the limit before it tries again. The caller holds &kfi_ep.lock. Returns 0 or -ENOMEM.
  */
 int kfi_overdue_alloc(struct kfi_ep *ep);
 void kfi_overdue_start(struct kfi_ep *ep);

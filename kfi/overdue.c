@@ -8,9 +8,9 @@
  * OVERDUE_PERIOD, and records when it first saw each of them. Posts and completions do nothing for
  * it.
  *
- * A process may have many endpoints with many operations and a short limit. So all these work items
- * together run on one CPU at a time, and with the priority of an ordinary thread; those of the
- * kernel's endpoints do not wait for them.
+ * A process may have many endpoints with many operations and a short limit. So all these work
+ * items together run on one CPU at a time, and with the priority of an ordinary thread; those of
+ * the kernel's endpoints do not wait for them.
  *
  * An overdue operation can't be completed by itself: the peer may still write to its memory, or
  * read from it. So the connection that has the operation is ended with -ETIMEDOUT. When the

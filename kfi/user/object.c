@@ -256,8 +256,8 @@ void ku_obj_unmapped(struct ku_obj *obj)
 }
 
 /*
- * Free an object that has ended. A process that keeps its mapping of a queue or a counter keeps the
- * pages, so the object stays charged until the last mapping is gone.
+ * Free an object that has ended. A process that keeps its mapping of a queue or a counter keeps
+ * the pages, so the object stays charged until the last mapping is gone.
  */
 static void free_obj(struct ku_obj *obj)
 {

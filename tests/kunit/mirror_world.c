@@ -234,8 +234,8 @@ void mw_submit(struct bio *bio)
 }
 
 /*
- * The last write of zeroes is done, and its flush submitted, which ends at once unless @leg_waits; or
- * the oldest write or flush of the leg ends with @status.
+ * The last write of zeroes is done, and its flush submitted, which ends at once unless @leg_waits;
+ * or the oldest write or flush of the leg ends with @status.
  */
 void mw_leg_ends(struct mw *w, blk_status_t status)
 {

@@ -3,8 +3,8 @@
  * knet.h - shared by the files of kfi_net.ko. docs/network-device.md describes how they work
  * together.
  *
- * Locks, outermost first: the lock of ear.c, &knet_ear.lock, the RTNL, &knet.lock, the device's own
- * lock, which the calls of NAPI take since Linux 6.14, and &knet_link.done_lock, a leaf. Nothing
+ * Locks, outermost first: the lock of ear.c, &knet_ear.lock, the RTNL, &knet.lock, the lock of the
+ * device, which the calls of NAPI take since Linux 6.14, and &knet_link.done_lock, a leaf. Nothing
  * that waits for &knet_peer.work, for a connection or for a query of providers is done under the
  * RTNL or in a file of sysfs: all of them may need the RTNL.
  */

@@ -37,7 +37,7 @@ static void bridge_add(const char *domain)
 	kn = netdev_priv(dev);
 	strscpy(kn->domain, domain, sizeof(kn->domain));
 	knet_init(dev, &init_net);
-	dev->mtu = dev->max_mtu;	/* a bridge has no limit of its own, and TCP begins slowly */
+	dev->mtu = dev->max_mtu;	/* a bridge has no limit, and TCP begins slowly */
 	ret = register_netdev(dev);
 	if (ret) {
 		pr_warn("kfi_net: no device for %s (%d)\n", domain, ret);
