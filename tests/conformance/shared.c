@@ -376,9 +376,8 @@ static void ends(struct test *t)
 	NONE_RX(&c->host);
 	EXPECT_EQ(t, test_close(t, &c->srx->fid), 0);
 	EXPECT_EQ(t, test_close(t, &c->stx->fid), 0);
-	for (i = 0; i < 3; i += 2) {
+	for (i = 0; i < 3; i += 2)
 		REQUIRE_RX_ERR(&c->host, &e, CTX(i), ECANCELED);
-	}
 	NONE_RX(&c->host);
 }
 
