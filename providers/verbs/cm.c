@@ -296,18 +296,23 @@ static int kv_cm_called(struct rdma_cm_id *id, struct rdma_cm_event *event)
 int kv_cm_listen(struct kv_listener *listener, struct net *net, union kfi_inaddr *addr, int backlog)
 {
 	struct rdma_cm_id *id = rdma_create_id(net, kv_cm_called, listener, RDMA_PS_TCP, IB_QPT_RC);
+	const union kfi_inaddr wanted = *addr;
 	int ret;
 
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	if (addr->sa.sa_family == AF_INET6)
 		rdma_set_afonly(id, 1);
-	ret = rdma_bind_addr(id, &addr->sa) ?: rdma_listen(id, backlog);
+	ret = rdma_bind_addr(id, &addr->sa);
+	if (!ret) {	/* a call may come before rdma_listen() returns: store the port first */
+		memcpy(addr, &id->route.addr.src_addr, kfi_inaddr_len(addr->sa.sa_family));
+		ret = rdma_listen(id, backlog);
+	}
 	if (ret) {
+		*addr = wanted;
 		rdma_destroy_id(id);
 		return ret == -ENODEV ? -EADDRNOTAVAIL : ret;
 	}
-	memcpy(addr, &id->route.addr.src_addr, kfi_inaddr_len(addr->sa.sa_family));
 	listener->id = id;
 	return 0;
 }

@@ -225,7 +225,7 @@ static void kv_close(struct kfi_link *link, bool abort)
 	kv_stream_free(s);
 }
 
-/* The peer's link answers a ping. */
+/* The peer's link answers a ping; over InfiniBand and RoCE its device may be enough. */
 static int kv_probe(struct kfi_link *link)
 {
 	struct kv_stream *s = kv_stream_of(link);

@@ -103,7 +103,10 @@ static int kv_rqe_post(struct kv_conn *conn, struct kfi_oper *op)
 	return ret;
 }
 
-/* Add a receive to the list. Too many pieces are refused here, because no queue pair exists yet. */
+/*
+ * Add a receive to the list. One that no queue pair could take is refused here, because a
+ * connection ends if its receives can't be posted.
+ */
 static int kv_plain_wait(struct kv_rq *rq, struct kfi_oper *op)
 {
 	unsigned int left = kv_plain_pieces(to_kv_domain(op->ep->domain)->max_recv_sge);
@@ -111,6 +114,8 @@ static int kv_plain_wait(struct kv_rq *rq, struct kfi_oper *op)
 	struct page *page;
 	size_t off;
 
+	if (op->len > SZ_2G)
+		return -EMSGSIZE;
 	while (iov_iter_count(&iter)) {
 		if (!left--)
 			return -EMSGSIZE;

@@ -11,7 +11,9 @@
  * The end of a region does not wait for the allocation of a new registration: there may be no
  * memory before I/O has ended. It waits until its registration is deregistered, which does not
  * depend on a peer, except for requests that precede it in a send queue. A region whose
- * registration is in a send queue is not changed in any state, because the device reads it.
+ * registration is in a send queue is not changed in any state, because the device reads it; unless
+ * a message of the peer has invalidated the key: then the device has executed the registration,
+ * though it may not have reported it yet.
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>

@@ -27,7 +27,7 @@
  * @version_min: oldest version that the sender supports, which is KVW_VERSION as well
  *
  * The offsets of these members are the same in all versions, so that sides of different versions
- * refuse each other with a message that names the version.
+ * refuse each other with a message.
  */
 struct kvw_front {
 	__le32	magic;

@@ -107,6 +107,7 @@ static int kfn_admin_setup(struct kfn_ctrl *ctrl, bool new)
 		nvme_remove_admin_tag_set(&ctrl->ctrl);
 stop_queue:
 	kfn_queues_end(ctrl, 0, 1);
+	cancel_work_sync(&ctrl->ctrl.async_event_work);	/* a target may send events early */
 close_net:
 	if (new)
 		kfn_net_close(ctrl);

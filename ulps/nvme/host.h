@@ -17,7 +17,7 @@ struct kfn_queue;
 /* Flags of struct kfn_queue */
 enum {
 	KFN_Q_TAGS,	/* @tags is set: answers may come */
-	KFN_Q_LIVE,	/* NVMe's connect has succeeded: blk-mq may use the queue */
+	KFN_Q_LIVE,	/* NVMe's connect has succeeded, and no request has failed to be sent */
 };
 
 /**

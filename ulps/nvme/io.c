@@ -30,6 +30,19 @@ static bool kfn_can_retry(int err)
 	return err == -EAGAIN || err == -ENOMEM;	/* a recovery would take even more memory */
 }
 
+/*
+ * The connection takes no request any more, which a post may notice before kfn_lost() is called.
+ * Requests wait from now on, and do not use up their retries. A memory error (-EIO) is that of one
+ * request.
+ */
+static void kfn_queue_failed(struct kfn_queue *queue, int err)
+{
+	if (err == -EIO)
+		return;
+	clear_bit(KFN_Q_LIVE, &queue->flags);	/* before the state, see nvme_check_ready() */
+	kfn_recover(queue->ctrl);
+}
+
 /* The region is detached already: the request may get another tag when it is started again. */
 static void kfn_req_done(struct kfi_req *kreq, int err)
 {
@@ -43,6 +56,7 @@ static void kfn_req_done(struct kfi_req *kreq, int err)
 		return;
 	}
 	if (unlikely(err)) {
+		kfn_queue_failed(req->queue, err);
 		req->status = cpu_to_le16(NVME_SC_HOST_PATH_ERROR << 1);
 		req->result.u64 = 0;
 	}
@@ -197,8 +211,7 @@ static blk_status_t kfn_send_failed(struct request *rq, int err)
 		nvme_cleanup_cmd(rq);
 		return BLK_STS_IOERR;
 	}
-	if (err != -EIO)
-		kfn_recover(to_kfn(nvme_req(rq)->ctrl));
+	kfn_queue_failed(((struct kfn_req *)blk_mq_rq_to_pdu(rq))->queue, err);
 	return nvme_host_path_error(rq);
 }
 
@@ -231,7 +244,7 @@ static blk_status_t kfn_queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq
 	if (status)
 		return status;
 	if (!kfi_conn_enter(&queue->conn)) {
-		kfn_recover(queue->ctrl);
+		kfn_queue_failed(queue, -ENOTCONN);
 		return nvme_host_path_error(rq);
 	}
 	status = kfn_start(req, rq, bd->last ? 0 : KFI_MORE);

@@ -14,7 +14,7 @@
 /* Not const, for 6.1 */
 static struct netlink_range_validation size_range = { 1, KFI_PERF_SIZE_MAX };
 static struct netlink_range_validation iterations_range = { 1, 1ULL << 40 };
-static struct netlink_range_validation timeout_range = { 100, 600000 };
+static struct netlink_range_validation timeout_range = { 100, PERF_TIMEOUT_MAX_MS };
 static struct netlink_range_validation duration_range = { 1, 86400000 };
 static struct netlink_range_validation warmup_range = { 0, 1 << 20 };
 

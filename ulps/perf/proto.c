@@ -111,7 +111,8 @@ static int get_hello(struct perf_ctl *ctl, const struct perf_wire_hello *w, size
 	    h->wait >= __KFI_PERF_WAIT_MAX || h->mem >= __KFI_PERF_MEM_MAX ||
 	    (w->flags & ~PERF_HELLO_VERIFY) ||
 	    !h->size || h->size > KFI_PERF_SIZE_MAX ||
-	    !h->depth || h->depth > KFI_PERF_DEPTH_MAX || !h->timeout_ms)
+	    !h->depth || h->depth > KFI_PERF_DEPTH_MAX || !h->timeout_ms ||
+	    h->timeout_ms > PERF_TIMEOUT_MAX_MS)
 		return -EPROTO;
 	return get_addr(ctl, w + 1, w->addrlen, len - sizeof(*w));
 }
