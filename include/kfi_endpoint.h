@@ -94,8 +94,8 @@ enum {
  * KFI_OPT_OP_TIMEOUT_MS: time limit of transmit operations in milliseconds, 0 for no limit; see
  *	kfi_setopt()
  * KFI_OPT_UNPRIVILEGED: not 0 if the endpoint or shared receive context belongs to a process: it
- *	neither uses reserved ports nor requires them of its peers, and its payload is not searched
- *	for pages of PCI devices, which must not be there
+ *	neither uses reserved ports nor requires them of its peers, and its payload has no pages
+ *	of PCI devices, for which it is not searched
  */
 enum {
 	KFI_OPT_MIN_MULTI_RECV,		/* bytes */

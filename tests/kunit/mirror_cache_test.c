@@ -150,7 +150,7 @@ static void cache_alone(struct kunit *test)
 	w->flush_err = -EIO;
 	clean(w);
 	KUNIT_EXPECT_TRUE(test, w->m.leg_failed && test_bit_le(0, w->peers[0].active));
-	KUNIT_EXPECT_TRUE(test, w->m.sb.flags & KFM_SB_LEG_FAILED);	/* `demote` may be next */
+	KUNIT_EXPECT_TRUE(test, w->m.sb.flags & KFM_SB_LEG_FAILED);	/* for a demotion */
 	w->m.leg_failed = false;
 	w->flush_err = 0;
 	clean(w);
@@ -203,6 +203,16 @@ static void cache_demoted(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, test_bit(0, w->peers[0].stale));
 }
 
+/* A mirror with a write that both nodes have acknowledged, and none has flushed */
+static struct mw *one_cached(struct kunit *test)
+{
+	struct mw *w = mw_with_slots(test, 1, true);
+
+	mw_write(w, 0, 3);
+	ack_all(w);
+	return w;
+}
+
 /*
  * A leg that fails may have lost what it has acknowledged, so it is no source after a resume, also
  * if a suspend with noflush has begun before.
@@ -213,9 +223,7 @@ static void cache_leg_fails(struct kunit *test)
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		w = mw_with_slots(test, 1, true);
-		mw_write(w, 0, 3);
-		ack_all(w);
+		w = one_cached(test);
 		w->leg_waits = true;
 		mw_flush(w, 1);
 		mw_run(w);
@@ -232,11 +240,9 @@ static void cache_leg_fails(struct kunit *test)
 /* The same if the flush fails with which a suspend ends. */
 static void cache_suspended(struct kunit *test)
 {
-	struct mw *w = mw_with_slots(test, 1, true);
+	struct mw *w = one_cached(test);
 	struct kfm_cmd suspend = {};
 
-	mw_write(w, 0, 3);
-	ack_all(w);
 	w->m.noflush = true;
 	w->flush_err = -EIO;
 	init_completion(&suspend.done);
@@ -257,9 +263,7 @@ static void cache_other_fails(struct kunit *test)
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		w = mw_with_slots(test, 1, true);
-		mw_write(w, 0, 3);
-		ack_all(w);
+		w = one_cached(test);
 		clean(w);	/* waits for a flush */
 		w->leg_waits = true;
 		mw_run(w);

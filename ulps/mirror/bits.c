@@ -383,7 +383,7 @@ static u32 pieces(u64 sectors, u32 shift)
 	return ((sectors - 1) >> shift) + 1;
 }
 
-/* Add what a former primary has described in kfm_peer.wire, durably. Return: 0 or a negative error. */
+/* Add what a former primary has described in kfm_peer.wire, durably. Return: 0 or an error */
 int kfm_wire_merge(struct kfm_peer *p)
 {
 	u32 shift = kfm_wire_shift(p->m->sectors);

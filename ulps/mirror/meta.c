@@ -71,7 +71,7 @@ int kfm_io(struct block_device *bdev, blk_opf_t op, u64 byte, void *buf, u32 len
 
 /* ---- superblock ---- */
 
-#define BLANK	(128 << 10)	/* bytes; btrfs leaves 64 KiB empty in front of its superblock */
+#define BLANK	(128 << 10)	/* bytes; btrfs begins with 64 KiB of zeros */
 
 /**
  * kfm_blank() - does a device begin with zeros?

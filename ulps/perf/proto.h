@@ -28,7 +28,7 @@
 #define PERF_VERSION	3
 #define PERF_CTL_DATA	0x636b6670U	/* fits the 4 bytes that all transports have */
 #define PERF_ADDR_MAX	64
-#define PERF_TIMEOUT_MAX_MS	600000U	/* a client that is silent keeps its session for so long */
+#define PERF_TIMEOUT_MAX_MS	600000U	/* so long a silent client has a session */
 #define PERF_CTL_MAX	192		/* more than the longest message */
 
 enum perf_type {
