@@ -51,7 +51,7 @@ static void cache_flush(struct work_struct *work)
 		spin_unlock_irq(&c->lock);
 		if (bio_list_empty(&served))
 			return;
-		usleep_range(c->usec, c->usec);
+		usleep_range(c->usec, c->usec + c->usec / 100);
 		while ((bio = bio_list_pop(&served))) {
 			bio->bi_opf &= ~(REQ_PREFLUSH | REQ_FUA);
 			if (bio->bi_iter.bi_size)
