@@ -89,15 +89,16 @@ static void mw_queue(struct work_struct *work)
 		work->func(work);
 }
 
-/* What the write of zeroes writes that has this sector */
+/* What the write of zeroes writes that has this sector. A part of a resynchronisation has zeros. */
 static u32 mw_zeroes(const struct mw *w, u64 sector)
 {
 	struct kfm_write *write;
 
 	list_for_each_entry(write, &w->m.flight, entry) {
 		if (write->kind == KFM_ZEROES && write->sector <= sector &&
-		    sector < bio_end_sector(write->bio))
-			return *(u32 *)(w->page + (write->bio - w->bios) * PAGE_SIZE);
+		    sector < write->sector + write->len / KFM_SECTOR)
+			return !write->bio ? 0 :
+			       *(u32 *)(w->page + (write->bio - w->bios) * PAGE_SIZE);
 	}
 	KUNIT_FAIL(w->test, "nobody writes zeroes to sector %llu", sector);
 	return 0;

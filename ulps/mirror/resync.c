@@ -6,8 +6,10 @@
  * the range begins meanwhile. Each peer has a resynchronisation of its own.
  *
  * A part is a run of regions, which are in sync when it is durable at the peer. The bitmap has the
- * regions that are left, so a later session continues with them.
+ * regions that are left, so a later session continues with them. A part that is all zeros is sent
+ * as a record without data, and the leg of the peer gives back its room (zero.c).
  */
+#include <linux/string.h>
 #include "bits.h"
 #include "log.h"
 #include "mirror.h"
@@ -50,6 +52,20 @@ static void part_unreadable(struct kfm_write *w)
 }
 
 /*
+ * A part waits for being posted. Data is looked at up to its first byte that is not zero. A record
+ * of zeroes that overlaps the log of the peer would hold up the records behind it.
+ */
+static void part_post(struct kfm_write *w)
+{
+	struct kfm_peer *p = w->peer;
+
+	if (p->slots.zeroes && !memchr_inv(w->buf + KFM_DATA_AT, 0, w->len) &&
+	    !kfm_logged(p, w->sector, w->len))
+		w->kind = KFM_ZEROES;
+	list_move_tail(&w->entry, &w->m->flight);
+}
+
+/*
  * Move parts that were read to the writes that wait for being posted. Regions that can't be read
  * stay out of sync, and are tried again after the others.
  */
@@ -61,7 +77,7 @@ void kfm_resync_reads(struct kfm *m)
 		if (kfm_busy(&w->leg_busy))
 			continue;
 		if (!w->leg_status && w->round == w->peer->rs_round) {
-			list_move_tail(&w->entry, &m->flight);
+			part_post(w);
 			continue;
 		}
 		if (w->leg_status)

@@ -166,6 +166,7 @@ void kfm_slots_begin(struct kfm_peer *p, const struct kfm_msg *grant);
 void kfm_slot_free(struct kfm_peer *p, struct kfm_post *post);
 bool kfm_unacked(const struct kfm_peer *p, const struct kfm_write *w);
 void *kfm_write_head(const struct kfm_peer *p, const struct kfm_write *w);
+u64 kfm_logged(const struct kfm_peer *p, u64 sector, u32 len);
 int kfm_post_all(struct kfm_peer *p, u32 limit);
 
 #endif /* KFM_WRITE_H */
