@@ -50,6 +50,7 @@ struct copy {
  * @last: the last value
  * @writes: that have ended well, @zeroes of them with zeroes
  * @direct: direct records
+ * @equal: parts of resynchronisations that a peer had
  */
 struct model {
 	struct mw		*w;
@@ -58,7 +59,7 @@ struct model {
 	u32			ended[MW_REGIONS];
 	u32			region[8], regions[8], value[8], last;
 	u32			before[8][MW_REGIONS];
-	unsigned int		writes, zeroes, direct;
+	unsigned int		writes, zeroes, direct, equal;
 };
 
 static u32 draw(struct model *d, u32 n)
@@ -151,6 +152,34 @@ static bool model_synced(struct model *d, unsigned int peer)
 	return true;
 }
 
+/* The peer compares a part, and flushes its cache if that is the same; or it never answers. */
+static void model_hash(struct model *d, unsigned int peer)
+{
+	const u32 shift = d->w->m.shift, bytes = KFM_SECTOR << shift;
+	struct kfm_msg msg = { .type = KFM_HASHED };
+	struct copy *c = &d->copies[peer];
+	struct kfm_write *part;
+	u32 at;
+
+	list_for_each_entry(part, &d->w->m.reads, entry) {
+		if (part->peer->index != peer || part->sum.step != KFM_H_ASKED ||
+		    c->next <= part->sum.seq)
+			continue;
+		if (part->sum.id % 16 == 1) {
+			part->sum.deadline = jiffies - 1;
+			continue;
+		}
+		for (msg.arg = 1, at = 0; at < part->len; at += bytes)
+			msg.arg &= *(u32 *)(part->buf + KFM_DATA_AT + at) ==
+				   c->has[(part->sector >> shift) + at / bytes];
+		if (msg.arg)
+			memcpy(c->safe, c->has, sizeof(c->has));
+		d->equal += msg.arg;
+		msg.id = part->sum.id;
+		mw_say(d->w, peer, msg);
+	}
+}
+
 /* The peer answers what the primary waits for. */
 static void model_answer(struct model *d, unsigned int peer)
 {
@@ -180,11 +209,13 @@ static void model_answer(struct model *d, unsigned int peer)
 		if (w->sent[peer][KFM_ATTACH].arg)
 			c->source = w->sent[peer][KFM_ATTACH].gens.source;
 		w->takes_zeroes = draw(d, 8);
+		w->m.csum = draw(d, 2);
 		mw_grant(w, peer);
 		break;
 	case KFM_SESSION_UP:
 		applied.seq = c->next - 1;
 		mw_say(w, peer, applied);
+		model_hash(d, peer);
 		if (model_synced(d, peer))
 			mw_synced_ok(w, peer);
 		break;
@@ -409,11 +440,12 @@ static struct mw *model_run(struct kunit *test, unsigned int steps, bool tears, 
 	KUNIT_EXPECT_EQ(test, d->w->flight, 0);
 	for (i = 0; i < 2; i++)
 		KUNIT_EXPECT_MEMEQ(test, d->copies[i].has, d->w->leg, sizeof(d->w->leg));
-	kunit_info(test, "%u writes, %u of zeroes; in sync in %u of %u steps\n", d->writes,
-		   d->zeroes, synced, steps);
+	kunit_info(test, "%u writes, %u of zeroes; %u parts equal; in sync in %u of %u steps\n",
+		   d->writes, d->zeroes, d->equal, synced, steps);
 	KUNIT_EXPECT_GT(test, d->writes, steps / 100);
 	KUNIT_EXPECT_GT(test, synced, steps / 100);
 	KUNIT_EXPECT_GT(test, d->direct, steps / 1000);
+	KUNIT_EXPECT_GE(test, d->equal, steps / MODEL_STEPS);
 	KUNIT_EXPECT_EQ(test, d->zeroes > steps / 1000, !tears);
 	return d->w;
 }
@@ -585,7 +617,44 @@ static void verify_compares(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kfm_writes_idle(&w->m));
 }
 
+/*
+ * A secondary reads when its log is applied, and says "the same" when its leg was flushed. In three
+ * rounds it has the same; something else; the same, and the flush fails.
+ */
+static void csum_serves(struct kunit *test)
+{
+	struct mw *w = mw_follower(test);
+	struct kfm_write data = { .buf = w->page, .len = KFM_SECTOR << w->m.shift, .sum.session = 9 };
+	unsigned int i;
+
+	w->newer = true;
+	w->leg_waits = true;
+	for (i = 0; i < 3; i++) {
+		data.sum.id = i + 1;
+		w->m.log.head.seq = 1;
+		mw_say(w, 0, (struct kfm_msg) {
+			.type = KFM_HASH, .id = i + 1, .seq = 1, .arg = data.len,
+			.hash = kfm_csum_hash(&data) + (i == 1),
+		});
+		mw_run(w);
+		KUNIT_EXPECT_TRUE(test, kfm_csum_behind(&w->m) && bio_list_empty(&w->legs));
+		w->m.log.head.seq = 2;
+		mw_run(w);
+		mw_leg_ends(w, BLK_STS_OK);
+		mw_run(w);
+		KUNIT_EXPECT_EQ(test, w->count[0][KFM_HASHED], i + (i == 1));
+		KUNIT_EXPECT_EQ(test, kfm_writes_idle(&w->m), i == 1);
+		if (i != 1)
+			mw_leg_ends(w, i ? BLK_STS_IOERR : BLK_STS_OK);
+		mw_run(w);
+		KUNIT_EXPECT_EQ(test, w->count[0][KFM_HASHED], i + 1);
+		KUNIT_EXPECT_EQ(test, w->sent[0][KFM_HASHED].arg, !i);
+	}
+	KUNIT_EXPECT_TRUE(test, w->m.log.failed && kfm_writes_idle(&w->m));
+}
+
 static struct kunit_case cases[] = {
+	KUNIT_CASE(csum_serves),
 	KUNIT_CASE(verify_compares),
 	KUNIT_CASE_SLOW(writes_model),
 	KUNIT_CASE_SLOW(writes_model_logged),

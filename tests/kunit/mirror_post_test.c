@@ -444,8 +444,11 @@ static void post_resync_zeroes(struct kunit *test)
 		w->nr_posted[0] = 0;
 		w->peers[0].slots.zeroes = i != 1;
 		w->peers[0].rs_from = 0;
+		w->peers[0].csum = !i;
 		mw_differs(w, 0, 8 + i);
 		mw_run(w);
+		mw_run(w);
+		w->peers[0].csum = false;
 		mw_run(w);
 		KUNIT_ASSERT_EQ(test, w->nr_posted[0], 1);
 		KUNIT_EXPECT_EQ(test, w->posted[0][0]->w->kind, i == 2 ? KFM_ZEROES : KFM_DATA);
@@ -453,6 +456,7 @@ static void post_resync_zeroes(struct kunit *test)
 		mw_run(w);
 		KUNIT_EXPECT_EQ(test, w->peers[0].oos_count, 0);
 	}
+	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_HASH].seq, 1);	/* it asks for what is logged */
 }
 
 static struct kunit_case cases[] = {

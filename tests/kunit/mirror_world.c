@@ -19,6 +19,7 @@ static void mw_queue(struct work_struct *work);
 #define submit_bio_wait(bio)		mw_io(bio)
 #define submit_bio(bio)			mw_submit(bio)
 #define submit_bio_noacct(bio)		mw_submit(bio)
+#define kfm_rec_blocks(m, r)		((void)(r), true)
 #define bio_endio(bio)			((bio)->bi_end_io(bio))
 
 #include "../../ulps/mirror/meta.c"
@@ -27,6 +28,7 @@ static void mw_queue(struct work_struct *work);
 #include "../../ulps/mirror/secondary.c"
 #include "../../ulps/mirror/recent.c"
 #include "../../ulps/mirror/resync.c"
+#include "../../ulps/mirror/csum.c"
 #include "../../ulps/mirror/ring.c"
 #include "../../ulps/mirror/own.c"
 #include "../../ulps/mirror/write.c"
@@ -530,6 +532,7 @@ struct mw *mw_make(struct kunit *test, unsigned int peers)
 	INIT_LIST_HEAD(&m->flight);
 	INIT_LIST_HEAD(&m->reads);
 	INIT_LIST_HEAD(&m->repairs);
+	INIT_LIST_HEAD(&m->hashes);
 	INIT_LIST_HEAD(&m->draining);
 	m->sb = (struct kfm_super) {
 		.sectors = m->sectors, .peers = peers, .node = 7,
@@ -646,7 +649,8 @@ void mw_grant(struct mw *w, unsigned int peer)
 {
 	mw_say(w, peer, (struct kfm_msg) {
 		.type = KFM_GRANT, .ring_len = w->no_log ? 0 : KFM_RING_MIN, .arg = w->slots,
-		.flags = (w->takes_zeroes ? KFM_M_ZEROES : 0) | (w->m.cache ? KFM_M_CACHE : 0),
+		.flags = (w->takes_zeroes ? KFM_M_ZEROES : 0) |
+			 (w->m.cache ? KFM_M_CACHE : 0) | (w->m.csum ? KFM_M_CSUM : 0),
 	});
 }
 

@@ -12,6 +12,7 @@
 #define dm_table_device_name(table)	((void)sizeof(table), "mirror")	/* there is none */
 #include "../../ulps/mirror/bits.h"
 #include "../../ulps/mirror/command.h"
+#include "../../ulps/mirror/csum.h"
 #include "../../ulps/mirror/flush.h"
 #include "../../ulps/mirror/log.h"
 #include "../../ulps/mirror/meta.h"

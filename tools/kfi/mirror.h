@@ -93,6 +93,7 @@ struct mirror {
 	uint64_t lag;
 	uint64_t writes;
 	uint64_t outage;
+	uint64_t equal_kib;
 	bool frozen;
 	bool resync;
 	const char *policy;

@@ -56,6 +56,7 @@ struct kfm_uevent {
  * @cache_word: the word `cache` of the table
  * @cache: what it means for this leg: as primary, let volatile caches keep writes until a flush,
  *	see kfm_caches()
+ * @csum: as primary, resynchronise what has another checksum at the peer alone (csum.c)
  * @start: random number that STATE names. It changes when the cache of the leg may have lost
  *	something: with the power of this node, or with an error of the leg. A table takes it over
  *	from the one before it; resume writes it
@@ -120,6 +121,7 @@ struct kfm_uevent {
  * @flight: writes, in the order of their records
  * @reads: parts of a resynchronisation that are being read from the leg
  * @repairs: &kfm_repair.w and &kfm_verify.w, if there are such
+ * @hashes: parts that this secondary compares with the data of its primary (csum.c)
  * @draining: writes whose bio has ended while the provider still owns their buffer
  * @repair: the read that is being repaired
  * @verify: the comparison of the copies
@@ -162,6 +164,7 @@ struct kfm {
 	bool			data_crc;
 	enum kfm_cache_word	cache_word;
 	bool			cache;
+	bool			csum;
 	u64			start;
 	enum kfm_policy		policy;
 	unsigned long		timeout;
@@ -218,6 +221,7 @@ struct kfm {
 	struct list_head	flight;
 	struct list_head	reads;
 	struct list_head	repairs;
+	struct list_head	hashes;
 	struct list_head	draining;
 	struct kfm_repair	repair;
 	struct kfm_serve	serve;

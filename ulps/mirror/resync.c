@@ -6,11 +6,13 @@
  * the range begins meanwhile. Each peer has a resynchronisation of its own.
  *
  * A part is a run of regions, which are in sync when it is durable at the peer. The bitmap has the
- * regions that are left, so a later session continues with them. A part that is all zeros is sent
- * as a record without data, and the leg of the peer gives back its room (zero.c).
+ * regions that are left, so a later session continues with them. With `csum` a part that the peer
+ * has already is not sent (csum.c). A part that is all zeros is sent as a record without data, and
+ * the leg of the peer gives back its room (zero.c).
  */
 #include <linux/string.h>
 #include "bits.h"
+#include "csum.h"
 #include "log.h"
 #include "mirror.h"
 #include "peer.h"
@@ -24,6 +26,7 @@ void kfm_resync_begin(struct kfm_peer *p)
 {
 	p->rs_from = 0;
 	p->rs_tried = jiffies - RETRY;
+	p->rs_equal = 0;
 	kfm_resync_stop(p);
 }
 
@@ -51,6 +54,18 @@ static void part_unreadable(struct kfm_write *w)
 	p->rs_tried = jiffies;
 }
 
+/* The peer has the same, durably. */
+static void part_equal(struct kfm_write *w)
+{
+	struct kfm_peer *p = w->peer;
+
+	if (!w->m->leg_failed) {
+		kfm_oos_clear(p, w->sector, w->len);
+		p->rs_equal += w->len;
+	}
+	kfm_write_put(w);
+}
+
 /*
  * A part waits for being posted. Data is looked at up to its first byte that is not zero. A record
  * of zeroes that overlaps the log of the peer would hold up the records behind it.
@@ -66,8 +81,8 @@ static void part_post(struct kfm_write *w)
 }
 
 /*
- * Move parts that were read to the writes that wait for being posted. Regions that can't be read
- * stay out of sync, and are tried again after the others.
+ * Move parts that were read to the writes that wait for being posted, unless the peer has them.
+ * Regions that can't be read stay out of sync, and are tried again after the others.
  */
 void kfm_resync_reads(struct kfm *m)
 {
@@ -76,13 +91,16 @@ void kfm_resync_reads(struct kfm *m)
 	list_for_each_entry_safe(w, next, &m->reads, entry) {
 		if (kfm_busy(&w->leg_busy))
 			continue;
-		if (!w->leg_status && w->round == w->peer->rs_round) {
-			part_post(w);
-			continue;
-		}
 		if (w->leg_status)
 			part_unreadable(w);
-		kfm_write_put(w);
+		if (w->leg_status || w->round != w->peer->rs_round)
+			kfm_write_put(w);
+		else if (w->peer->csum && kfm_csum_waits(w))
+			continue;
+		else if (w->sum.step == KFM_H_EQUAL)
+			part_equal(w);
+		else
+			part_post(w);
 	}
 }
 
@@ -152,6 +170,7 @@ static bool read_part(struct kfm_peer *p)
 	w = kfm_write_get(m, p, sector, len);
 	if (!w)
 		return false;
+	w->sum.step = KFM_H_NONE;
 	list_add_tail(&w->entry, &m->reads);
 	p->rs_from = end;
 	p->budget -= len;

@@ -69,8 +69,35 @@ enum kfm_write_kind {
 };
 
 /**
+ * struct kfm_sum - a part of a resynchronisation of which both nodes compare the hash (csum.c)
+ * @step: how far it is
+ * @session: session of the request
+ * @id: number of the request
+ * @hash: hash of the primary's data
+ * @seq: the peer must have applied the records up to this one before it reads its leg
+ * @repeat: time to repeat the request, jiffies
+ * @deadline: the data is sent if there is no answer by then, jiffies
+ */
+struct kfm_sum {
+	enum {
+		KFM_H_NONE,		/* a primary reads its leg */
+		KFM_H_ASKED,		/* HASH was sent; or has come, and records are applied first */
+		KFM_H_READING,		/* the secondary reads its leg */
+		KFM_H_FLUSHING,		/* it has the same, and makes that durable */
+		KFM_H_EQUAL,		/* that has been answered */
+		KFM_H_DIFFERS,		/* the data has to be sent */
+	} step;
+	u64		session;
+	u64		id;
+	u64		hash;
+	u64		seq;
+	unsigned long	repeat;
+	unsigned long	deadline;
+};
+
+/**
  * struct kfm_write - a write or a flush of the primary, a part that is being resynchronised, or a
- * read that is being repaired
+ * read that is being repaired; at a secondary a part that is compared
  * @entry: in one of the lists of struct kfm
  * @begin: in the list of writes that launch_writes() or launch_durable() begins
  * @m: the mirror
@@ -95,6 +122,7 @@ enum kfm_write_kind {
  * @own_at: place of that record
  * @peer: the peer that is resynchronised, or that serves the read; NULL for a write
  * @round: value of kfm_peer.rs_round when this part of a resynchronisation began
+ * @sum: its comparison with the copy of the peer
  */
 struct kfm_write {
 	struct list_head	entry;
@@ -119,6 +147,7 @@ struct kfm_write {
 	u32			own_at;
 	struct kfm_peer		*peer;
 	u32			round;
+	struct kfm_sum		sum;
 };
 
 /* A part of the buffer, as pieces that are contiguous in memory. Return: how many */
