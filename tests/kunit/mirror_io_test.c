@@ -653,8 +653,33 @@ static void csum_serves(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, w->m.log.failed && kfm_writes_idle(&w->m));
 }
 
+/* While the application writes, another limit holds. A write that is held does not count. */
+static void resync_backs_off(struct kunit *test)
+{
+	struct mw *w = mw_synced(test);
+	struct kfm_peer *p = &w->peers[0];
+	unsigned int i;
+
+	KUNIT_EXPECT_EQ(test, mw_order(w, "rate", "0 1"), 0);
+	mw_write(w, 0, 0);
+	p->budget = -1024;
+	for (i = 0; i < 2; i++) {	/* it is in flight; it has ended a moment ago */
+		mw_run(w);
+		p->budget_at = jiffies - HZ / 4;
+		KUNIT_EXPECT_FALSE(test, kfm_resync_allowed(p));
+		mw_ack(w, 0);
+	}
+	w->m.wrote = jiffies - HZ;
+	KUNIT_EXPECT_TRUE(test, kfm_resync_allowed(p));
+	mw_say(w, 0, (struct kfm_msg) { .type = KFM_BYE });
+	mw_write(w, 1, 0);
+	mw_run(w);
+	KUNIT_EXPECT_TRUE(test, kfm_resync_allowed(p));
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(csum_serves),
+	KUNIT_CASE(resync_backs_off),
 	KUNIT_CASE(verify_compares),
 	KUNIT_CASE_SLOW(writes_model),
 	KUNIT_CASE_SLOW(writes_model_logged),

@@ -99,6 +99,7 @@ struct mirror {
 	const char *policy;
 	uint64_t timeout_ms;
 	uint64_t rate_kib;
+	uint64_t rate_min_kib;
 	struct mirror_peer peers[MIRROR_PEERS];
 	size_t npeers;
 };

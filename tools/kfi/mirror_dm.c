@@ -241,6 +241,8 @@ static void parse_table(struct mirror *m)
 			whole_number(at[i + 1], &m->timeout_ms);
 		else if (!strcmp(at[i], "rate"))
 			whole_number(at[i + 1], &m->rate_kib);
+		else if (!strcmp(at[i], "rate-min"))
+			whole_number(at[i + 1], &m->rate_min_kib);
 	}
 }
 

@@ -128,6 +128,8 @@ struct kfm_uevent {
  * @serve: the read that the primary requested from this secondary
  * @again: a post failed with -EAGAIN, so the worker runs again soon
  * @rate: limit of a resynchronisation in KiB a second, 0 for none
+ * @rate_min: the same while the application writes; 0: as at other times
+ * @wrote: time at which the worker last saw a write of the application, jiffies
  * @touched: extents that were written since @renewed, or are to stay active for another reason
  * @renewed: time at which @touched began, jiffies
  * @cooling: active extents that are being cleaned
@@ -237,6 +239,8 @@ struct kfm {
 	struct kfm_recent	recent_direct[KFM_WINDOW];
 
 	unsigned int		rate;
+	unsigned int		rate_min;
+	unsigned long		wrote;
 	unsigned long		*touched;
 	unsigned long		renewed;
 	unsigned long		*cooling;

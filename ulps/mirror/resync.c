@@ -9,6 +9,9 @@
  * regions that are left, so a later session continues with them. With `csum` a part that the peer
  * has already is not sent (csum.c). A part that is all zeros is sent as a record without data, and
  * the leg of the peer gives back its room (zero.c).
+ *
+ * How much is read is limited by `rate`, and by `rate-min` while the application writes, or did so
+ * a moment ago: between two writes of one that makes one after the other there is always a gap.
  */
 #include <linux/string.h>
 #include "bits.h"
@@ -19,7 +22,8 @@
 #include "resync.h"
 #include "write.h"
 
-#define RETRY	(5 * HZ)	/* of a part that could not be read */
+#define RETRY		(5 * HZ)	/* of a part that could not be read */
+#define BACK_OFF	(HZ / 10)	/* after a write of the application */
 
 /* Begin with the first regions that are out of sync: there is a session. */
 void kfm_resync_begin(struct kfm_peer *p)
@@ -27,6 +31,7 @@ void kfm_resync_begin(struct kfm_peer *p)
 	p->rs_from = 0;
 	p->rs_tried = jiffies - RETRY;
 	p->rs_equal = 0;
+	p->m->wrote = jiffies - BACK_OFF;
 	kfm_resync_stop(p);
 }
 
@@ -104,10 +109,30 @@ void kfm_resync_reads(struct kfm *m)
 	}
 }
 
+/*
+ * Does the application write? A write that is held by a policy does not count: it may be the
+ * resynchronisation that it waits for.
+ */
+static void note_writes(struct kfm *m)
+{
+	if ((m->bios || !bio_list_empty(&m->queue)) && kfm_writes_may_end(m))
+		m->wrote = jiffies;
+}
+
+/* The present limit in bytes a second, 0 for none */
+static s64 rate_now(const struct kfm *m)
+{
+	unsigned int rate = READ_ONCE(m->rate), least = READ_ONCE(m->rate_min);
+
+	if (least && time_before(jiffies, m->wrote + BACK_OFF))
+		rate = rate ? min(rate, least) : least;
+	return (s64)rate << 10;
+}
+
 /* May another part be read now? The budget grows with time, up to the rate of one second. */
 bool kfm_resync_allowed(struct kfm_peer *p)
 {
-	s64 rate = (s64)READ_ONCE(p->m->rate) << 10;
+	s64 rate = rate_now(p->m);
 	unsigned long now = jiffies, elapsed;
 
 	if (!rate) {
@@ -196,6 +221,7 @@ void kfm_resync_run(struct kfm *m)
 	kfm_resync_reads(m);
 	if (!m->primary)
 		return;
+	note_writes(m);
 	kfm_for_each_peer(p, m)
 		read_parts(p);
 }

@@ -130,16 +130,18 @@ static unsigned int emit_remarks(const struct kfm *m, const struct summary *s, c
 static void emit_table(const struct kfm *m, char *result, unsigned int maxlen)
 {
 	bool direct = m->logdev && m->direct_min != KFM_DIRECT_DEFAULT;
+	unsigned int least = READ_ONCE(m->rate_min), sz = 0;
 	struct kfm_peer *p = m->peers[0];
-	unsigned int sz = 0;
 
 	DMEMIT("%s %s %s %s %s %s %s %s %s %u timeout %u rate %u", m->leg->name, m->meta->name,
 	       m->logdev ? m->logdev->name : "-", p->provider, p->local[0], p->local[1],
 	       p->remote[0], p->remote[1], kfm_policies[m->policy],
 	       4 + (direct ? 2 : 0) + (m->data_crc ? 2 : 0) + (m->cache_word ? 2 : 0) +
-	       (m->csum ? 2 : 0) + (m->secret ? 2 : 0) +
+	       (least ? 2 : 0) + (m->csum ? 2 : 0) + (m->secret ? 2 : 0) +
 	       (kfm_peer_count(m) - 1) * (1 + KFM_PEER_WORDS),
 	       jiffies_to_msecs(m->timeout), READ_ONCE(m->rate));
+	if (least)
+		DMEMIT(" rate-min %u", least);
 	if (direct && m->direct_min == KFM_DIRECT_OFF)
 		DMEMIT(" direct off");
 	else if (direct)

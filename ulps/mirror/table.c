@@ -4,7 +4,7 @@
  *
  * Table: 0 LENGTH kfi_mirror LEG META LOG PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE POLICY
  *	[COUNT [timeout MS] [rate KIB] [direct BYTES|off] [data-crc log|all] [cache on|off|auto]
- *	[csum on|off] [secret KEY]
+ *	[rate-min KIB] [csum on|off] [secret KEY]
  *	[peer PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE]...]
  */
 #include <linux/kstrtox.h>
@@ -213,7 +213,7 @@ static int cache_choose(struct kfm *m)
 static int table_options(struct kfm *m, struct dm_arg_set *as)
 {
 	static const struct dm_arg count = {
-		0, 14 + (KFM_PEERS - 1) * (1 + KFM_PEER_WORDS), "Invalid number of options"
+		0, 16 + (KFM_PEERS - 1) * (1 + KFM_PEER_WORDS), "Invalid number of options"
 	};
 	static const struct dm_arg timeout = { 200, 600000, "Invalid timeout" };
 	unsigned int args = 0, ms = 5000;
@@ -230,6 +230,9 @@ static int table_options(struct kfm *m, struct dm_arg_set *as)
 		} else if (!strcasecmp(word, "rate")) {
 			m->ti->error = "Invalid rate";
 			ret = kfm_rate_parse(dm_shift_arg(as), &m->rate);
+		} else if (!strcasecmp(word, "rate-min")) {
+			m->ti->error = "Invalid rate-min";
+			ret = kfm_rate_parse(dm_shift_arg(as), &m->rate_min);
 		} else if (!strcasecmp(word, "direct")) {
 			ret = table_direct(m, dm_shift_arg(as));
 		} else if (!strcasecmp(word, "data-crc")) {
