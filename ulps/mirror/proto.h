@@ -313,15 +313,15 @@ enum kfm_refusal {
 #define KFM_F_NO_LOG		4ull
 #define KFM_F_ZEROES		8ull	/* sends KFM_D_ZEROES after KFM_M_ZEROES */
 #define KFM_F_CACHE		16ull	/* sends KFM_D_CACHED after KFM_M_CACHE */
-#define KFM_F_CSUM		32ull	/* sends HASH after KFM_M_CSUM */
+#define KFM_F_CSUM		64ull	/* sends HASH after KFM_M_CSUM */
 
 #define KFM_M_CANDIDATE		1u	/* HELLO: asks before a promotion, changes nothing */
 #define KFM_M_DIRTY		2u	/* STATE: the bitmap has bits of a former primary */
 #define KFM_M_SETTLED		4u	/* PING, SYNCED: see recent.c */
 #define KFM_M_ZEROES		8u	/* GRANT: slots take records with KFM_D_ZEROES */
 #define KFM_M_CACHE		16u	/* GRANT: slots take these two as well */
-#define KFM_M_CSUM		32u	/* GRANT: the sender answers HASH */
-#define KFM_M_FLAGS		63u
+#define KFM_M_CSUM		64u	/* GRANT: the sender answers HASH */
+#define KFM_M_FLAGS		(31u | 64u)
 
 /*
  * All types have one layout; members that a type does not use are 0. The first four members are
