@@ -56,7 +56,8 @@ struct kfm_uevent {
  * @cache_word: the word `cache` of the table
  * @cache: what it means for this leg: as primary, let volatile caches keep writes until a flush,
  *	see kfm_caches()
- * @csum: as primary, resynchronise what has another checksum at the peer alone (csum.c)
+ * @csum: as primary, send only those parts of a resynchronisation whose hash differs at the peer
+ *	(csum.c)
  * @start: random number that STATE names. It changes when the cache of the leg may have lost
  *	something: with the power of this node, or with an error of the leg. A table takes it over
  *	from the one before it; resume writes it
@@ -129,7 +130,8 @@ struct kfm_uevent {
  * @again: a post failed with -EAGAIN, so the worker runs again soon
  * @rate: limit of a resynchronisation in KiB a second, 0 for none
  * @rate_min: the same while the application writes; 0: as at other times
- * @wrote: time at which the worker last saw a write of the application, jiffies
+ * @wrote: time at which the worker last saw a write of the application, jiffies; or a moment ago,
+ *	if that is long ago
  * @touched: extents that were written since @renewed, or are to stay active for another reason
  * @renewed: time at which @touched began, jiffies
  * @cooling: active extents that are being cleaned

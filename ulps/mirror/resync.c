@@ -111,12 +111,15 @@ void kfm_resync_reads(struct kfm *m)
 
 /*
  * Does the application write? A write that is held by a policy does not count: it may be the
- * resynchronisation that it waits for.
+ * resynchronisation that it waits for. The worker calls this in each run, so the time of the last
+ * write is never so old that it seems to be one to come.
  */
-static void note_writes(struct kfm *m)
+void kfm_resync_notes(struct kfm *m)
 {
 	if ((m->bios || !bio_list_empty(&m->queue)) && kfm_writes_may_end(m))
 		m->wrote = jiffies;
+	else if (time_after(jiffies, m->wrote + BACK_OFF))
+		m->wrote = jiffies - BACK_OFF;
 }
 
 /* The present limit in bytes a second, 0 for none */
@@ -221,7 +224,6 @@ void kfm_resync_run(struct kfm *m)
 	kfm_resync_reads(m);
 	if (!m->primary)
 		return;
-	note_writes(m);
 	kfm_for_each_peer(p, m)
 		read_parts(p);
 }

@@ -764,6 +764,7 @@ void kfm_writes_run(struct kfm *m)
 			kfm_peer_lost(p, ret);
 	}
 	kfm_repair_run(m);
+	kfm_resync_notes(m);
 	kfm_verify_run(m);
 	kfm_csum_serve(m);
 	kfm_reads_run(m);
