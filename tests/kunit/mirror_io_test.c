@@ -617,40 +617,81 @@ static void verify_compares(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kfm_writes_idle(&w->m));
 }
 
+/* The primary asks for zeros, which this node has, or for something else. */
+static void csum_ask_for(struct mw *w, u64 id, bool other)
+{
+	const u32 len = KFM_SECTOR << w->m.shift;
+	struct kfm_write data = { .buf = w->page, .len = len, .sum = { .session = 9, .id = id } };
+
+	mw_say(w, 0, (struct kfm_msg) {
+		.type = KFM_HASH, .id = id, .seq = 1, .sector = id % 4 << w->m.shift, .arg = len,
+		.hash = kfm_csum_hash(&data) + other,
+	});
+	mw_run(w);
+}
+
+/* A part was read, with this many answers and flushes since the beginning. */
+static void csum_was_read(struct mw *w, unsigned int answers, bool same, unsigned int flushes)
+{
+	mw_leg_ends(w, BLK_STS_OK);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(w->test, w->count[0][KFM_HASHED], answers);
+	KUNIT_EXPECT_TRUE(w->test, w->sent[0][KFM_HASHED].arg == same && w->csum_flushes == flushes);
+}
+
 /*
- * A secondary reads when its log is applied, and says "the same" when its leg was flushed. In three
- * rounds it has the same; something else; the same, and the flush fails.
+ * A secondary reads when its log is applied, and says "the same" when its leg was flushed, once
+ * for all that were read. What another session has asked for is in nobody's way.
  */
 static void csum_serves(struct kunit *test)
 {
 	struct mw *w = mw_follower(test);
-	struct kfm_write data = { .buf = w->page, .len = KFM_SECTOR << w->m.shift, .sum.session = 9 };
+
+	w->newer = w->leg_waits = true;
+	csum_ask_for(w, 1, false);
+	csum_ask_for(w, 2, false);
+	KUNIT_EXPECT_TRUE(test, kfm_csum_behind(&w->m) && bio_list_empty(&w->legs));
+	w->m.log.head.seq = 2;
+	mw_run(w);
+	csum_was_read(w, 0, false, 0);
+	csum_ask_for(w, 3, true);
+	csum_was_read(w, 2, true, 1);
+	csum_was_read(w, 3, false, 1);
+	w->peers[0].session = 8;
+	csum_ask_for(w, 4, false);
+	w->peers[0].session = 9;
+	mw_run(w);
+	mw_leg_ends(w, BLK_STS_OK);
+	csum_ask_for(w, 8, false);
+	w->flush_err = -EIO;
+	csum_was_read(w, 3, false, 2);
+	KUNIT_EXPECT_EQ(test, w->peers[0].state, KFM_SESSION_DOWN);
+	mw_run(w);
+	KUNIT_EXPECT_TRUE(test, w->m.log.failed && kfm_writes_idle(&w->m));
+}
+
+/* An answer counts for its request, in its round. A peer that gives none is not asked again. */
+static void csum_asks(struct kunit *test)
+{
+	struct mw *w = mw_synced(test);
+	struct kfm_peer *p = &w->peers[0];
+	struct kfm_sum *sum;
 	unsigned int i;
 
-	w->newer = true;
-	w->leg_waits = true;
+	w->newer = p->csum = true;
+	mw_differs(w, 0, 3);
 	for (i = 0; i < 3; i++) {
-		data.sum.id = i + 1;
-		w->m.log.head.seq = 1;
-		mw_say(w, 0, (struct kfm_msg) {
-			.type = KFM_HASH, .id = i + 1, .seq = 1, .arg = data.len,
-			.hash = kfm_csum_hash(&data) + (i == 1),
-		});
 		mw_run(w);
-		KUNIT_EXPECT_TRUE(test, kfm_csum_behind(&w->m) && bio_list_empty(&w->legs));
-		w->m.log.head.seq = 2;
 		mw_run(w);
-		mw_leg_ends(w, BLK_STS_OK);
+		sum = &list_first_entry(&w->m.reads, struct kfm_write, entry)->sum;
+		mw_say(w, 0, (struct kfm_msg) { .type = KFM_HASHED, .id = sum->id + (i != 1), .arg = 1 });
+		sum->deadline -= i == 2 ? HZ + w->m.timeout : 0;
+		p->rs_round += i == 1;
+		p->rs_from = 0;
 		mw_run(w);
-		KUNIT_EXPECT_EQ(test, w->count[0][KFM_HASHED], i + (i == 1));
-		KUNIT_EXPECT_EQ(test, kfm_writes_idle(&w->m), i == 1);
-		if (i != 1)
-			mw_leg_ends(w, i ? BLK_STS_IOERR : BLK_STS_OK);
-		mw_run(w);
-		KUNIT_EXPECT_EQ(test, w->count[0][KFM_HASHED], i + 1);
-		KUNIT_EXPECT_EQ(test, w->sent[0][KFM_HASHED].arg, !i);
+		KUNIT_EXPECT_TRUE(test, p->oos_count == 1 && p->csum == (i < 2));
 	}
-	KUNIT_EXPECT_TRUE(test, w->m.log.failed && kfm_writes_idle(&w->m));
+	KUNIT_EXPECT_EQ(test, w->nr_posted[0], 1);
 }
 
 /* While the application writes, another limit holds. A write that is held does not count. */
@@ -671,14 +712,18 @@ static void resync_backs_off(struct kunit *test)
 	}
 	w->m.wrote = jiffies - HZ;
 	KUNIT_EXPECT_TRUE(test, kfm_resync_allowed(p));
+	mw_run(w);
+	KUNIT_EXPECT_TRUE(test, time_after(w->m.wrote, jiffies - HZ / 2));
 	mw_say(w, 0, (struct kfm_msg) { .type = KFM_BYE });
 	mw_write(w, 1, 0);
 	mw_run(w);
+	p->budget = -1024;
 	KUNIT_EXPECT_TRUE(test, kfm_resync_allowed(p));
 }
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(csum_serves),
+	KUNIT_CASE(csum_asks),
 	KUNIT_CASE(resync_backs_off),
 	KUNIT_CASE(verify_compares),
 	KUNIT_CASE_SLOW(writes_model),

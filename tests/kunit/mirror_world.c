@@ -221,6 +221,7 @@ static int mw_io(struct bio *bio)
 /* A bio is submitted to the leg. */
 void mw_submit(struct bio *bio)
 {
+	bool flush = bio->bi_end_io == csum_flush_end_io;
 	struct mw *w = mw_now;
 
 	if (bio->bi_iter.bi_size && op_is_write(bio_op(bio))) {
@@ -228,12 +229,15 @@ void mw_submit(struct bio *bio)
 		if (w->m.leg_tears)
 			KUNIT_EXPECT_TRUE(w->test, mw_logged(w, bio));
 	}
-	if (w->leg_waits) {
+	w->csum_flushes += flush;
+	if (w->leg_waits && !flush) {
 		bio_list_add(&w->legs, bio);
 		return;
 	}
 	mw_leg(w, bio);
+	bio->bi_status = flush ? errno_to_blk_status(w->flush_err) : 0;
 	bio->bi_end_io(bio);
+	KUNIT_EXPECT_TRUE(w->test, !flush || !w->flush_err || w->m.log.failed);
 }
 
 /*

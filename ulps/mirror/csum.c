@@ -7,7 +7,7 @@
  *   claims the range, reads its leg
  *   HASH			->	applies its log up to the last record that overlaps the range
  *					reads its leg
- *					if it has the same: flushes its leg
+ *					for all parts that are the same: flushes its leg
  *				<-	HASHED
  *   the same: the regions are in sync
  *   else: a record with the data
@@ -18,9 +18,11 @@
  * What a read returns may be in a volatile cache alone: an earlier session may have ended before a
  * flush, or the node may have been primary itself. A record of a resynchronisation is durable when
  * it is answered, and the bits of its regions are cleared then, so "the same" has to mean as much.
- * Therefore the secondary compares, and flushes its leg behind the read. A flush of a disk with a
- * clean cache costs little, and one without a volatile cache has none. What the primary has in its
- * own cache alone is in an active extent, as in any resynchronisation.
+ * Therefore the secondary compares, and flushes its leg behind the read. Parts that are the same
+ * wait for those that are being read, and one flush is for all of them. A disk that has lost
+ * something may report that once, so a flush that fails is the end of the session, and none begins
+ * before the next resume. What the primary has in its own cache alone is in an active extent, as in
+ * any resynchronisation.
  *
  * The hash is SipHash, 64 bits, with a key that is drawn for each request. So nobody can prepare
  * data that passes for other data; of 2^34 parts that differ, which are 1 PiB, one is missed with a
@@ -73,12 +75,19 @@ static void csum_begin(struct kfm_write *w)
 	csum_ask(w);
 }
 
+static void csum_unanswered(struct kfm_write *w)
+{
+	w->sum.step = KFM_H_DIFFERS;
+	w->peer->csum = false;	/* its other parts would wait as long, and hold up writes */
+	DMINFO("%s: no hash from %s in time: it gets all data", kfm_name(w->m), w->peer->remote[0]);
+}
+
 /**
  * kfm_csum_waits() - go on with the comparison of a part
  * @w: part that was read in the present session; the peer answers HASH
  *
  * Return: true while the answer is due; else kfm_sum.step is KFM_H_EQUAL or KFM_H_DIFFERS. A peer
- * that does not answer within the time-out gets the data.
+ * that does not answer within the time-out gets all data for the rest of the session.
  */
 bool kfm_csum_waits(struct kfm_write *w)
 {
@@ -87,7 +96,7 @@ bool kfm_csum_waits(struct kfm_write *w)
 	if (s->step == KFM_H_NONE)
 		csum_begin(w);
 	else if (s->step == KFM_H_ASKED && time_after(jiffies, s->deadline))
-		s->step = KFM_H_DIFFERS;
+		csum_unanswered(w);
 	else if (s->step == KFM_H_ASKED && !time_before(jiffies, s->repeat))
 		csum_ask(w);
 	return s->step == KFM_H_ASKED;
@@ -115,6 +124,24 @@ static void csum_answer(const struct kfm_write *w, bool same)
 	kfm_net_send(w->peer, &msg);
 }
 
+/* Is it still the primary of the session that waits for the answer? */
+static bool csum_awaited(const struct kfm_write *w)
+{
+	const struct kfm_log *log = &w->m->log;
+
+	return log->open && log->peer == w->peer && w->peer->session == w->sum.session;
+}
+
+/* Give up what nobody waits for, when its read has ended. Return: is the part one of the session? */
+static bool csum_live(struct kfm_write *w)
+{
+	if (csum_awaited(w))
+		return true;
+	if (!kfm_busy(&w->leg_busy))
+		kfm_write_put(w);
+	return false;
+}
+
 /**
  * kfm_csum_requested() - handle a request to compare a part
  * @p: primary with a session
@@ -125,11 +152,13 @@ static void csum_answer(const struct kfm_write *w, bool same)
 void kfm_csum_requested(struct kfm_peer *p, const struct kfm_msg *msg)
 {
 	const struct kfm_rec r = { .sector = msg->sector, .len = msg->arg };
+	struct kfm_write *w, *next;
 	struct kfm *m = p->m;
 	unsigned int count = 0;
-	struct kfm_write *w;
 
-	list_for_each_entry(w, &m->hashes, entry) {
+	list_for_each_entry_safe(w, next, &m->hashes, entry) {
+		if (!csum_live(w))
+			continue;
 		if (w->sum.id == msg->id)
 			return;
 		count++;
@@ -147,74 +176,112 @@ void kfm_csum_requested(struct kfm_peer *p, const struct kfm_msg *msg)
 	list_add_tail(&w->entry, &m->hashes);
 }
 
-/* Is it still the primary of the session that waits for the answer? */
-static bool csum_awaited(const struct kfm_write *w)
+/* Is there a part of the session that is so far? */
+static bool csum_any(const struct kfm *m, int step)
 {
-	const struct kfm_log *log = &w->m->log;
+	const struct kfm_write *w;
 
-	return log->open && log->peer == w->peer && w->peer->session == w->sum.session;
-}
-
-/* This leg has the same: make it durable. */
-static void csum_flush(struct kfm_write *w)
-{
-	w->sum.step = KFM_H_FLUSHING;
-	w->kind = KFM_FLUSH;
-	kfm_write_leg(w, REQ_OP_WRITE | REQ_PREFLUSH | REQ_SYNC);
-}
-
-/* The leg was flushed. A disk that has lost something may say so once, and to another write. */
-static bool csum_durable(const struct kfm_write *w)
-{
-	if (w->leg_status) {
-		DMERR_LIMIT("%s: can't flush the leg", kfm_name(w->m));
-		WRITE_ONCE(w->m->log.failed, true);
+	list_for_each_entry(w, &m->hashes, entry) {
+		if (w->sum.step == step && csum_awaited(w))
+			return true;
 	}
-	return !READ_ONCE(w->m->log.failed);
+	return false;
 }
 
-/* Go on with the comparison of a part. Return: true if it has ended. */
-static bool csum_step(struct kfm_write *w)
+/* Compare a part that was read. */
+static void csum_compare(struct kfm_write *w)
 {
-	struct kfm_sum *s = &w->sum;
-
-	if (kfm_busy(&w->leg_busy))
-		return false;
-	if (!csum_awaited(w))
-		return true;
-	switch (s->step) {
-	case KFM_H_ASKED:
-		if (w->m->log.head.seq <= s->seq)
-			return false;
-		s->step = KFM_H_READING;
-		kfm_write_leg(w, REQ_OP_READ);
-		return false;
-	case KFM_H_READING:
-		if (!w->leg_status && kfm_csum_hash(w) == s->hash) {
-			csum_flush(w);
-			return false;
-		}
-		csum_answer(w, false);
-		return true;
-	default:
-		csum_answer(w, csum_durable(w));
-		return true;
+	if (w->sum.step != KFM_H_READING || kfm_busy(&w->leg_busy))
+		return;
+	if (!w->leg_status && kfm_csum_hash(w) == w->sum.hash) {
+		w->sum.step = KFM_H_SAME;
+		return;
 	}
+	csum_answer(w, false);
+	kfm_write_put(w);
+}
+
+/* A flush of the leg, for which the worker waits */
+struct csum_flush {
+	struct bio		bio;
+	struct kfm		*m;
+	struct completion	ended;
+};
+
+/*
+ * Any context. Whoever flushes behind an error that the disk reports once gets no success: he looks
+ * at @failed of the log afterwards, see slot_end_io() and apply_batch().
+ */
+static void csum_flush_end_io(struct bio *bio)
+{
+	struct csum_flush *f = container_of(bio, struct csum_flush, bio);
+
+	if (bio->bi_status)
+		WRITE_ONCE(f->m->log.failed, true);
+	complete(&f->ended);
+}
+
+/* Make durable what was read. Return: false if something is lost, whoever has got that error. */
+static bool csum_flush_leg(struct kfm *m)
+{
+	struct csum_flush f = { .m = m };
+
+	init_completion(&f.ended);
+	bio_init(&f.bio, m->leg->bdev, NULL, 0, REQ_OP_WRITE | REQ_PREFLUSH | REQ_SYNC);
+	f.bio.bi_end_io = csum_flush_end_io;
+	submit_bio(&f.bio);
+	wait_for_completion(&f.ended);
+	bio_uninit(&f.bio);
+	return !READ_ONCE(m->log.failed);
+}
+
+/* Answer for the parts that are the same. */
+static void csum_settle(struct kfm *m)
+{
+	struct kfm_write *w, *next;
+
+	if (!csum_flush_leg(m)) {
+		DMERR("%s: can't flush the leg behind a comparison", kfm_name(m));
+		kfm_peers_end(m);
+		return;
+	}
+	list_for_each_entry_safe(w, next, &m->hashes, entry) {
+		if (w->sum.step != KFM_H_SAME)
+			continue;
+		csum_answer(w, true);
+		kfm_write_put(w);
+	}
+}
+
+/* Read a part, if what the log has for it is on the leg. */
+static void csum_read(struct kfm_write *w)
+{
+	if (w->sum.step != KFM_H_ASKED || w->m->log.head.seq <= w->sum.seq)
+		return;
+	w->sum.step = KFM_H_READING;
+	kfm_write_leg(w, REQ_OP_READ);
 }
 
 /**
  * kfm_csum_serve() - go on with the comparisons that the primary has requested
  * @m: mirror
  *
- * What a session has begun may end after it, and after a promotion.
+ * No part is read while another one waits for a flush, so none waits for long. What a session has
+ * begun may end after it, and after a promotion.
  */
 void kfm_csum_serve(struct kfm *m)
 {
 	struct kfm_write *w, *next;
 
 	list_for_each_entry_safe(w, next, &m->hashes, entry) {
-		if (csum_step(w))
-			kfm_write_put(w);
+		if (csum_live(w))
+			csum_compare(w);
+	}
+	if (csum_any(m, KFM_H_SAME) && !csum_any(m, KFM_H_READING))
+		csum_settle(m);
+	list_for_each_entry_safe(w, next, &m->hashes, entry) {
+		if (csum_live(w) && !csum_any(m, KFM_H_SAME))
+			csum_read(w);
 	}
 }
 

@@ -76,16 +76,16 @@ enum kfm_write_kind {
  * @hash: hash of the primary's data
  * @seq: the peer must have applied the records up to this one before it reads its leg
  * @repeat: time to repeat the request, jiffies
- * @deadline: the data is sent if there is no answer by then, jiffies
+ * @deadline: the data is sent, and that of all other parts, if there is no answer by then, jiffies
  */
 struct kfm_sum {
 	enum {
-		KFM_H_NONE,		/* a primary reads its leg */
+		KFM_H_NONE,		/* primary: it reads its leg */
 		KFM_H_ASKED,		/* HASH was sent; or has come, and records are applied first */
-		KFM_H_READING,		/* the secondary reads its leg */
-		KFM_H_FLUSHING,		/* it has the same, and makes that durable */
-		KFM_H_EQUAL,		/* that has been answered */
-		KFM_H_DIFFERS,		/* the data has to be sent */
+		KFM_H_READING,		/* secondary: it reads its leg */
+		KFM_H_SAME,		/* secondary: it has the same, and has to flush its leg */
+		KFM_H_EQUAL,		/* primary: the peer has the same, durably */
+		KFM_H_DIFFERS,		/* primary: the data has to be sent */
 	} step;
 	u64		session;
 	u64		id;
@@ -102,7 +102,7 @@ struct kfm_sum {
  * @begin: in the list of writes that launch_writes() or launch_durable() begins
  * @m: the mirror
  * @bio: write or read to end, NULL for resynchronisation, and for a flush of this node's own
- * @kind: what it writes; a part and a read have data
+ * @kind: what it writes; a read has data, and so has a part, unless it is all zeros
  * @sector: first sector
  * @len: bytes
  * @number: writes and parts are numbered as they begin
