@@ -19,6 +19,7 @@ static void mw_queue(struct work_struct *work);
 #define submit_bio_wait(bio)		mw_io(bio)
 #define submit_bio(bio)			mw_submit(bio)
 #define submit_bio_noacct(bio)		mw_submit(bio)
+#define kfm_rec_blocks(m, r)		((void)(r), true)
 #define bio_endio(bio)			((bio)->bi_end_io(bio))
 
 #include "../../ulps/mirror/meta.c"
@@ -27,6 +28,7 @@ static void mw_queue(struct work_struct *work);
 #include "../../ulps/mirror/secondary.c"
 #include "../../ulps/mirror/recent.c"
 #include "../../ulps/mirror/resync.c"
+#include "../../ulps/mirror/csum.c"
 #include "../../ulps/mirror/ring.c"
 #include "../../ulps/mirror/own.c"
 #include "../../ulps/mirror/write.c"
@@ -89,15 +91,16 @@ static void mw_queue(struct work_struct *work)
 		work->func(work);
 }
 
-/* What the write of zeroes writes that has this sector */
+/* What the write of zeroes writes that has this sector. A part of a resynchronisation has zeros. */
 static u32 mw_zeroes(const struct mw *w, u64 sector)
 {
 	struct kfm_write *write;
 
 	list_for_each_entry(write, &w->m.flight, entry) {
 		if (write->kind == KFM_ZEROES && write->sector <= sector &&
-		    sector < bio_end_sector(write->bio))
-			return *(u32 *)(w->page + (write->bio - w->bios) * PAGE_SIZE);
+		    sector < write->sector + write->len / KFM_SECTOR)
+			return !write->bio ? 0 :
+			       *(u32 *)(w->page + (write->bio - w->bios) * PAGE_SIZE);
 	}
 	KUNIT_FAIL(w->test, "nobody writes zeroes to sector %llu", sector);
 	return 0;
@@ -218,6 +221,7 @@ static int mw_io(struct bio *bio)
 /* A bio is submitted to the leg. */
 void mw_submit(struct bio *bio)
 {
+	bool flush = bio->bi_end_io == csum_flush_end_io;
 	struct mw *w = mw_now;
 
 	if (bio->bi_iter.bi_size && op_is_write(bio_op(bio))) {
@@ -225,12 +229,15 @@ void mw_submit(struct bio *bio)
 		if (w->m.leg_tears)
 			KUNIT_EXPECT_TRUE(w->test, mw_logged(w, bio));
 	}
-	if (w->leg_waits) {
+	w->csum_flushes += flush;
+	if (w->leg_waits && !flush) {
 		bio_list_add(&w->legs, bio);
 		return;
 	}
 	mw_leg(w, bio);
+	bio->bi_status = flush ? errno_to_blk_status(w->flush_err) : 0;
 	bio->bi_end_io(bio);
+	KUNIT_EXPECT_TRUE(w->test, !flush || !w->flush_err || w->m.log.failed);
 }
 
 /*
@@ -529,6 +536,7 @@ struct mw *mw_make(struct kunit *test, unsigned int peers)
 	INIT_LIST_HEAD(&m->flight);
 	INIT_LIST_HEAD(&m->reads);
 	INIT_LIST_HEAD(&m->repairs);
+	INIT_LIST_HEAD(&m->hashes);
 	INIT_LIST_HEAD(&m->draining);
 	m->sb = (struct kfm_super) {
 		.sectors = m->sectors, .peers = peers, .node = 7,
@@ -645,7 +653,8 @@ void mw_grant(struct mw *w, unsigned int peer)
 {
 	mw_say(w, peer, (struct kfm_msg) {
 		.type = KFM_GRANT, .ring_len = w->no_log ? 0 : KFM_RING_MIN, .arg = w->slots,
-		.flags = (w->takes_zeroes ? KFM_M_ZEROES : 0) | (w->m.cache ? KFM_M_CACHE : 0),
+		.flags = (w->takes_zeroes ? KFM_M_ZEROES : 0) |
+			 (w->m.cache ? KFM_M_CACHE : 0) | (w->m.csum ? KFM_M_CSUM : 0),
 	});
 }
 

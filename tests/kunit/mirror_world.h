@@ -12,6 +12,7 @@
 #define dm_table_device_name(table)	((void)sizeof(table), "mirror")	/* there is none */
 #include "../../ulps/mirror/bits.h"
 #include "../../ulps/mirror/command.h"
+#include "../../ulps/mirror/csum.h"
 #include "../../ulps/mirror/flush.h"
 #include "../../ulps/mirror/log.h"
 #include "../../ulps/mirror/meta.h"
@@ -66,6 +67,7 @@
  * @leg: first word of each region of the leg
  * @leg_safe: the same without what only its volatile cache has
  * @flush_err: result of a flush of the leg that the worker waits for
+ * @csum_flushes: of these, the ones behind a comparison
  * @leg_fails_late: the oldest of @legs fails in the middle of kfm_writes_run()
  * @ring: the node's own log, see mw_leg_tears()
  * @events: uevents, with a blank behind each
@@ -109,6 +111,7 @@ struct mw {
 	u32		leg[MW_REGIONS];
 	u32		leg_safe[MW_REGIONS];
 	int		flush_err;
+	unsigned int	csum_flushes;
 	bool		leg_fails_late;
 	u8		*ring;
 	char		events[512];

@@ -198,18 +198,22 @@ static bool is_number(const char *text)
 	       strtoull(text, NULL, 10) <= UINT32_MAX;
 }
 
-/* A verb with a number: of an outage, or a rate in KiB */
-static int with_number(const char *verb, int argc, char **argv, const char *message,
-		       const struct refusal *list, const char *usage)
+/* A verb with a number, or up to @most: that of an outage, or rates in KiB */
+static int with_numbers(const char *verb, int argc, char **argv, int most, const char *message,
+			const struct refusal *list, const char *usage)
 {
+	int ret = parse(verb, argc, argv, 2, 1 + most, usage), i;
+	size_t len = strlen(message);
 	char text[64];
-	int ret = parse(verb, argc, argv, 2, 2, usage);
 
 	if (ret >= 0)
 		return ret;
-	if (!is_number(argv[optind + 1]))
-		return usage_error(verb, "'%s' is not a number", argv[optind + 1]);
-	snprintf(text, sizeof(text), "%s %s", message, argv[optind + 1]);
+	snprintf(text, sizeof(text), "%s", message);
+	for (i = optind + 1; i < argc; i++) {
+		if (!is_number(argv[i]))
+			return usage_error(verb, "'%s' is not a number", argv[i]);
+		len += snprintf(text + len, sizeof(text) - len, " %s", argv[i]);
+	}
 	return send_message(argv[optind], text, NULL, list);
 }
 
@@ -284,14 +288,17 @@ static int cmd_fenced(int argc, char **argv)
 		"the peer as KFI_MIRROR_PEER and KFI_MIRROR_SERVICE: what is confirmed holds for\n"
 		"that outage alone.\n";
 
-	return with_number("mirror fenced", argc, argv, "fenced", fenced_refusals, usage);
+	return with_numbers("mirror fenced", argc, argv, 1, "fenced", fenced_refusals, usage);
 }
 
 static int cmd_rate(int argc, char **argv)
 {
-	return with_number("mirror rate", argc, argv, "rate", rate_refusals,
-			   "Usage: kfi mirror rate NAME KIB\n\n"
-			   "Limit resynchronisation to so many KiB a second; 0: no limit.\n");
+	static const char usage[] =
+		"Usage: kfi mirror rate NAME KIB [MIN]\n\n"
+		"Limit resynchronisation to so many KiB a second; 0: no limit. With MIN, to so\n"
+		"many while the application writes; 0: no other limit then.\n";
+
+	return with_numbers("mirror rate", argc, argv, 2, "rate", rate_refusals, usage);
 }
 
 static int cmd_verify(int argc, char **argv)

@@ -93,11 +93,13 @@ struct mirror {
 	uint64_t lag;
 	uint64_t writes;
 	uint64_t outage;
+	uint64_t equal_kib;
 	bool frozen;
 	bool resync;
 	const char *policy;
 	uint64_t timeout_ms;
 	uint64_t rate_kib;
+	uint64_t rate_min_kib;
 	struct mirror_peer peers[MIRROR_PEERS];
 	size_t npeers;
 };

@@ -44,9 +44,11 @@ static cfg_opt_t options_of_file[] = {
 	CFG_STR("policy", "fence", CFGF_NONE),
 	CFG_INT("timeout", 5000, CFGF_NONE),
 	CFG_INT("rate", 0, CFGF_NONE),
+	CFG_INT("rate-min", 0, CFGF_NONE),
 	CFG_STR("direct", NULL, CFGF_NODEFAULT),
 	CFG_STR("data-crc", "log", CFGF_NONE),
 	CFG_STR("cache", "auto", CFGF_NONE),
+	CFG_STR("csum", "off", CFGF_NONE),
 	CFG_STR("size", NULL, CFGF_NODEFAULT),
 	CFG_STR("secret", NULL, CFGF_NODEFAULT),
 	CFG_SEC("node", node_options, CFGF_MULTI | CFGF_TITLE | CFGF_NO_TITLE_DUPES),
@@ -190,6 +192,14 @@ static bool check_cache(const char *file, const char *word)
 	return false;
 }
 
+static bool check_csum(const char *file, const char *word)
+{
+	if (!strcmp(word, "on") || !strcmp(word, "off"))
+		return true;
+	complain("%s: csum is on or off, not '%s'", file, word);
+	return false;
+}
+
 static bool check_file(const char *file, cfg_t *cfg)
 {
 	const char *uuid = cfg_getstr(cfg, "uuid");
@@ -200,9 +210,11 @@ static bool check_file(const char *file, cfg_t *cfg)
 	}
 	return check_word(file, cfg, "provider") && check_policy(file, cfg_getstr(cfg, "policy")) &&
 	       check_range(file, cfg, "timeout", 200, 600000) &&
-	       check_range(file, cfg, "rate", 0, RATE_MAX) && check_direct(file, cfg) &&
+	       check_range(file, cfg, "rate", 0, RATE_MAX) &&
+	       check_range(file, cfg, "rate-min", 0, RATE_MAX) && check_direct(file, cfg) &&
 	       check_data_crc(file, cfg_getstr(cfg, "data-crc")) &&
 	       check_cache(file, cfg_getstr(cfg, "cache")) &&
+	       check_csum(file, cfg_getstr(cfg, "csum")) &&
 	       check_nodes(file, cfg) && check_ports(file, cfg);
 }
 
@@ -252,6 +264,8 @@ static void print_table(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cf
 	const char *cache = cfg_getstr(cfg, "cache");
 	/* defaults are not shown */
 	bool crc = !strcmp(cfg_getstr(cfg, "data-crc"), "all"), cached = strcmp(cache, "auto");
+	bool csum = !strcmp(cfg_getstr(cfg, "csum"), "on");
+	long least = cfg_getint(cfg, "rate-min");
 	char direct[24];
 	size_t i;
 
@@ -262,15 +276,19 @@ static void print_table(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cf
 		cfg_getstr(node, "log"));
 	print_pair(to, conf, cfg, node, 0);
 	fprintf(to, " %s %zu timeout %ld rate %ld", cfg_getstr(cfg, "policy"),
-		4 + (*direct ? 2 : 0) + (crc ? 2 : 0) + (cached ? 2 : 0) + (conf->secret ? 2 : 0) +
-		6 * (conf->npeers - 1),
+		4 + (least ? 2 : 0) + (*direct ? 2 : 0) + (crc ? 2 : 0) + (cached ? 2 : 0) +
+		(csum ? 2 : 0) + (conf->secret ? 2 : 0) + 6 * (conf->npeers - 1),
 		cfg_getint(cfg, "timeout"), cfg_getint(cfg, "rate"));
+	if (least)
+		fprintf(to, " rate-min %ld", least);
 	if (*direct)
 		fprintf(to, " direct %s", direct);
 	if (crc)
 		fputs(" data-crc all", to);
 	if (cached)
 		fprintf(to, " cache %s", cache);
+	if (csum)
+		fputs(" csum on", to);
 	if (conf->secret)
 		fprintf(to, " secret %s", conf->key);
 	for (i = 1; i < conf->npeers; i++) {

@@ -31,6 +31,11 @@ static uint64_t get_writes(const struct mirror *m)
 	return m->writes;
 }
 
+static uint64_t get_equal(const struct mirror *m)
+{
+	return m->equal_kib << 10;
+}
+
 static uint64_t get_suspended(const struct mirror *m)
 {
 	return m->suspended;
@@ -93,6 +98,7 @@ static const struct metric metrics[] = {
 	{ "suspended", "1 if device-mapper has suspended the mirror", get_suspended },
 	{ "writes_in_flight", "Writes in flight", get_writes },
 	{ "out_of_sync_bytes", "Bytes that may differ, with the worst peer", mirror_bytes_left },
+	{ "resync_equal_bytes", "Bytes that were not sent, as peers had the same", get_equal },
 	{ "peer_connected", "1 if there is a session with the peer", NULL, get_connected },
 	{ "peer_insync", "1 if the copy of the peer is the same", NULL, get_insync },
 	{ "peer_frozen", "1 if writes are held because the peer is lost", NULL, get_frozen },

@@ -11,7 +11,8 @@
  *   invalidate			secondary: declare this copy worthless
  *   replace NODE SERVICE	forget which node this peer is: the next one takes its place
  *   verify [stop]		primary: compare the copies
- *   rate KIB			limit of a resynchronisation in KiB a second, 0 for none
+ *   rate KIB [MIN]		limit of a resynchronisation in KiB a second, 0 for none; and while
+ *				the application writes
  */
 #include <linux/kstrtox.h>
 #include <linux/string.h>
@@ -475,6 +476,19 @@ int kfm_rate_parse(const char *word, unsigned int *kib)
 	return ret;
 }
 
+static int set_rate(struct kfm *m, struct kfm_cmd *cmd)
+{
+	unsigned int least = m->rate_min;
+	int ret = cmd->argc == 2 || cmd->argc == 3 ? 0 : -EINVAL;
+
+	if (cmd->argc == 3)
+		ret = kfm_rate_parse(cmd->argv[2], &least);
+	ret = ret ?: kfm_rate_parse(cmd->argv[1], &m->rate);
+	if (!ret)
+		WRITE_ONCE(m->rate_min, least);
+	return ret;
+}
+
 static int verify(struct kfm *m, struct kfm_cmd *cmd)
 {
 	if (cmd->argc == 1)
@@ -492,7 +506,7 @@ static int other_command(struct kfm *m, struct kfm_cmd *cmd)
 	if (!strcmp(word, "create"))
 		return create(m, cmd);
 	if (!strcmp(word, "rate"))
-		return cmd->argc == 2 ? kfm_rate_parse(cmd->argv[1], &m->rate) : -EINVAL;
+		return set_rate(m, cmd);
 	if (!strcmp(word, "fenced"))
 		return fenced(m, cmd);
 	if (!strcmp(word, "replace"))

@@ -100,7 +100,7 @@ static int rec_expected(const struct kfm *m, const struct kfm_rec *r)
 /*
  * Should the worker apply records now that a group is durable? It applies them by itself after a
  * while. Until then it must not miss a batch that is full, a ring that the primary needs, or a
- * record that a repair waits for. A group that was the only one missing may complete any of these.
+ * record that somebody waits for. A group that was the only one missing may complete any of these.
  */
 static bool apply_wanted(const struct kfm *m, const struct kfm_rec *recs, unsigned int count)
 {
@@ -109,7 +109,7 @@ static bool apply_wanted(const struct kfm *m, const struct kfm_rec *recs, unsign
 	u32 used = last->at - log->head.at + (last->at < log->head.at ? log->ring_len : 0);
 
 	return last->seq / KFM_BATCH != (first->seq - 1) / KFM_BATCH || used >= log->ring_len / 4 ||
-	       READ_ONCE(m->serve.step) == KFM_S_REQUESTED ||
+	       READ_ONCE(log->awaited) ||
 	       (first->seq == log->head.seq &&
 		log->recs[(last->seq + 1) % KFM_WINDOW].seq == last->seq + 1);
 }
@@ -584,6 +584,7 @@ void kfm_log_apply(struct kfm *m, bool all)
 
 	if (!log->open || log->failed)
 		return;
+	WRITE_ONCE(log->awaited, all);
 	count = batch_durable(log, recs, &whole);
 	if (!count) {
 		log->oldest_at = 0;

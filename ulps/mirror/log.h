@@ -75,6 +75,8 @@ struct kfm_store {
  *	relies on them
  * @acked_id: number of a log, see @acked
  * @oldest_at: time at which the oldest record that is not applied became durable, jiffies; 0: none
+ * @awaited: somebody waits for the records to be applied: a repair, or a comparison. Written by the
+ *	worker before it looks at @recs
  * @own: what the primary has stored in its own log
  * @failed: the leg or the log device has failed. No session until the next resume
  */
@@ -100,6 +102,7 @@ struct kfm_log {
 	u64			acked;
 	u64			acked_id;
 	unsigned long		oldest_at;
+	bool			awaited;
 	struct kfm_ring		own;
 	bool			failed;
 };

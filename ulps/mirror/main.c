@@ -206,6 +206,7 @@ static struct kfm *kfm_alloc(struct dm_target *ti)
 	INIT_LIST_HEAD(&m->flight);
 	INIT_LIST_HEAD(&m->reads);
 	INIT_LIST_HEAD(&m->repairs);
+	INIT_LIST_HEAD(&m->hashes);
 	INIT_LIST_HEAD(&m->draining);
 	init_completion(&m->applied);
 	INIT_WORK(&m->work, kfm_work);

@@ -56,6 +56,8 @@ struct kfm_uevent {
  * @cache_word: the word `cache` of the table
  * @cache: what it means for this leg: as primary, let volatile caches keep writes until a flush,
  *	see kfm_caches()
+ * @csum: as primary, send only those parts of a resynchronisation whose hash differs at the peer
+ *	(csum.c)
  * @start: random number that STATE names. It changes when the cache of the leg may have lost
  *	something: with the power of this node, or with an error of the leg. A table takes it over
  *	from the one before it; resume writes it
@@ -120,12 +122,16 @@ struct kfm_uevent {
  * @flight: writes, in the order of their records
  * @reads: parts of a resynchronisation that are being read from the leg
  * @repairs: &kfm_repair.w and &kfm_verify.w, if there are such
+ * @hashes: parts that this secondary compares with the data of its primary (csum.c)
  * @draining: writes whose bio has ended while the provider still owns their buffer
  * @repair: the read that is being repaired
  * @verify: the comparison of the copies
  * @serve: the read that the primary requested from this secondary
  * @again: a post failed with -EAGAIN, so the worker runs again soon
  * @rate: limit of a resynchronisation in KiB a second, 0 for none
+ * @rate_min: the same while the application writes; 0: as at other times
+ * @wrote: time at which the worker last saw a write of the application, jiffies; or a moment ago,
+ *	if that is long ago
  * @touched: extents that were written since @renewed, or are to stay active for another reason
  * @renewed: time at which @touched began, jiffies
  * @cooling: active extents that are being cleaned
@@ -162,6 +168,7 @@ struct kfm {
 	bool			data_crc;
 	enum kfm_cache_word	cache_word;
 	bool			cache;
+	bool			csum;
 	u64			start;
 	enum kfm_policy		policy;
 	unsigned long		timeout;
@@ -218,6 +225,7 @@ struct kfm {
 	struct list_head	flight;
 	struct list_head	reads;
 	struct list_head	repairs;
+	struct list_head	hashes;
 	struct list_head	draining;
 	struct kfm_repair	repair;
 	struct kfm_serve	serve;
@@ -233,6 +241,8 @@ struct kfm {
 	struct kfm_recent	recent_direct[KFM_WINDOW];
 
 	unsigned int		rate;
+	unsigned int		rate_min;
+	unsigned long		wrote;
 	unsigned long		*touched;
 	unsigned long		renewed;
 	unsigned long		*cooling;

@@ -25,6 +25,7 @@
  */
 #include "bits.h"
 #include "command.h"
+#include "csum.h"
 #include "direct.h"
 #include "log.h"
 #include "meta.h"
@@ -330,6 +331,8 @@ void kfm_peer_hello(struct kfm_peer *p, u32 flags)
 
 	if (kfm_caches(m) && m->direct_min != KFM_DIRECT_OFF)
 		hello.features |= KFM_F_CACHE;
+	if (m->csum)
+		hello.features |= KFM_F_CSUM;
 	hello.session = kfm_random();
 	if (flags & KFM_M_CANDIDATE)
 		p->candidate_session = hello.session;
@@ -498,6 +501,7 @@ static void on_grant(struct kfm_peer *p, const struct kfm_msg *msg)
 		return;
 	kfm_ring_begin(p, msg);
 	kfm_slots_begin(p, msg);
+	p->csum = m->csum && msg->flags & KFM_M_CSUM;
 	if (cached && !p->slots.caches)	/* it can't be told any more to flush what it has */
 		kfm_cached_lost(p);
 	if (!msg->bitmap_len) {
@@ -568,6 +572,9 @@ static void primary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 		if (p->state == KFM_SESSION_UP)
 			kfm_repair_copied(p, msg);
 		kfm_verify_copied(p, msg);
+		break;
+	case KFM_HASHED:
+		kfm_csum_answered(p, msg);
 		break;
 	case KFM_BYE:
 		kfm_peer_lost(p, -ESHUTDOWN);
@@ -763,6 +770,6 @@ void kfm_peers_tick(struct kfm *m)
 	if (!m->formatted || m->primary)
 		return;
 	kfm_direct_run(m);
-	kfm_log_apply(m, m->serve.step == KFM_S_REQUESTED);
+	kfm_log_apply(m, m->serve.step == KFM_S_REQUESTED || kfm_csum_behind(m));
 	kfm_repair_serve(m);
 }

@@ -57,6 +57,7 @@ enum kfm_session_state {
  *	resume
  * @ring: log of the peer
  * @slots: slots of the peer
+ * @csum: in this session, it answers HASH, and is to be asked
  * @gap: a write was requeued after its record was posted, and the post may still fail; or before
  *	the peer was in sync, which needs a session that resynchronises it
  * @active: extents that are active, in the byte order of the device (bits.c)
@@ -75,6 +76,7 @@ enum kfm_session_state {
  * @rs_from: region from which on the next part is searched
  * @rs_tried: time of the last read that failed, jiffies
  * @rs_round: number of resynchronisations that were stopped
+ * @rs_equal: bytes that were not sent in the last session, because the peer had the same
  * @budget: bytes that a resynchronisation may read now
  * @budget_at: time at which @budget was computed, jiffies
  */
@@ -112,6 +114,7 @@ struct kfm_peer {
 	u32			outage;
 	struct kfm_ring		ring;
 	struct kfm_slots	slots;
+	bool			csum;
 	bool			gap;
 
 	u8			*active;
@@ -130,6 +133,7 @@ struct kfm_peer {
 	u32			rs_from;
 	unsigned long		rs_tried;
 	u32			rs_round;
+	u64			rs_equal;
 	s64			budget;
 	unsigned long		budget_at;
 };

@@ -287,6 +287,8 @@ enum kfm_msg_type {
 	KFM_COPY,		/* primary: read @arg bytes at @sector to the patch, after @seq */
 	KFM_COPIED,		/* secondary: answer to COPY; @arg as in COPY, or 0 on failure */
 	KFM_LEAVE,		/* secondary: its copy is outdated, durably: go on without it */
+	KFM_HASH,		/* primary: has @arg bytes at @sector, with this hash, after @seq */
+	KFM_HASHED,		/* secondary: answer to HASH; @arg: 1 if it has the same, durably */
 	KFM_MSG_TYPES
 };
 
@@ -311,13 +313,15 @@ enum kfm_refusal {
 #define KFM_F_NO_LOG		4ull
 #define KFM_F_ZEROES		8ull	/* sends KFM_D_ZEROES after KFM_M_ZEROES */
 #define KFM_F_CACHE		16ull	/* sends KFM_D_CACHED after KFM_M_CACHE */
+#define KFM_F_CSUM		64ull	/* sends HASH after KFM_M_CSUM */
 
 #define KFM_M_CANDIDATE		1u	/* HELLO: asks before a promotion, changes nothing */
 #define KFM_M_DIRTY		2u	/* STATE: the bitmap has bits of a former primary */
 #define KFM_M_SETTLED		4u	/* PING, SYNCED: see recent.c */
 #define KFM_M_ZEROES		8u	/* GRANT: slots take records with KFM_D_ZEROES */
 #define KFM_M_CACHE		16u	/* GRANT: slots take these two as well */
-#define KFM_M_FLAGS		31u
+#define KFM_M_CSUM		64u	/* GRANT: the sender answers HASH */
+#define KFM_M_FLAGS		(31u | 64u)
 
 /*
  * All types have one layout; members that a type does not use are 0. The first four members are
@@ -339,6 +343,7 @@ struct kfm_le_msg {
 	union {
 		__le64	ring_key;	/* GRANT */
 		__le64	features;	/* HELLO: KFM_F_; version 4 looks at neither member */
+		__le64	hash;		/* HASH: see kfm_csum_hash() */
 	};
 	__le64	ring_addr;
 	__le64	bitmap_key;	/* GRANT: of wire regions */
@@ -351,13 +356,13 @@ struct kfm_le_msg {
 	__le64	patch_key;	/* GRANT: KFM_WRITE_MAX bytes that may be read */
 	__le64	patch_addr;
 	union {
-		__le64	id;	/* COPY, and repeated by COPIED */
+		__le64	id;	/* COPY, HASH, and repeated by their answers */
 		__le64	slots_key;	/* GRANT */
 		__le64	direct;	/* PING, SYNCED: as @seq, of direct records */
 		__le64	start;	/* STATE: see kfm.start; 0 from an older program */
 	};
 	union {
-		__le64	sector;	/* COPY */
+		__le64	sector;	/* COPY, HASH */
 		__le64	slots_addr;	/* GRANT */
 	};
 	__le32	crc;		/* COPIED: CRC32C of the bytes in the patch */
@@ -381,6 +386,7 @@ struct kfm_msg {
 	union {
 		u64	ring_key;
 		u64	features;
+		u64	hash;
 	};
 	u64	ring_addr;
 	u64	bitmap_key;

@@ -5,6 +5,7 @@
  */
 #include "bits.h"
 #include "command.h"
+#include "csum.h"
 #include "direct.h"
 #include "log.h"
 #include "meta.h"
@@ -164,6 +165,8 @@ static void send_grant(struct kfm_peer *p)
 		grant.slots_key = kfi_mr_key(m->direct.mr);
 		grant.slots_addr = kfi_mr_addr(m->direct.mr);
 	}
+	if (p->features & KFM_F_CSUM)
+		grant.flags |= KFM_M_CSUM;
 	kfm_net_send(p, &grant);
 }
 
@@ -293,6 +296,10 @@ void kfm_secondary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 	case KFM_COPY:
 		if (p->state == KFM_SESSION_UP)
 			kfm_repair_requested(p, msg);
+		break;
+	case KFM_HASH:
+		if (p->state == KFM_SESSION_UP)
+			kfm_csum_requested(p, msg);
 		break;
 	case KFM_BYE:
 		if (p->state == KFM_SESSION_UP)

@@ -83,6 +83,17 @@ static struct summary sum_peers(const struct kfm *m)
 	return all;
 }
 
+/* KiB that this primary has not sent in the last session with each peer, which had the same */
+static u64 equal_kib(const struct kfm *m)
+{
+	struct kfm_peer *p;
+	u64 bytes = 0;
+
+	kfm_for_each_peer(p, m)
+		bytes += m->primary ? READ_ONCE(p->rs_equal) : 0;
+	return bytes >> 10;
+}
+
 /* Direct records of the present sessions, sent or received */
 static u64 direct_count(const struct kfm *m)
 {
@@ -119,16 +130,18 @@ static unsigned int emit_remarks(const struct kfm *m, const struct summary *s, c
 static void emit_table(const struct kfm *m, char *result, unsigned int maxlen)
 {
 	bool direct = m->logdev && m->direct_min != KFM_DIRECT_DEFAULT;
+	unsigned int least = READ_ONCE(m->rate_min), sz = 0;
 	struct kfm_peer *p = m->peers[0];
-	unsigned int sz = 0;
 
 	DMEMIT("%s %s %s %s %s %s %s %s %s %u timeout %u rate %u", m->leg->name, m->meta->name,
 	       m->logdev ? m->logdev->name : "-", p->provider, p->local[0], p->local[1],
 	       p->remote[0], p->remote[1], kfm_policies[m->policy],
 	       4 + (direct ? 2 : 0) + (m->data_crc ? 2 : 0) + (m->cache_word ? 2 : 0) +
-	       (m->secret ? 2 : 0) +
+	       (least ? 2 : 0) + (m->csum ? 2 : 0) + (m->secret ? 2 : 0) +
 	       (kfm_peer_count(m) - 1) * (1 + KFM_PEER_WORDS),
 	       jiffies_to_msecs(m->timeout), READ_ONCE(m->rate));
+	if (least)
+		DMEMIT(" rate-min %u", least);
 	if (direct && m->direct_min == KFM_DIRECT_OFF)
 		DMEMIT(" direct off");
 	else if (direct)
@@ -137,6 +150,8 @@ static void emit_table(const struct kfm *m, char *result, unsigned int maxlen)
 		DMEMIT(" data-crc all");
 	if (m->cache_word)
 		DMEMIT(" cache %s", kfm_cache_words[m->cache_word]);
+	if (m->csum)
+		DMEMIT(" csum on");
 	if (m->secret)
 		DMEMIT(" secret %s", m->secret_name);
 	kfm_for_each_peer(p, m) {
@@ -188,6 +203,8 @@ void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, ch
 		DMEMIT(" differ %u unverified %llu", m->verify.differ, m->verify.skipped);
 	if (direct_count(m))
 		DMEMIT(" direct %llu", direct_count(m));
+	if (equal_kib(m))
+		DMEMIT(" equal %llu", equal_kib(m));
 	if (!m->peers[1])
 		return;
 	kfm_for_each_peer(p, m) {

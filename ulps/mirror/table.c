@@ -4,7 +4,8 @@
  *
  * Table: 0 LENGTH kfi_mirror LEG META LOG PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE POLICY
  *	[COUNT [timeout MS] [rate KIB] [direct BYTES|off] [data-crc log|all] [cache on|off|auto]
- *	[secret KEY] [peer PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE]...]
+ *	[rate-min KIB] [csum on|off] [secret KEY]
+ *	[peer PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE]...]
  */
 #include <linux/kstrtox.h>
 #include <linux/slab.h>
@@ -190,6 +191,13 @@ static int table_cache(struct kfm *m, const char *word)
 	return 0;
 }
 
+static int table_csum(struct kfm *m, const char *word)
+{
+	m->csum = !strcmp(word, "on");
+	m->ti->error = "csum is on or off";
+	return m->csum || !strcmp(word, "off") ? 0 : -EINVAL;
+}
+
 /* Are writes kept in volatile caches? By default if the leg has one. */
 static int cache_choose(struct kfm *m)
 {
@@ -205,7 +213,7 @@ static int cache_choose(struct kfm *m)
 static int table_options(struct kfm *m, struct dm_arg_set *as)
 {
 	static const struct dm_arg count = {
-		0, 12 + (KFM_PEERS - 1) * (1 + KFM_PEER_WORDS), "Invalid number of options"
+		0, 16 + (KFM_PEERS - 1) * (1 + KFM_PEER_WORDS), "Invalid number of options"
 	};
 	static const struct dm_arg timeout = { 200, 600000, "Invalid timeout" };
 	unsigned int args = 0, ms = 5000;
@@ -222,12 +230,17 @@ static int table_options(struct kfm *m, struct dm_arg_set *as)
 		} else if (!strcasecmp(word, "rate")) {
 			m->ti->error = "Invalid rate";
 			ret = kfm_rate_parse(dm_shift_arg(as), &m->rate);
+		} else if (!strcasecmp(word, "rate-min")) {
+			m->ti->error = "Invalid rate-min";
+			ret = kfm_rate_parse(dm_shift_arg(as), &m->rate_min);
 		} else if (!strcasecmp(word, "direct")) {
 			ret = table_direct(m, dm_shift_arg(as));
 		} else if (!strcasecmp(word, "data-crc")) {
 			ret = table_data_crc(m, dm_shift_arg(as));
 		} else if (!strcasecmp(word, "cache")) {
 			ret = table_cache(m, dm_shift_arg(as));
+		} else if (!strcasecmp(word, "csum")) {
+			ret = table_csum(m, dm_shift_arg(as));
 		} else if (!strcasecmp(word, "secret")) {
 			ret = kfm_secret_get(m, dm_shift_arg(as));
 		} else if (!strcasecmp(word, "peer") && args <= KFM_PEER_WORDS) {

@@ -21,6 +21,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include "bits.h"
+#include "csum.h"
 #include "flush.h"
 #include "log.h"
 #include "mirror.h"
@@ -193,7 +194,7 @@ static void reclaim_writes(struct kfm *m)
 bool kfm_writes_idle(const struct kfm *m)
 {
 	return bio_list_empty(&m->queue) && list_empty(&m->flight) && list_empty(&m->reads) &&
-	       list_empty(&m->repairs);
+	       list_empty(&m->repairs) && list_empty(&m->hashes);
 }
 
 /* ---- leg ---- */
@@ -763,7 +764,9 @@ void kfm_writes_run(struct kfm *m)
 			kfm_peer_lost(p, ret);
 	}
 	kfm_repair_run(m);
+	kfm_resync_notes(m);
 	kfm_verify_run(m);
+	kfm_csum_serve(m);
 	kfm_reads_run(m);
 	if (READ_ONCE(m->noflush)) {
 		kfm_resync_reads(m);

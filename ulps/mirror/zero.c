@@ -11,7 +11,8 @@
  *
  * Both mean the same: the range reads as zeros at all nodes afterwards, and a leg may give back
  * its room. What a plain discard leaves would differ from node to node. A write-zeroes with
- * REQ_NOUNMAP keeps the room of all legs.
+ * REQ_NOUNMAP keeps the room of all legs. Not so a resynchronisation: nobody knows how the zeros
+ * that it finds came about, and its records give back the room (resync.c).
  *
  * Such a write is one as all others: its range is claimed, its bits are durable before a leg is
  * written, and it ends when all peers have it that are needed. Its record is never in a log, which
