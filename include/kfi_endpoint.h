@@ -101,7 +101,7 @@ enum {
 	KFI_OPT_MIN_MULTI_RECV,		/* bytes */
 	KFI_OPT_CM_DATA_SIZE,		/* bytes, read only */
 	KFI_OPT_BUFFERED_MIN,		/* not supported */
-	KFI_OPT_BUFFERED_LIMIT,		/* not supported */
+	KFI_OPT_BUFFERED_LIMIT,		/* bytes, see kfi_setopt() */
 	KFI_OPT_SEND_BUF_SIZE,		/* not supported */
 	KFI_OPT_RECV_BUF_SIZE,		/* not supported */
 	KFI_OPT_TX_SIZE,		/* operations, read only */
@@ -281,6 +281,15 @@ ssize_t kfi_cancel(struct kfid *fid, void *context);
  *
  * See fi_setopt(3), and above for the options that exist only in kfabric.
  *
+ * KFI_OPT_BUFFERED_LIMIT is the length of the longest message that peers send
+ * without waiting for its receive. Its bytes go through a buffer of the provider,
+ * and without a receive they are kept. A longer message is transferred when its
+ * receive is found, which takes an additional round trip. SIZE_MAX is the highest
+ * value that the provider has. It is set before the endpoint is enabled, and is of
+ * use to a consumer whose receives are posted before the messages come, in memory
+ * to which the provider can't transfer them without a copy. What an endpoint keeps
+ * is bounded as before, so a connection may have a lower value.
+ *
  * KFI_OPT_OP_TIMEOUT_MS is a time limit for transmit operations of an MSG or RDM
  * endpoint, or of a transmit context. A connection that does not complete an
  * operation within the limit is ended with ETIMEDOUT, at most a quarter of the
@@ -295,8 +304,9 @@ ssize_t kfi_cancel(struct kfid *fid, void *context);
  * Return: 0; -ENOPROTOOPT if the level or option is unknown, read only, or not
  * available for this kind of endpoint; -EOPNOTSUPP if the option belongs to the
  * shared context that the endpoint is bound to, or if the provider does not
- * support it; -EINVAL if the length or the value is wrong; -KFI_EOPBADSTATE if
- * the endpoint is enabled already.
+ * support it; -EINVAL if the length or the value is wrong; -EMSGSIZE if the
+ * provider does not have so high a limit; -KFI_EOPBADSTATE if the endpoint is
+ * enabled already.
  */
 int kfi_setopt(struct kfid *fid, int level, int optname, const void *optval,
 	       size_t optlen);

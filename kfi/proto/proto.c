@@ -155,6 +155,8 @@ int kfi_proto_ep_open(struct kfi_ep *ep, struct kfi_proto *proto)
 	}
 	if (ret)
 		return ret;
+	ep->buffered_limit = proto->params.eager_size;
+	ep->buffered_max = kfp_eager_max(proto->params.unexpected);
 	kfi_peers_init(&pe->peers, ep);
 	kfi_conn_set_init(&pe->conn_set, ep, &proto->conn_set_ops);
 	return 0;

@@ -19,7 +19,11 @@ int nt_ep_open(struct kfi_ep *ep)
 	nep->listener.nep = nep;
 	if (!ep->sep)
 		ret = nt_source(ep->info, nep->dev, &nep->addr);
-	return ret ?: kfi_proto_ep_open(ep, &nt_proto);
+	ret = ret ?: kfi_proto_ep_open(ep, &nt_proto);
+	/* Where the engine of the peer writes to any receive, a long message had better ask for it. */
+	if (!ret && nep->dev->link->flat.all)
+		ep->buffered_max = ep->buffered_limit;
+	return ret;
 }
 
 /* A context has the name of its scalable endpoint, which listens for it; kfi_conn_set_adopt(). */

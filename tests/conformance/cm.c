@@ -445,6 +445,44 @@ static void reclaim(struct test *t)
 		transfer(&p->b, &p->a, 60000, 2);
 }
 
+static int set_limit(struct node *n, size_t most)
+{
+	return kfi_setopt(&n->ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_BUFFERED_LIMIT, &most, sizeof(most));
+}
+
+/* Plain queue pairs do not have the option. */
+static int set_buffered(struct node *n)
+{
+	int ret = set_limit(n, SIZE_MAX);
+
+	EXPECT_EQ(n->t, set_limit(n, SIZE_MAX - 1), ret ?: -EMSGSIZE);
+	return ret == -ENOPROTOOPT || EXPECT_EQ(n->t, ret, 0) ? 0 : ret;
+}
+
+/* Messages about the limit of one end arrive, whether or not there is a receive. */
+static void buffered(struct test *t)
+{
+	struct node_opts opts = { .before_enable = set_buffered };
+	struct pair *p = pair_open(t, NULL, &opts);
+	u8 *tx = test_pages(t, SZ_1M), *rx = test_pages(t, SZ_1M);
+	size_t most = 65536, len = sizeof(most);
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && tx && rx);
+	kfi_getopt(&p->b.ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_BUFFERED_LIMIT, &most, &len);
+	for (i = 0; i < 12; i++) {	/* two posts for each message, whose order changes */
+		len = most - 1 + i / 4;
+		if (i % 2 == 0)
+			fill(tx, len, i / 2);
+		REQUIRE(t, !POST(t, i % 2 == i / 2 % 2 ?
+				 kfi_send(p->a.ep, tx, len, NULL, p->a.peer, tx) :
+				 kfi_recv(p->b.ep, rx, len, NULL, KFI_ADDR_UNSPEC, rx)));
+		REQUIRE(t, i % 2 == 0 || (!WAIT_RX(&p->b, &c) && !WAIT_TX(&p->a, &c)));
+		EXPECT_DATA(t, i % 2 ? rx : tx, len, i / 2);
+	}
+}
+
 const struct test_case cm_cases[] = {
 	{ "cm.names", T_ALL, 0, 0, names },
 	{ "cm.private_data", T_MSG, 0, 0, private_data },
@@ -458,5 +496,6 @@ const struct test_case cm_cases[] = {
 	{ "cm.peer_closes", T_MSG, 0, 0, peer_closes },
 	{ "cm.calls_again", T_MSG, 0, 0, calls_again },
 	{ "cm.reclaim", T_REL, 0, 0, reclaim },
+	{ "cm.buffered", T_REL, 0, 0, buffered },
 	{ }
 };
