@@ -19,6 +19,7 @@
 #define _KFI_NTB_NTB_H
 
 #include <linux/completion.h>
+#include <linux/log2.h>
 #include <linux/mutex.h>
 #include <linux/refcount.h>
 #include <linux/workqueue.h>
@@ -390,10 +391,16 @@ static inline struct nt_stream *nt_stream_of(const struct kfi_link *link)
 	return container_of(link, struct nt_end, link)->stream;
 }
 
-/* Bytes of the window of a connection whose peer was admitted */
-static inline u32 nt_window(void)
+/*
+ * Bytes of the window of a connection whose peer was admitted. If its endpoint takes long messages
+ * at once, some of them have room, because the next ones have to be under way while one is handled.
+ * A process pays for stream_kib (&kfi_proto.buffers).
+ */
+static inline u32 nt_window(const struct kfi_ep *ep)
 {
-	return nt_stream_kib * 1024;
+	u32 some = ep->unprivileged ? 0 : 4 * roundup_pow_of_two(ep->buffered_limit);
+
+	return max(some, nt_stream_kib * 1024);
 }
 
 /* The endpoint that has dialed the connection, or the RDM endpoint that was called */
@@ -513,7 +520,7 @@ u32 nt_places_cut(const struct kfi_unit *unit, u64 at, u64 max, bool one, struct
 		  unsigned int *count);
 
 /* recv.c */
-int nt_window_grow(struct nt_stream *s);	/* process context */
+int nt_window_grow(struct nt_stream *s, u32 window);	/* process context */
 u32 nt_advertise(struct nt_stream *s);		/* the callers of these two hold @s->lock */
 void nt_advertise_soon(struct nt_stream *s);
 bool nt_read(struct kfi_link *link);

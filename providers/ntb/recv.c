@@ -13,9 +13,8 @@
 /* ---- the window ---- */
 
 /* Replace the backlog of a caller by a longer one. Return: 0, -ENOMEM */
-int nt_window_grow(struct nt_stream *s)
+int nt_window_grow(struct nt_stream *s, u32 window)
 {
-	u32 window = nt_window();
 	u8 *old, *mem;
 	u64 at;
 

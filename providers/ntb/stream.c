@@ -191,7 +191,7 @@ static int nt_open(struct kfi_link *link)
 	/* A bridge can't carry records to our own end. */
 	if (le32_to_cpu(to->side) != nt_link_peer_side(nep->dev->link))
 		return -EHOSTUNREACH;
-	s = nt_stream_new(nep->dev, nt_window());
+	s = nt_stream_new(nep->dev, nt_window(&nep->pe.ep));
 	if (!s)
 		return -ENOMEM;
 	container_of(link, struct nt_end, link)->stream = s;
@@ -252,7 +252,7 @@ static void nt_admit(struct kfi_link *link)
 {
 	struct nt_stream *s = nt_stream_of(link);
 
-	if (nt_loads_alloc(s) || nt_window_grow(s))
+	if (nt_loads_alloc(s) || nt_window_grow(s, nt_window(&link->ep->ep)))
 		kfi_link_fail(link, -ENOMEM);
 }
 
