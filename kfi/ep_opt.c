@@ -11,9 +11,9 @@ static int ep_get_size(struct kfi_ep *ep, int optname, size_t *value)
 	case KFI_OPT_MIN_MULTI_RECV:
 		*value = READ_ONCE(kfi_rx_owner(ep)->min_multi_recv);
 		return 0;
-	case KFI_OPT_BUFFERED_LIMIT:
-		*value = ep->buffered_limit;
-		return ep->buffered_max ? 0 : -ENOPROTOOPT;
+	case KFI_OPT_EAGER_SIZE:
+		*value = ep->eager_size;
+		return ep->eager_max ? 0 : -ENOPROTOOPT;
 	case KFI_OPT_RECLAIM:
 		*value = ep->reclaim;
 		return 0;
@@ -104,23 +104,25 @@ static int ep_set_early(struct kfi_ep *ep, bool *option, bool value)
 	return ret;
 }
 
-static int ep_set_buffered(struct kfi_ep *ep, size_t value)
+static int ep_set_eager(struct kfi_ep *ep, size_t value)
 {
 	int ret = 0;
 
-	if (!ep->buffered_max)
+	if (!ep->eager_max)
 		return -ENOPROTOOPT;
 	if (value == SIZE_MAX)
-		value = ep->buffered_max;
+		value = ep->eager_max;
 	if (!value)
 		return -EINVAL;
-	if (value > ep->buffered_max)
+	if (value > ep->eager_max)
 		return -EMSGSIZE;
 	mutex_lock(&ep->lock);
-	if (ep->state == KFI_EP_IDLE)
-		ep->buffered_limit = value;
-	else
+	if (ep->state == KFI_EP_IDLE) {
+		ep->eager_size = value;
+		ep->eager_set = true;
+	} else {
 		ret = -KFI_EOPBADSTATE;
+	}
 	mutex_unlock(&ep->lock);
 	return ret;
 }
@@ -130,8 +132,8 @@ static int ep_set_size(struct kfi_ep *ep, int optname, size_t value)
 	bool shared = ep->fid.fid.fclass == KFI_CLASS_SRX_CTX;
 
 	switch (optname) {
-	case KFI_OPT_BUFFERED_LIMIT:
-		return ep_set_buffered(ep, value);
+	case KFI_OPT_EAGER_SIZE:
+		return ep_set_eager(ep, value);
 	case KFI_OPT_RECLAIM:
 		return shared ? -ENOPROTOOPT : ep_set_early(ep, &ep->reclaim, value);
 	case KFI_OPT_AV_ONLY:
@@ -152,9 +154,9 @@ static int ep_set_size(struct kfi_ep *ep, int optname, size_t value)
 
 static bool ep_may_set(int optname)
 {
-	return optname == KFI_OPT_MIN_MULTI_RECV || optname == KFI_OPT_BUFFERED_LIMIT ||
-	       optname == KFI_OPT_RECLAIM || optname == KFI_OPT_AV_ONLY ||
-	       optname == KFI_OPT_OP_TIMEOUT_MS || optname == KFI_OPT_UNPRIVILEGED;
+	return optname == KFI_OPT_MIN_MULTI_RECV || optname == KFI_OPT_RECLAIM ||
+	       optname == KFI_OPT_AV_ONLY || optname == KFI_OPT_OP_TIMEOUT_MS ||
+	       optname == KFI_OPT_UNPRIVILEGED || optname == KFI_OPT_EAGER_SIZE;
 }
 
 int kfi_setopt(struct kfid *fid, int level, int optname, const void *optval, size_t optlen)

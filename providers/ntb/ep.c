@@ -20,9 +20,12 @@ int nt_ep_open(struct kfi_ep *ep)
 	if (!ep->sep)
 		ret = nt_source(ep->info, nep->dev, &nep->addr);
 	ret = ret ?: kfi_proto_ep_open(ep, &nt_proto);
-	/* Where the engine of the peer writes to any receive, a long message had better ask for it. */
-	if (!ret && nep->dev->link->flat.all)
-		ep->buffered_max = ep->buffered_limit;
+	/*
+	 * With flat or mapped the engine of the peer can write a long message to its receive, so
+	 * that no CPU copies it. Such a message has to ask for the receive.
+	 */
+	if (!ret && nep->dev->link->flat.index >= 0)
+		ep->eager_max = min_t(size_t, ep->eager_max, nt_proto.params.eager_size);
 	return ret;
 }
 

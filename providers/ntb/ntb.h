@@ -19,7 +19,6 @@
 #define _KFI_NTB_NTB_H
 
 #include <linux/completion.h>
-#include <linux/log2.h>
 #include <linux/mutex.h>
 #include <linux/refcount.h>
 #include <linux/workqueue.h>
@@ -389,18 +388,6 @@ static inline struct nt_mr *to_nt_mr(struct kfi_mr *mr)
 static inline struct nt_stream *nt_stream_of(const struct kfi_link *link)
 {
 	return container_of(link, struct nt_end, link)->stream;
-}
-
-/*
- * Bytes of the window of a connection whose peer was admitted. If its endpoint takes long messages
- * at once, some of them have room, because the next ones have to be under way while one is handled.
- * A process pays for stream_kib (&kfi_proto.buffers).
- */
-static inline u32 nt_window(const struct kfi_ep *ep)
-{
-	u32 some = ep->unprivileged ? 0 : 4 * roundup_pow_of_two(ep->buffered_limit);
-
-	return max(some, nt_stream_kib * 1024);
 }
 
 /* The endpoint that has dialed the connection, or the RDM endpoint that was called */

@@ -12,7 +12,7 @@
 
 /* ---- the window ---- */
 
-/* Replace the backlog of a caller by a longer one. Return: 0, -ENOMEM */
+/* Replace the backlog by a longer one. Return: 0, -ENOMEM */
 int nt_window_grow(struct nt_stream *s, u32 window)
 {
 	u8 *old, *mem;

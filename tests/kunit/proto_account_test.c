@@ -226,18 +226,23 @@ static void account_process(struct kunit *test)
 	KUNIT_EXPECT_GE(test, atomic_long_read(&paid), 0L);	/* the peers are left */
 }
 
-/* An endpoint keeps to what it has announced, be it less or more than the parameter says. */
+/* An endpoint keeps to what it has announced. It needs no adjacent pages to keep a message. */
 static void account_eager(struct kunit *test)
 {
 	struct kfw_hdr msg = ph_msg(TAG_HELD);
 	struct ph_peer *peer;
+	struct kfp_inmsg *in;
 	size_t limit;
 
 	for (limit = 5000; limit < PH_BUF; limit *= 4) {
-		kfi_to_ep(ph.ep)->buffered_limit = limit;
+		kfi_to_ep(ph.ep)->eager_size = limit;
 		peer = ph_call(4, limit);
 		KUNIT_EXPECT_EQ(test, limit, le32_to_cpu(peer->said.eager));
 		KUNIT_EXPECT_TRUE(test, ph_send(peer, &msg, limit));
+		in = list_first_entry_or_null(&link_conn(peer->link)->messages.all,
+					      struct kfp_inmsg, entry);
+		KUNIT_ASSERT_NOT_NULL(test, in);
+		KUNIT_EXPECT_LE(test, in->vec->iov_len, PAGE_SIZE);
 		ph_send(peer, &msg, limit + 1);
 		KUNIT_EXPECT_TRUE(test, ph_closes(peer, PH_WAIT_MS));
 	}

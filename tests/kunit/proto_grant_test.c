@@ -80,7 +80,7 @@ static void second_write_granted(struct kunit *test)
 {
 	int i;
 
-	kfi_to_ep(pm.ep[1])->buffered_limit = 8192;	/* of messages, not of writes */
+	kfi_to_ep(pm.ep[1])->eager_size = 8192;	/* of messages, not of writes */
 	for (i = 0; i < 40; i++)
 		KUNIT_EXPECT_EQ(test, 0, pg_write(PG_KEY, 0, 6000, i));
 	KUNIT_EXPECT_EQ(test, 2, pm_frames(KFW_RTW));

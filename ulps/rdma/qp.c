@@ -346,9 +346,11 @@ static int qp_endpoint(struct kib_qp *qp, struct kfi_info *info, struct kfid_ep 
 	ret = qp_bind(qp, *ep) ?: kfi_ep_bind(*ep, &qp->eq->fid, 0);
 	if (!ret) {	/* not all providers have them */
 		kfi_setopt(&(*ep)->fid, KFI_OPT_ENDPOINT, KFI_OPT_RECLAIM, &yes, sizeof(yes));
-		/* A ULP posts a receive before the message comes, so no message asks for it. */
-		kfi_setopt(&(*ep)->fid, KFI_OPT_ENDPOINT, KFI_OPT_BUFFERED_LIMIT, &most,
-			   sizeof(most));
+		/*
+		 * Verbs require that a receive is posted before its message comes. So a request for
+		 * the receive would only be a delay.
+		 */
+		kfi_setopt(&(*ep)->fid, KFI_OPT_ENDPOINT, KFI_OPT_EAGER_SIZE, &most, sizeof(most));
 	}
 	ret = ret ?: kfi_enable(*ep);
 	if (!ret)
