@@ -390,12 +390,6 @@ static inline struct nt_stream *nt_stream_of(const struct kfi_link *link)
 	return container_of(link, struct nt_end, link)->stream;
 }
 
-/* Bytes of the window of a connection whose peer was admitted */
-static inline u32 nt_window(void)
-{
-	return nt_stream_kib * 1024;
-}
-
 /* The endpoint that has dialed the connection, or the RDM endpoint that was called */
 static inline struct nt_ep *nt_link_ep(const struct kfi_link *link)
 {
@@ -513,7 +507,7 @@ u32 nt_places_cut(const struct kfi_unit *unit, u64 at, u64 max, bool one, struct
 		  unsigned int *count);
 
 /* recv.c */
-int nt_window_grow(struct nt_stream *s);	/* process context */
+int nt_window_grow(struct nt_stream *s, u32 window);	/* process context */
 u32 nt_advertise(struct nt_stream *s);		/* the callers of these two hold @s->lock */
 void nt_advertise_soon(struct nt_stream *s);
 bool nt_read(struct kfi_link *link);

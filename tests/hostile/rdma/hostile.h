@@ -20,7 +20,7 @@
 #define HI_ADDR		0x0a090001
 #define HI_SERVICE	"4467"		/* of the device */
 #define HI_PORT		7471		/* of the ULP */
-#define HI_BUF		65536		/* bytes of a receive: longer than an eager message */
+#define HI_BUF		196608		/* bytes of a receive: longer than an eager message */
 #define HI_RECVS	32
 #define HI_WAIT		(20 * HZ)
 
