@@ -13,6 +13,7 @@
 #include "../../ulps/mirror/bits.h"
 #include "../../ulps/mirror/command.h"
 #include "../../ulps/mirror/flush.h"
+#include "../../ulps/mirror/leg.h"
 #include "../../ulps/mirror/log.h"
 #include "../../ulps/mirror/meta.h"
 #include "../../ulps/mirror/mirror.h"
@@ -20,6 +21,7 @@
 #include "../../ulps/mirror/own.h"
 #include "../../ulps/mirror/peer.h"
 #include "../../ulps/mirror/recent.h"
+#include "../../ulps/mirror/read.h"
 #include "../../ulps/mirror/record.h"
 #include "../../ulps/mirror/repair.h"
 #include "../../ulps/mirror/resync.h"
@@ -33,6 +35,7 @@
 
 #define MW_REGIONS	64	/* 8 of them are an extent */
 #define MW_META		(KFM_BITMAP_AT + 2 * KFM_PEERS * KFM_BLOCK)
+#define MW_OFFERED	0x5a	/* each byte of a patch of a peer */
 #define MW_NODE		100	/* number of the first peer; the others follow */
 
 /**
@@ -73,7 +76,8 @@
  * @done: those that have ended well, as bits; what was set before stays
  * @requeued: those that dm has taken back, as bits
  * @bios: the writes and reads
- * @vecs: vectors of the writes
+ * @vecs: their vectors
+ * @reads: what device-mapper has for the reads
  * @page: their data, KFM_WRITE_MAX bytes from the page of its number on. Zeroes leave the first
  *	word of it in each region, so that the test knows whose they are
  */
@@ -117,6 +121,7 @@ struct mw {
 	unsigned long	requeued;
 	struct bio	bios[8];
 	struct bio_vec	vecs[8];
+	struct kfm_read	reads[8];
 	void		*page;
 	struct kfm_peer	peers[KFM_PEERS];
 };
@@ -139,6 +144,7 @@ void mw_join(struct mw *w, unsigned int peer, u64 gen);
 struct mw *mw_synced(struct kunit *test);
 struct mw *mw_with_slots(struct kunit *test, unsigned int peers, bool cache);
 void mw_ack(struct mw *w, unsigned int peer);
+void mw_answers(struct mw *w);
 void mw_write_at(struct mw *w, unsigned int number, u64 sector, u32 bytes);
 void mw_write(struct mw *w, unsigned int number, u32 region);
 void mw_zero(struct mw *w, unsigned int number, u32 first, u32 regions, blk_opf_t op);

@@ -11,6 +11,7 @@
  *   invalidate			secondary: declare this copy worthless
  *   replace NODE SERVICE	forget which node this peer is: the next one takes its place
  *   verify [stop]		primary: compare the copies
+ *   detach			primary: go on without the leg, over the network
  *   rate KIB			limit of a resynchronisation in KiB a second, 0 for none
  */
 #include <linux/kstrtox.h>
@@ -19,6 +20,7 @@
 #include "bits.h"
 #include "command.h"
 #include "flush.h"
+#include "leg.h"
 #include "log.h"
 #include "meta.h"
 #include "mirror.h"
@@ -59,7 +61,9 @@ static int promote_check(struct kfm *m, const struct kfm_cmd *cmd)
 		return -EINVAL;
 	if (m->meta_failed || m->log.failed || m->leg_failed)
 		return -EIO;
-	if (m->sb.state == KFM_INCONSISTENT || (m->sb.flags & KFM_SB_LEG_FAILED && !force))
+	/* a blank one was given up by kfm_detach(): what it lacks was acknowledged */
+	if (m->sb.state == KFM_INCONSISTENT ||
+	    (m->sb.flags & KFM_SB_LEG_FAILED && (!force || m->sb.state == KFM_BLANK)))
 		return -EUCLEAN;
 	return m->sb.state == KFM_BLANK && !force ? -ENODATA : 0;
 }
@@ -296,6 +300,7 @@ static int demote(struct kfm *m)
 	if (ret)
 		return ret;
 	WRITE_ONCE(m->primary, false);
+	m->leg_failed |= m->detached;	/* the leg is used again after a resume */
 	kfm_peers_end(m);
 	kfm_event(m, "secondary");
 	return 0;
@@ -426,6 +431,8 @@ static int replace(struct kfm *m, struct kfm_cmd *cmd)
 		return -ENODATA;
 	if (!p)
 		return -ENOENT;
+	if (m->detached)	/* there is nothing to copy from */
+		return -EIO;
 	if (p->state > KFM_SESSION_HELLO &&
 	    (m->primary || time_before(jiffies, p->live + m->timeout)))
 		return -EBUSY;
@@ -482,6 +489,8 @@ static int other_command(struct kfm *m, struct kfm_cmd *cmd)
 		return -EINVAL;
 	if (!strcmp(word, "demote"))
 		return demote(m);
+	if (!strcmp(word, "detach"))
+		return m->primary ? kfm_detach(m) : -EINVAL;
 	if (!strcmp(word, "outdate"))
 		return outdate(m);
 	return strcmp(word, "invalidate") ? -EINVAL : invalidate(m);
@@ -598,7 +607,7 @@ static void stop_tick(struct kfm *m)
 	int ret;
 
 	if (!cmd || !nets_closed(m) || !kfm_writes_idle(m) || !list_empty(&m->draining) ||
-	    kfm_busy(&m->serve.busy))
+	    kfm_serve_busy(m))
 		return;
 	ret = kfm_own_empty(m);
 	if (m->formatted)

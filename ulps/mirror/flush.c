@@ -67,14 +67,15 @@ bool kfm_flush_awaited(const struct kfm *m)
 
 /*
  * Is this node to begin a flush? Also if secondaries have to be told which writes are settled:
- * they keep a list of KFM_WINDOW records (recent.c).
+ * they keep a list of KFM_WINDOW records (recent.c); and once after the leg has failed, because
+ * only the caches of peers may have what was not flushed (may_cache()).
  */
 bool kfm_flush_due(const struct kfm *m)
 {
 	bool many = m->peers[1] && m->numbered - m->flush_last >= FLUSH_RECORDS;
 
 	return !m->flushing && kfm_caches(m) &&
-	       ((many && kfm_flush_needed(m)) || kfm_flush_awaited(m));
+	       (((many || m->detached) && kfm_flush_needed(m)) || kfm_flush_awaited(m));
 }
 
 /* @w has its number, and no record of it was posted. */

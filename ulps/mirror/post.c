@@ -189,7 +189,7 @@ static u32 rec_flags(const struct kfm_peer *p, const struct kfm_write *w)
 	case KFM_ZEROES:
 		return KFM_D_ZEROES | (w->bio->bi_opf & REQ_NOUNMAP ? KFM_D_NOUNMAP : 0);
 	default:
-		return p->slots.caches && kfm_write_cached(w) ? KFM_D_CACHED : 0;
+		return p->slots.caches && w->cached ? KFM_D_CACHED : 0;
 	}
 }
 

@@ -484,7 +484,8 @@ static bool msg_fits(const struct kfm_msg *m)
 		       m->bitmap_len <= KFM_WIRE_REGIONS_MAX / 8 && m->arg <= KFM_SLOTS_MAX &&
 		       (m->arg || !(m->flags & KFM_M_ZEROES));
 	case KFM_COPY:
-		return m->arg && m->arg <= KFM_WRITE_MAX && !(m->arg % KFM_SECTOR) && m->id;
+		return m->arg && m->arg <= KFM_WRITE_MAX && !(m->arg % KFM_SECTOR) && m->id &&
+		       m->patch < KFM_PATCHES;
 	default:
 		return true;
 	}

@@ -9,6 +9,7 @@
  * regions that are left, so a later session continues with them.
  */
 #include "bits.h"
+#include "leg.h"
 #include "log.h"
 #include "mirror.h"
 #include "peer.h"

@@ -152,6 +152,8 @@ static void send_grant(struct kfm_peer *p)
 		.patch_addr = kfi_mr_addr(log->patch_mr),
 	};
 
+	if (p->features & KFM_F_PATCHES)
+		grant.flags = KFM_M_PATCHES;
 	if (log->mr) {
 		grant.ring_key = kfi_mr_key(log->mr);
 		grant.ring_addr = kfi_mr_addr(log->mr);
@@ -159,8 +161,8 @@ static void send_grant(struct kfm_peer *p)
 	}
 	if (m->direct.mr) {
 		grant.arg = KFM_DIRECT_SLOTS;
-		grant.flags = (p->features & KFM_F_ZEROES ? KFM_M_ZEROES : 0) |
-			      (p->features & KFM_F_CACHE ? KFM_M_CACHE : 0);
+		grant.flags |= (p->features & KFM_F_ZEROES ? KFM_M_ZEROES : 0) |
+			       (p->features & KFM_F_CACHE ? KFM_M_CACHE : 0);
 		grant.slots_key = kfi_mr_key(m->direct.mr);
 		grant.slots_addr = kfi_mr_addr(m->direct.mr);
 	}

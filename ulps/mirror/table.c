@@ -4,7 +4,7 @@
  *
  * Table: 0 LENGTH kfi_mirror LEG META LOG PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE POLICY
  *	[COUNT [timeout MS] [rate KIB] [direct BYTES|off] [data-crc log|all] [cache on|off|auto]
- *	[secret KEY] [peer PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE]...]
+ *	[on-io-error fail|detach] [secret KEY] [peer PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE]...]
  */
 #include <linux/kstrtox.h>
 #include <linux/slab.h>
@@ -96,7 +96,10 @@ static int table_devices(struct kfm *m, char **argv)
 	m->single_direct = m->direct_min != KFM_DIRECT_OFF && !m->peers[1] &&
 			   !bdev_rot(m->leg->bdev);
 	m->ti->error = "The leg is memory that can tear its sectors, which needs a log in memory";
-	return m->leg_tears && !m->log.dax ? -EINVAL : 0;
+	if (m->leg_tears && !m->log.dax)
+		return -EINVAL;
+	m->ti->error = "on-io-error detach: the leg is memory that can tear its sectors";
+	return m->leg_tears && m->detach ? -EINVAL : 0;
 }
 
 static int peer_words(struct kfm_peer *p, char **argv)
@@ -190,6 +193,13 @@ static int table_cache(struct kfm *m, const char *word)
 	return 0;
 }
 
+static int table_on_io_error(struct kfm *m, const char *word)
+{
+	m->detach = !strcmp(word, "detach");
+	m->ti->error = "on-io-error is fail or detach";
+	return m->detach || !strcmp(word, "fail") ? 0 : -EINVAL;
+}
+
 /* Are writes kept in volatile caches? By default if the leg has one. */
 static int cache_choose(struct kfm *m)
 {
@@ -205,7 +215,7 @@ static int cache_choose(struct kfm *m)
 static int table_options(struct kfm *m, struct dm_arg_set *as)
 {
 	static const struct dm_arg count = {
-		0, 12 + (KFM_PEERS - 1) * (1 + KFM_PEER_WORDS), "Invalid number of options"
+		0, 14 + (KFM_PEERS - 1) * (1 + KFM_PEER_WORDS), "Invalid number of options"
 	};
 	static const struct dm_arg timeout = { 200, 600000, "Invalid timeout" };
 	unsigned int args = 0, ms = 5000;
@@ -228,6 +238,8 @@ static int table_options(struct kfm *m, struct dm_arg_set *as)
 			ret = table_data_crc(m, dm_shift_arg(as));
 		} else if (!strcasecmp(word, "cache")) {
 			ret = table_cache(m, dm_shift_arg(as));
+		} else if (!strcasecmp(word, "on-io-error")) {
+			ret = table_on_io_error(m, dm_shift_arg(as));
 		} else if (!strcasecmp(word, "secret")) {
 			ret = kfm_secret_get(m, dm_shift_arg(as));
 		} else if (!strcasecmp(word, "peer") && args <= KFM_PEER_WORDS) {
