@@ -47,6 +47,7 @@ static cfg_opt_t options_of_file[] = {
 	CFG_STR("direct", NULL, CFGF_NODEFAULT),
 	CFG_STR("data-crc", "log", CFGF_NONE),
 	CFG_STR("cache", "auto", CFGF_NONE),
+	CFG_STR("on-io-error", "fail", CFGF_NONE),
 	CFG_STR("size", NULL, CFGF_NODEFAULT),
 	CFG_STR("secret", NULL, CFGF_NODEFAULT),
 	CFG_SEC("node", node_options, CFGF_MULTI | CFGF_TITLE | CFGF_NO_TITLE_DUPES),
@@ -190,6 +191,14 @@ static bool check_cache(const char *file, const char *word)
 	return false;
 }
 
+static bool check_on_io_error(const char *file, const char *word)
+{
+	if (!strcmp(word, "fail") || !strcmp(word, "detach"))
+		return true;
+	complain("%s: on-io-error is fail or detach, not '%s'", file, word);
+	return false;
+}
+
 static bool check_file(const char *file, cfg_t *cfg)
 {
 	const char *uuid = cfg_getstr(cfg, "uuid");
@@ -203,6 +212,7 @@ static bool check_file(const char *file, cfg_t *cfg)
 	       check_range(file, cfg, "rate", 0, RATE_MAX) && check_direct(file, cfg) &&
 	       check_data_crc(file, cfg_getstr(cfg, "data-crc")) &&
 	       check_cache(file, cfg_getstr(cfg, "cache")) &&
+	       check_on_io_error(file, cfg_getstr(cfg, "on-io-error")) &&
 	       check_nodes(file, cfg) && check_ports(file, cfg);
 }
 
@@ -252,6 +262,7 @@ static void print_table(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cf
 	const char *cache = cfg_getstr(cfg, "cache");
 	/* defaults are not shown */
 	bool crc = !strcmp(cfg_getstr(cfg, "data-crc"), "all"), cached = strcmp(cache, "auto");
+	bool detach = !strcmp(cfg_getstr(cfg, "on-io-error"), "detach");
 	char direct[24];
 	size_t i;
 
@@ -262,8 +273,8 @@ static void print_table(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cf
 		cfg_getstr(node, "log"));
 	print_pair(to, conf, cfg, node, 0);
 	fprintf(to, " %s %zu timeout %ld rate %ld", cfg_getstr(cfg, "policy"),
-		4 + (*direct ? 2 : 0) + (crc ? 2 : 0) + (cached ? 2 : 0) + (conf->secret ? 2 : 0) +
-		6 * (conf->npeers - 1),
+		4 + (*direct ? 2 : 0) + (crc ? 2 : 0) + (cached ? 2 : 0) + (detach ? 2 : 0) +
+		(conf->secret ? 2 : 0) + 6 * (conf->npeers - 1),
 		cfg_getint(cfg, "timeout"), cfg_getint(cfg, "rate"));
 	if (*direct)
 		fprintf(to, " direct %s", direct);
@@ -271,6 +282,8 @@ static void print_table(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cf
 		fputs(" data-crc all", to);
 	if (cached)
 		fprintf(to, " cache %s", cache);
+	if (detach)
+		fputs(" on-io-error detach", to);
 	if (conf->secret)
 		fprintf(to, " secret %s", conf->key);
 	for (i = 1; i < conf->npeers; i++) {
