@@ -336,28 +336,32 @@ bool mirror_is_uuid(const char *text)
 	return strlen(text) == 36 && !text[strspn(text, "0123456789abcdefABCDEF-")];
 }
 
-int mirror_format(const char *name, const char *uuid)
+int mirror_format(const char *name, const char *uuid, bool clean)
 {
 	char text[64];
 
-	snprintf(text, sizeof(text), "create %s", uuid);
+	snprintf(text, sizeof(text), "create %s%s", uuid, clean ? " clean" : "");
 	return send_message(name, text, NULL, create_refusals);
 }
 
 static int cmd_create(int argc, char **argv)
 {
 	static const char usage[] =
-		"Usage: kfi mirror create NAME UUID\n\n"
+		"Usage: kfi mirror create NAME UUID [clean]\n\n"
 		"Format metadata and log of this node, once. All nodes of a mirror need the same\n"
-		"UUID, as uuidgen prints one. 'kfi mirror up --create' does it with the UUID of the\n"
-		"configuration.\n";
-	int ret = parse("mirror create", argc, argv, 2, 2, usage);
+		"UUID, as uuidgen prints one. With 'clean' on all nodes there is no first copy: it\n"
+		"says that their disks have the same data. 'kfi mirror up --create' does it with the\n"
+		"UUID of the configuration.\n";
+	int ret = parse("mirror create", argc, argv, 2, 3, usage);
+	bool clean = optind + 2 < argc;
 
 	if (ret >= 0)
 		return ret;
 	if (!mirror_is_uuid(argv[optind + 1]))
 		return usage_error("mirror create", "'%s' is not a UUID", argv[optind + 1]);
-	return mirror_format(argv[optind], argv[optind + 1]);
+	if (clean && strcmp(argv[optind + 2], "clean"))
+		return usage_error("mirror create", "there is clean, not '%s'", argv[optind + 2]);
+	return mirror_format(argv[optind], argv[optind + 1], clean);
 }
 
 static int cmd_replace(int argc, char **argv)

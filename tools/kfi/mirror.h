@@ -216,7 +216,7 @@ int cmd_mirror_wait(int argc, char **argv);
 
 bool mirror_is_uuid(const char *text);
 /* Send the message `create`. Return: an exit code, after a message. */
-int mirror_format(const char *name, const char *uuid);
+int mirror_format(const char *name, const char *uuid, bool clean);
 
 /* ---- mirror_show.c ---- */
 

@@ -2,7 +2,7 @@
 /*
  * command.c - dm messages and suspend: the worker executes each command while the caller waits.
  *
- *   create UUID		format the metadata device of this node
+ *   create UUID [clean]		format the metadata device of this node
  *   promote [fenced|force]	become primary
  *   demote			become secondary
  *   fenced OUTAGE		policy fence: the peer is outdated or powered off; write alone
@@ -16,6 +16,7 @@
  */
 #include <linux/kstrtox.h>
 #include <linux/string.h>
+#include <linux/unaligned.h>
 #include <linux/uuid.h>
 #include "bits.h"
 #include "command.h"
@@ -257,12 +258,30 @@ static int may_format(struct kfm *m)
 	return kfm_blank(m, m->logdev->bdev);
 }
 
+/*
+ * The legs of all nodes have the same data: the caller says so. Then there is no first copy. The
+ * copies are those of one generation, in which no region was out of sync; each node computes its
+ * number from the UUID. A node that was created without the word is blank, and gets a whole copy.
+ */
+static void create_clean(struct kfm_super *sb)
+{
+	unsigned int i;
+
+	sb->state = KFM_UPTODATE;
+	sb->gens.cur = get_unaligned_le64(sb->uuid) ^ get_unaligned_le64(sb->uuid + 8);
+	if (!sb->gens.cur)
+		sb->gens.cur = 1;
+	for (i = 0; i < sb->peers; i++)
+		sb->pairs[i].base = sb->gens.cur;
+}
+
 static int create(struct kfm *m, struct kfm_cmd *cmd)
 {
+	bool clean = cmd->argc == 3 && !strcmp(cmd->argv[2], "clean");
 	uuid_t uuid;
 	int ret;
 
-	if (cmd->argc != 2 || uuid_parse(cmd->argv[1], &uuid))
+	if ((cmd->argc != 2 && !clean) || uuid_parse(cmd->argv[1], &uuid))
 		return -EINVAL;
 	if (m->formatted)
 		return -EEXIST;
@@ -274,6 +293,8 @@ static int create(struct kfm *m, struct kfm_cmd *cmd)
 		.flags = m->logdev ? 0 : KFM_SB_NO_LOG,
 	};
 	export_uuid(m->sb.uuid, &uuid);
+	if (clean)
+		create_clean(&m->sb);
 	/* twice, to overwrite both copies of a log head that another mirror may have left */
 	ret = kfm_bits_create(m) ?: kfm_log_start(m, kfm_random(), 0, 0) ?:
 	      kfm_log_start(m, kfm_random(), 0, 0) ?: kfm_super_save(m);

@@ -183,6 +183,31 @@ static bool unanswered(void)
 	return ok;
 }
 
+/*
+ * A caller has gone before the ULP accepts its call. The accept succeeds all the same, and the
+ * connection ends: ULPs rely on it.
+ */
+static bool gone_caller(void)
+{
+	int i, calls = atomic_read(&hi_seen.calls);
+	struct kib_hello hello = hi_hello();
+	struct hi_peer p = {};
+	bool ok;
+
+	hi_ulp_pause();
+	hi_patience = HZ / 10;
+	ok = check(hi_call(&p, &hello, sizeof(hello)) == -ETIMEDOUT, "a call has an answer") &&
+	     check(wait_until(&hi_seen.calls, calls + 1), "a call was not heard");
+	hi_patience = HI_WAIT;
+	hi_end(&p);
+	msleep(200);	/* until the device has noticed */
+	hi_ulp_resume();
+	for (i = 0; ok && !hi_ulp_conns() && i < 100; i++)
+		msleep(20);
+	ok = ok && check(hi_ulp_conns() == 1, "an accept has failed");
+	return check(hi_ulp_wait(), "an event of the end has not come") && ok;
+}
+
 /* ---- connections that are misused ---- */
 
 /* Each of these ends the connection, or is a message as any other. */
@@ -393,6 +418,7 @@ static const struct {
 	{ "hellos", hellos },
 	{ "random_hellos", random_hellos },
 	{ "unanswered", unanswered },
+	{ "gone_caller", gone_caller },
 	{ "misuses", misuses },
 	{ "churn", churn },
 	{ "many", many },

@@ -78,6 +78,9 @@ int hi_ulp_mute(void);
 void hi_ulp_unmute(void);
 /* How many connections are there? */
 int hi_ulp_conns(void);
+/* Accept no call meanwhile. No other function of the ULP may be called, but for its end */
+void hi_ulp_pause(void);
+void hi_ulp_resume(void);
 /* End all connections from this side. Return: false if an event has not come for one of them */
 bool hi_ulp_drop(void);
 /* Wait until the peers have ended all connections. Return: false as hi_ulp_drop() */
