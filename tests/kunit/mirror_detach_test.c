@@ -49,19 +49,21 @@ static void detach_refused(struct kunit *test)
 		if (i < 2)
 			mw_leg_ends(w, BLK_STS_IOERR);
 		else
-			w->io_err = -EIO;
+			mw_write(w, 2, 20);
 		mw_run(w);
+		w->io_err = i == 2 ? -EIO : w->io_err;
 		mw_write(w, 1, 40);	/* a new extent, for which the metadata is written */
 		mw_answers(w);
 		KUNIT_EXPECT_TRUE(test, w->m.leg_failed && w->m.detached == (i == 2));
 		KUNIT_EXPECT_EQ(test, w->flight | (w->done & BIT(1)), 0);
+		KUNIT_EXPECT_TRUE(test, i < 2 || !w->peers[0].oos_count);
 		KUNIT_EXPECT_EQ(test, w->peers[0].state, KFM_SESSION_DOWN);
 	}
 }
 
 /*
  * The last peer that has the data is not done without, whatever the policy is, whoever says so.
- * One that needs regions has no session. When the last one is back the policy is applied again.
+ * When the last one is back the policy is applied again.
  * After a loss of power the copy is not promoted.
  */
 static void detach_last(struct kunit *test)
@@ -73,15 +75,14 @@ static void detach_last(struct kunit *test)
 	for (policy = KFM_STOP; policy < KFM_POLICIES; policy++) {
 		w->m.policy = policy;
 		mw_say(w, 0, (struct kfm_msg) { .type = KFM_LEAVE });
-		KUNIT_EXPECT_EQ(test, w->peers[0].state, KFM_SESSION_UP);
+		KUNIT_EXPECT_EQ(test, w->sent[0][KFM_REFUSED].arg, KFM_R_ONLY);
+		KUNIT_EXPECT_EQ(test, w->peers[0].state, KFM_SESSION_DOWN);
 		lose(w, 0);
 		if (policy == KFM_FENCE)
 			KUNIT_EXPECT_EQ(test, mw_order(w, "fenced", "1"), -EIO);
 		w->peers[1].down -= 2 * w->m.timeout;
 		mw_run(w);
-		mw_state(w, 0, KFM_UPTODATE, w->m.sb.gens.cur, KFM_M_DIRTY);
-		KUNIT_EXPECT_FALSE(test, kfm_is_alone(&w->peers[0]) || kfm_is_alone(&w->peers[1]) ||
-				   w->peers[0].state != KFM_SESSION_DOWN);
+		KUNIT_EXPECT_FALSE(test, kfm_is_alone(&w->peers[0]) || kfm_is_alone(&w->peers[1]));
 		mw_join(w, 0, w->m.sb.gens.cur);
 		mw_answers(w);
 	}
@@ -100,6 +101,62 @@ static void detach_last(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kfm_detached_stored(&w->m));	/* when it is resumed */
 	w->m.primary = false;
 	KUNIT_EXPECT_EQ(test, mw_order(w, "promote", "force"), -EUCLEAN);
+}
+
+/* The last peer that has the data says that it lacks some: nothing is waited for any more. */
+static void detach_useless(struct kunit *test)
+{
+	struct mw *w = detached(test, 1, false);
+
+	lose(w, 0);
+	mw_write(w, 1, 3);
+	mw_read(w, 2);
+	mw_run(w);
+	KUNIT_EXPECT_TRUE(test, w->flight && !w->m.leg_failed);
+	mw_state(w, 0, KFM_UPTODATE, w->m.sb.gens.cur, KFM_M_DIRTY);
+	KUNIT_EXPECT_EQ(test, w->peers[0].state, KFM_SESSION_DOWN);
+	mw_run(w);
+	mw_run(w);
+	KUNIT_EXPECT_TRUE(test, w->m.leg_failed && !w->flight && w->done == 1);
+	KUNIT_EXPECT_EQ(test, mw_order(w, "demote", NULL), 0);
+}
+
+/*
+ * One peer is away, and one is being resynchronised, when the leg fails: the second one is done
+ * without. What dm takes back counts at the peer with a session, and not at one that is away.
+ */
+static void detach_three(struct kunit *test)
+{
+	struct mw *w = failing(test, 2, false);
+
+	lose(w, 1);
+	mw_differs(w, 1, 30);
+	mw_join(w, 1, w->m.sb.gens.cur);
+	KUNIT_EXPECT_EQ(test, w->peers[1].state, KFM_SESSION_UP);
+	mw_leg_ends(w, BLK_STS_IOERR);
+	mw_run(w);
+	mw_answers(w);
+	KUNIT_EXPECT_TRUE(test, w->m.detached && kfm_is_alone(&w->peers[1]) && w->done == 1);
+
+	w = detached(test, 2, false);
+	lose(w, 0);
+	mw_read(w, 2);
+	mw_run(w);
+	mw_say(w, 1, (struct kfm_msg) { .type = KFM_COPIED, .id = w->sent[1][KFM_COPY].id });
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->flight, BIT(2));	/* the other one may be able to read it */
+	lose(w, 1);
+	mw_join(w, 1, w->m.sb.gens.cur);
+	mw_answers(w);
+	mw_write(w, 1, 3);
+	mw_join(w, 0, w->m.sb.gens.cur);
+	mw_synced_ok(w, 0);
+	mw_run(w);
+	lose(w, 0);
+	w->m.noflush = true;
+	mw_run(w);
+	mw_run(w);
+	KUNIT_EXPECT_TRUE(test, w->requeued && w->peers[0].oos_count && !w->peers[1].oos_count);
 }
 
 /* The peer answers COPY: it has the bytes, or it has not. */
@@ -137,6 +194,34 @@ static void detach_reads(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, *(u8 *)(w->page + 4 * PAGE_SIZE), MW_OFFERED);
 	copied(w, *copy, false);
 	KUNIT_EXPECT_EQ(test, w->flight, BIT(1) | BIT(2) | BIT(3) | BIT(6) | BIT(7));
+}
+
+/* Data with a wrong CRC is asked for again, and a patch that can't be read in a new session. */
+static void detach_rereads(struct kunit *test)
+{
+	struct mw *w = detached(test, 1, false);
+	struct kfm_msg copy;
+	int i;
+
+	mw_read(w, 1);
+	mw_run(w);
+	mw_run(w);
+	w->read_err = -EIO;
+	copied(w, w->sent[0][KFM_COPY], true);
+	KUNIT_EXPECT_TRUE(test, w->peers[0].state != KFM_SESSION_UP && w->flight);
+	w->read_err = 0;
+	mw_join(w, 0, w->m.sb.gens.cur);
+	mw_answers(w);
+	for (i = 0; i < 3; i++) {
+		KUNIT_EXPECT_EQ(test, w->flight, BIT(1));
+		mw_run(w);
+		copy = w->sent[0][KFM_COPY];
+		copy.type = KFM_COPIED;
+		copy.crc = 1;
+		mw_say(w, 0, copy);
+		mw_run(w);
+	}
+	KUNIT_EXPECT_TRUE(test, !w->flight && w->done == 1);
 }
 
 /*
@@ -205,12 +290,25 @@ static void detach_cached(struct kunit *test)
 		mw_answers(w);
 		KUNIT_EXPECT_EQ(test, i == 1 ? mw_order(w, "demote", NULL) : 0, 0);
 	}
+	/* a suspend takes back a write, and does not wait: no extent was in a cache alone */
+	w = detached(test, 1, true);
+	mw_run(w);
+	mw_answers(w);
+	mw_write(w, 2, 4);
+	mw_run(w);
+	w->m.noflush = true;
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, kfm_bits_rest(&w->m), 0);
+	KUNIT_EXPECT_TRUE(test, w->requeued && !w->peers[0].oos_count);
 }
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(detach_refused),
 	KUNIT_CASE(detach_last),
+	KUNIT_CASE(detach_useless),
+	KUNIT_CASE(detach_three),
 	KUNIT_CASE(detach_reads),
+	KUNIT_CASE(detach_rereads),
 	KUNIT_CASE(detach_repair),
 	KUNIT_CASE(detach_cached),
 	{}

@@ -367,7 +367,7 @@ ssize_t kfm_net_write(struct kfm_peer *p, const struct kfm_group *g)
 ssize_t kfm_net_read(struct kfm_peer *p, struct kfm_write *w, u32 patch)
 {
 	memset(w->buf + KFM_DATA_AT, MW_OFFERED, w->len);
-	w->posts[p->index].err = 0;
+	w->posts[p->index].err = mw_now->read_err;
 	return 0;
 }
 

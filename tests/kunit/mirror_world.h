@@ -50,6 +50,7 @@
  * @no_log: a peer has no log, and only these
  * @takes_zeroes: a peer says so in GRANT
  * @newer: the peers are not of the first version, so they may be sent what that does not know
+ * @read_err: result of a read from a patch of a peer
  * @io_err: result of all I/O of the metadata device, and of the log's head
  * @io_left: writes to the metadata device until @io_err becomes -EIO; 0: it does not
  * @meta: the metadata device, as it is read
@@ -95,6 +96,7 @@ struct mw {
 	bool		no_log;
 	bool		takes_zeroes;
 	bool		newer;
+	int		read_err;
 	int		io_err;
 	unsigned int	io_left;
 	u8		meta[MW_META], durable[MW_META];

@@ -82,7 +82,7 @@ static const struct refusal secondary_refusals[] = {
 };
 
 static const struct refusal leave_refusals[] = {
-	{ EBUSY, "it is primary, or being promoted; or it is leaving already" },
+	{ EBUSY, "it is primary, being promoted, or leaving; or its primary has no other copy" },
 	{ ENODATA, "it has no metadata: 'kfi mirror create' comes first" },
 	{ EINVAL, "policy stop needs both copies: stop what writes first" },
 	{ ENOTCONN, "it has no session with a primary" },

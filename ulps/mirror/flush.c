@@ -88,7 +88,10 @@ void kfm_flush_begins(struct kfm_write *w)
 	kfm_recent_mark(w);
 }
 
-/* A flush has covered, here and at all peers that are needed, what had ended when it began. */
+/*
+ * A flush has covered, here and at all peers that are needed, what had ended when it began. If this
+ * node is detached, nothing is in a cache alone after that (may_cache()).
+ */
 static void all_flushed(const struct kfm_write *w)
 {
 	struct kfm *m = w->m;
@@ -98,6 +101,8 @@ static void all_flushed(const struct kfm_write *w)
 	kfm_for_each_peer(p, m) {
 		if (w->posts[p->index].settled.known)
 			p->settled = w->posts[p->index].settled;
+		if (m->detached && !kfm_flush_needed(m))
+			bitmap_zero(p->cached, m->extents);
 	}
 }
 

@@ -177,6 +177,30 @@ static bool has_source(const struct kfm *m, const struct kfm_peer *but)
 }
 
 /**
+ * kfm_only_copy() - choose the peer whose copy is the data of a detached node
+ * @m: mirror
+ *
+ * One with a session is better than one that may never return. What it has of a write that does
+ * not end counts; the others may differ from it.
+ *
+ * Context: any that has claimed the mirror. Return: the peer; or NULL: all peers lack data, or the
+ * node is not detached.
+ */
+struct kfm_peer *kfm_only_copy(const struct kfm *m)
+{
+	struct kfm_peer *p, *found = NULL;
+
+	kfm_for_each_peer(p, m) {
+		if (!m->detached || kfm_lacks_data(p))
+			continue;
+		if (is_source(p))
+			return p;
+		found = found ?: p;
+	}
+	return found;
+}
+
+/**
  * kfm_may_do_without() - may this node write without a peer, if its policy says so?
  * @p: peer of a primary
  *
@@ -187,13 +211,20 @@ bool kfm_may_do_without(const struct kfm_peer *p)
 	return !p->m->detached || has_source(p->m, p);
 }
 
-/* A peer that lacks data, and can't get it from here any more, is lost: the policy applies. */
+/*
+ * A peer that lacks data, and can't get it from here any more, is lost: the policy applies. If it
+ * was being resynchronised, nobody has to decide: its copy is inconsistent, durably.
+ */
 static void peer_left(struct kfm_peer *p)
 {
+	bool partial = p->state == KFM_SESSION_UP && p->attach && !p->synced_sent;
+
 	if (p->state != KFM_SESSION_DOWN) {
 		kfm_peer_send(p, KFM_BYE, 0, p->session);
 		kfm_peer_lost(p, -EIO);
 	}
+	if (partial && !kfm_is_alone(p))
+		kfm_go_alone(p);
 	p->policy_applied = false;	/* not while the leg counted as failed: apply_policy() */
 }
 
@@ -248,14 +279,15 @@ int kfm_detach(struct kfm *m)
  * @m: mirror
  *
  * If the metadata of a detached node fails, what R1 has stored may be lost as well: all writes fail
- * then, as after any failure of both.
+ * then, as after any failure of both. So they do if each peer is known to lack data: none that is
+ * waited for can come back.
  *
  * Context: the worker, after kfm_leg_check(), and before writes end or fail.
  */
 void kfm_leg_run(struct kfm *m)
 {
 	if (m->detached)
-		m->leg_failed |= m->meta_failed;
+		m->leg_failed |= m->meta_failed || !kfm_only_copy(m);
 	else if (m->primary && m->leg_failed && m->detach)
 		kfm_detach(m);
 }

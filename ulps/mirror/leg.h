@@ -15,6 +15,7 @@ void kfm_leg_check(struct kfm *m);
 void kfm_leg_run(struct kfm *m);
 int kfm_detach(struct kfm *m);
 bool kfm_detached_stored(const struct kfm *m);
+struct kfm_peer *kfm_only_copy(const struct kfm *m);
 bool kfm_may_do_without(const struct kfm_peer *p);
 void kfm_source_back(const struct kfm_peer *p);
 

@@ -164,6 +164,7 @@ static void kfm_work(struct work_struct *work)
 	if (!READ_ONCE(m->active) || !kfm_claim_work(m))
 		return;
 	noio = memalloc_noio_save();
+	kfm_leg_check(m);	/* before a peer is found to be lost */
 	if (!m->stop) {
 		kfm_for_each_peer(p, m)
 			kfm_net_receive(p);
@@ -433,6 +434,36 @@ static bool cache_lost(const struct kfm *m)
 	return m->log.failed || m->leg_failed || m->detached;
 }
 
+/* Is this table the next one of the same mirror? Under mirrors_lock. */
+static bool follows(const struct kfm *m, const struct kfm *old)
+{
+	return old != m && !READ_ONCE(old->active) &&
+	       dm_table_get_md(old->ti->table) == dm_table_get_md(m->ti->table) &&
+	       !memcmp(old->sb.uuid, m->sb.uuid, sizeof(m->sb.uuid));
+}
+
+/*
+ * A detached primary does not grow: no copy has the new part, and there is nothing to copy from.
+ * The bits of that part would be set for all peers, and so exclude the last copy.
+ */
+static int may_grow(const struct kfm *m)
+{
+	const struct kfm *old;
+	int ret = 0;
+
+	if (m->sb.sectors >= m->sectors)
+		return 0;
+	mutex_lock(&mirrors_lock);
+	list_for_each_entry(old, &mirrors, entry) {
+		if (follows(m, old) && kfm_detached_stored(old))
+			ret = -EBUSY;
+	}
+	mutex_unlock(&mirrors_lock);
+	if (ret)
+		DMERR("%s: a primary without a leg keeps its size", kfm_name(m));
+	return ret;
+}
+
 /*
  * What a table takes over from the one before it, if there is one. The cache of the leg has lost
  * nothing (@start), unless the leg has failed.
@@ -448,9 +479,7 @@ static void inherit(struct kfm *m)
 
 	mutex_lock(&mirrors_lock);
 	list_for_each_entry(old, &mirrors, entry) {
-		if (old == m || READ_ONCE(old->active) ||
-		    dm_table_get_md(old->ti->table) != dm_table_get_md(m->ti->table) ||
-		    memcmp(old->sb.uuid, m->sb.uuid, sizeof(m->sb.uuid)))
+		if (!follows(m, old))
 			continue;
 		if (!cache_lost(old))
 			m->start = old->start;
@@ -499,7 +528,7 @@ static int kfm_preresume(struct dm_target *ti)
 	m->meta_failed = false;
 	ret = kfm_super_load(m);
 	if (!ret && m->formatted)
-		ret = kfm_log_load(m) ?: kfm_bits_load(m);
+		ret = may_grow(m) ?: kfm_log_load(m) ?: kfm_bits_load(m);
 	if (ret)
 		return ret;
 	if (cache_lost(m))
@@ -523,6 +552,7 @@ static int kfm_preresume(struct dm_target *ti)
 		peer_resume(p);
 	m->renewed = jiffies;
 	m->noflush = false;
+	m->only = NULL;
 	spin_lock_irq(&m->lock);
 	/* a completion that began before the suspend may read @active in kfm_writes_run_atomic() */
 	smp_store_release(&m->active, true);

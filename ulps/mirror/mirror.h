@@ -109,6 +109,7 @@ struct kfm_uevent {
  *	next resume, at which the superblock decides. map() reads it without the claim
  * @unreplayed: the log of this primary could not be replayed, or not emptied after that. A sector
  *	may be torn: no I/O until the next resume
+ * @only: during a suspend with noflush: the peer whose copy is the data of this detached node
  * @page: buffer for a block of metadata
  * @was_insync: this secondary was in sync in a session since it was resumed, and nothing has
  *	invalidated its copy since
@@ -208,6 +209,7 @@ struct kfm {
 	bool			leg_failed;
 	bool			detached;
 	bool			unreplayed;
+	struct kfm_peer		*only;
 	void			*page;
 
 	bool			was_insync;

@@ -64,6 +64,7 @@ static const char * const refusals[KFM_REFUSALS] = {
 	[KFM_R_PEERS] = "the table of the peer has another number of peers",
 	[KFM_R_NODE] = "the peer knows another node in this place: there `replace` admits this one",
 	[KFM_R_VERSION] = other_version,
+	[KFM_R_ONLY] = "the peer has no other copy",
 };
 
 /* Send a message that has no other members. */
@@ -118,6 +119,15 @@ const char *kfm_refused_word(const struct kfm_peer *p)
 	if (p->refused == other_size)
 		return "other-size";
 	return p->refused == other_version || p->refused == needs_log ? "other-version" : NULL;
+}
+
+/*
+ * Does a peer of a detached node lack data? It can't get that any more, so its copy is of no use
+ * here.
+ */
+bool kfm_lacks_data(const struct kfm_peer *p)
+{
+	return kfm_is_alone(p) || p->oos_count || p->refused == no_source;
 }
 
 static void refuse_peer(struct kfm_peer *p, const char *why)
@@ -545,15 +555,34 @@ static void synced_ok(struct kfm_peer *p)
 }
 
 /*
+ * A detached node can't do without the peer. The copy that it has outdated is whole, and becomes up
+ * to date in the next session. This one ends, because a peer with such a copy serves no reads; they
+ * wait. A peer that does not know the answer ignores it, and sends LEAVE again until it is resumed.
+ */
+static void leave_refuse(struct kfm_peer *p)
+{
+	bool up = p->state == KFM_SESSION_UP;
+
+	kfm_peer_send(p, KFM_REFUSED, KFM_R_ONLY, p->session);
+	kfm_peer_lost(p, -EBUSY);
+	if (up)
+		p->next = jiffies;
+}
+
+/*
  * A secondary leaves. It has stored that its copy is outdated, so this node goes on without it, as
  * if a manager had said so, and nothing is held. The session ends in the same run of the worker.
  * Without an answer LEAVE is repeated, also as the answer to the next HELLO. Policy stop needs
- * both copies, and a detached node the last one.
+ * both copies.
  */
 static void on_leave(struct kfm_peer *p)
 {
 	struct kfm *m = p->m;
 
+	if (!kfm_is_alone(p) && !kfm_may_do_without(p)) {
+		leave_refuse(p);
+		return;
+	}
 	if (m->policy == KFM_STOP || m->leg_failed || (!kfm_is_alone(p) && kfm_go_alone(p)))
 		return;
 	kfm_peer_lost(p, -ESHUTDOWN);

@@ -303,6 +303,7 @@ enum kfm_refusal {
 	KFM_R_PEERS,		/* the numbers of peers differ */
 	KFM_R_NODE,		/* the other node knows another one in the place of the sender */
 	KFM_R_VERSION,		/* the other node speaks other versions; not sent to version 4 */
+	KFM_R_ONLY,		/* answer to LEAVE: the primary has no leg, and no other copy */
 	KFM_REFUSALS
 };
 

@@ -45,6 +45,7 @@ void kfm_read_remote(struct kfm *m, struct bio *bio)
 
 	r->tried = true;
 	r->failed_peers = 0;
+	r->mismatches = 0;
 	r->deadline = jiffies + m->timeout;
 	bio->bi_iter = r->iter;
 	bio->bi_status = BLK_STS_OK;

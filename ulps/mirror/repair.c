@@ -43,6 +43,7 @@
 #include "write.h"
 
 #define REQUEST_EVERY	(HZ / 4)
+#define CRC_TRIES	3		/* of data that arrives with a wrong CRC */
 
 /* ---- primary ---- */
 
@@ -75,14 +76,17 @@ static struct kfm_peer *find_peer(const struct kfm *m, struct bio *bio, unsigned
 	return found;
 }
 
-/*
- * Does a read wait for a peer that has the data? Not if one could not read it: then the data is
- * nowhere else.
- */
+/* Does a read wait for a peer that has all data, and has not said that it can't read this? */
 static bool read_waits(const struct kfm *m, const struct kfm_read *r)
 {
-	return m->detached && m->primary && !m->leg_failed && !READ_ONCE(m->noflush) &&
-	       !r->failed_peers;
+	bool may = m->detached && m->primary && !m->leg_failed && !READ_ONCE(m->noflush);
+	struct kfm_peer *p;
+
+	kfm_for_each_peer(p, m) {
+		if (may && !kfm_lacks_data(p) && !(r->failed_peers & BIT(p->index)))
+			return true;
+	}
+	return false;
 }
 
 static struct bio *next_bio(struct kfm *m)
@@ -240,9 +244,11 @@ static void fetched(struct kfm *m, struct kfm_fetch *f)
 	bool unwritable = m->detached || kfm_own_trim(m);
 	struct bvec_iter iter;
 	struct bio_vec vec;
+	struct kfm_read *r;
 
 	if (crc32c(~0U, from, w->len) != f->crc) {
-		repair_abandon(m, f, true);
+		r = dm_per_bio_data(w->bio, sizeof(*r));
+		repair_abandon(m, f, ++r->mismatches >= CRC_TRIES);
 		return;
 	}
 	if (!unwritable && kfm_own_full(m, w->len)) {	/* until a write to the leg has ended */
@@ -306,6 +312,20 @@ bool kfm_repair_leg_failed(const struct kfm *m)
 	return f->w && f->step == KFM_F_WRITING && !kfm_busy(&f->w->leg_busy) && f->w->leg_status;
 }
 
+/*
+ * The patch could not be read. For a detached node another attempt in this session would not end
+ * otherwise, and the peer may have the only copy: the next session has other keys.
+ */
+static void fetch_failed(struct kfm *m, struct kfm_fetch *f, int err)
+{
+	struct kfm_peer *p = f->w->peer;
+	bool same = p->state == KFM_SESSION_UP && p->session == f->session;
+
+	if (m->detached && same)
+		kfm_peer_lost(p, err);
+	repair_abandon(m, f, false);
+}
+
 /* Stop waiting for the peer? A read from the peer that is still in flight moves to kfm.draining. */
 static bool too_late(const struct kfm *m, const struct kfm_fetch *f)
 {
@@ -330,8 +350,10 @@ static void go_on(struct kfm *m, struct kfm_fetch *f)
 		break;
 	case KFM_F_FETCHING:
 		busy = kfm_busy(&post->busy);	/* once: it may change at any time */
-		if (busy ? too_late(m, f) : post->err)
+		if (busy && too_late(m, f))
 			repair_abandon(m, f, false);
+		else if (!busy && post->err)
+			fetch_failed(m, f, post->err);
 		else if (!busy)
 			fetched(m, f);
 		break;
@@ -394,8 +416,10 @@ void kfm_repair_copied(struct kfm_peer *p, const struct kfm_msg *msg)
 	f->crc = msg->crc;
 	if (!ret)
 		f->step = KFM_F_FETCHING;
+	else if (msg->arg != f->w->len)
+		repair_abandon(p->m, f, true);
 	else if (ret != -EAGAIN)	/* after -EAGAIN the request is repeated */
-		repair_abandon(p->m, f, msg->arg != f->w->len);
+		fetch_failed(p->m, f, ret);
 }
 
 /* ---- secondary ---- */

@@ -17,12 +17,14 @@ struct kfm_write;
  * @iter: copy of the bio's iterator, which the leg's driver advances
  * @tried: the leg has failed the read, and the worker has it
  * @failed_peers: peers that could not serve it, as bits
+ * @mismatches: how often its data has arrived with a wrong CRC
  * @deadline: the read fails if no peer has sent the data by then, jiffies
  */
 struct kfm_read {
 	struct bvec_iter	iter;
 	bool			tried;
 	u8			failed_peers;
+	u8			mismatches;
 	unsigned long		deadline;
 };
 

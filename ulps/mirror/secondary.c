@@ -303,5 +303,11 @@ void kfm_secondary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 		if (msg->arg)
 			kfm_leave_end(m, 0);
 		break;
+	case KFM_REFUSED:
+		if (msg->arg != KFM_R_ONLY)
+			break;
+		m->left = false;	/* the next session makes this copy up to date again */
+		kfm_leave_end(m, -EBUSY);
+		break;
 	}
 }

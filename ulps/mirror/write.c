@@ -211,14 +211,15 @@ static void end_bio(struct kfm_write *w, blk_status_t status)
 
 /*
  * A write ends. Set its bits for the peers that are not known to have it, or are not the same. For
- * the others this leg, or theirs, may have it in a volatile cache alone.
+ * the others this leg, or theirs, may have it in a volatile cache alone. If a write of a detached
+ * node fails, what one peer has of it is the data.
  */
 static void mark_peers(const struct kfm_write *w)
 {
-	struct kfm_peer *p;
+	struct kfm_peer *p, *only = kfm_only_copy(w->m);
 
 	kfm_for_each_peer(p, w->m) {
-		if (w->leg_status || kfm_unacked(p, w))
+		if (p != only && (w->leg_status || kfm_unacked(p, w)))
 			kfm_oos_set(p, w->sector, w->len);
 		else if (w->cached)
 			kfm_cached_set(p, w->sector, w->len);
@@ -379,18 +380,6 @@ void kfm_writes_lost(struct kfm_peer *p)
 	}
 }
 
-/* The peer whose copy is the data of a detached node; NULL of any other node */
-static struct kfm_peer *only_copy(const struct kfm *m)
-{
-	struct kfm_peer *p;
-
-	kfm_for_each_peer(p, m) {
-		if (m->detached && !kfm_is_alone(p) && !p->oos_count)
-			return p;
-	}
-	return NULL;
-}
-
 /*
  * Requeue all bios that have not ended, for a suspend with noflush. No write is acknowledged from
  * now on, because records before it may belong to writes that were requeued. If this node is
@@ -398,8 +387,8 @@ static struct kfm_peer *only_copy(const struct kfm *m)
  */
 static void requeue_bios(struct kfm *m)
 {
-	struct kfm_peer *p, *only = only_copy(m);
 	struct kfm_write *w, *next;
+	struct kfm_peer *p;
 	struct bio *bio;
 
 	while ((bio = bio_list_pop(&m->queue))) {
@@ -413,10 +402,11 @@ static void requeue_bios(struct kfm *m)
 		/* a peer may have the record or lack it until dm submits the write again */
 		kfm_for_each_peer(p, m) {
 			p->gap |= w->posts[p->index].state == KFM_P_POSTED || !p->insync;
-			if (w->kind != KFM_FLUSH && p != only)
+			if (w->kind != KFM_FLUSH && p != m->only)
 				kfm_oos_set(p, w->sector, w->len);
 		}
-		kfm_flush_outdated(m);
+		if (!m->detached || w->cached)
+			kfm_flush_outdated(m);
 		if (w->bio)
 			end_bio(w, BLK_STS_DM_REQUEUE);
 		else
@@ -710,11 +700,13 @@ void kfm_writes_run(struct kfm *m)
 	kfm_reads_run(m);
 	if (READ_ONCE(m->noflush)) {
 		kfm_resync_reads(m);
+		m->only = m->only ?: kfm_only_copy(m);	/* one, until all bios are requeued */
 		requeue_bios(m);
 		if (m->leg_failed)
 			kfm_flush_leg_failed(m);	/* it is not known after the resume */
 		return;
 	}
+	m->only = NULL;
 	/* the suspend was canceled: no completion is checked for the record of a requeued write */
 	kfm_for_each_peer(p, m) {
 		if (p->gap && p->state == KFM_SESSION_UP)
