@@ -159,6 +159,26 @@ static void detach_three(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, w->requeued && w->peers[0].oos_count && !w->peers[1].oos_count);
 }
 
+/* The only copy returns, and takes no zeroes any more: what is in flight fails, and it is kept. */
+static void detach_zeroes(struct kunit *test)
+{
+	struct mw *w = detached(test, 1, false);
+
+	lose(w, 0);
+	w->takes_zeroes = true;
+	mw_join(w, 0, w->m.sb.gens.cur);
+	mw_answers(w);
+	mw_zero(w, 1, 16, 2, REQ_OP_WRITE_ZEROES);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->flight, BIT(1));
+	lose(w, 0);
+	w->takes_zeroes = false;
+	mw_join(w, 0, w->m.sb.gens.cur);
+	mw_answers(w);
+	KUNIT_EXPECT_EQ(test, w->peers[0].state, KFM_SESSION_UP);
+	KUNIT_EXPECT_TRUE(test, !w->flight && w->done == 1 && !w->peers[0].oos_count);
+}
+
 /* The peer answers COPY: it has the bytes, or it has not. */
 static void copied(struct mw *w, struct kfm_msg copy, bool has)
 {
@@ -307,6 +327,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(detach_last),
 	KUNIT_CASE(detach_useless),
 	KUNIT_CASE(detach_three),
+	KUNIT_CASE(detach_zeroes),
 	KUNIT_CASE(detach_reads),
 	KUNIT_CASE(detach_rereads),
 	KUNIT_CASE(detach_repair),

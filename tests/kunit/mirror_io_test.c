@@ -494,7 +494,7 @@ static void writes_model_detached(struct kunit *test)
 		detached += d->w->m.detached;
 	}
 	kunit_info(test, "detached in %u of %u runs\n", detached, i);
-	KUNIT_EXPECT_GT(test, detached, 0);
+	KUNIT_EXPECT_GE(test, detached, 3);
 }
 
 /* ---- reads ---- */

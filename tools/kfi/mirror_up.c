@@ -362,8 +362,8 @@ static int remove_one(const struct mirror *m)
 	int err = leaves ? mirror_send(m->name, "leave") : 0, ret;
 
 	if (err == EBUSY)
-		complain("%s: its primary has no other copy, and holds reads and writes until this "
-			 "node is back", m->name);
+		complain("%s: its primary has no other copy, and waits until this node is back",
+			 m->name);
 	else if (err > 0 && err != ENOTCONN)
 		complain("%s: it can't leave, so the primary may hold its writes: %s", m->name,
 			 strerror(err));

@@ -33,6 +33,7 @@
 #include "write.h"
 
 #define REQUEST_EVERY	(HZ / 4)
+#define HELLO_AGAIN	(2 * HZ)	/* to a node that has left */
 
 static void cmd_end(struct kfm_cmd *cmd, int ret)
 {
@@ -586,6 +587,45 @@ static void leave(struct kfm *m, struct kfm_cmd *cmd)
 	m->leave = cmd;
 	m->leave_by = jiffies + m->timeout;
 	m->log.peer->next = jiffies;
+}
+
+/* ---- the same, at its primary ---- */
+
+/*
+ * A detached node can't do without the peer. The copy that it has outdated is whole, and becomes
+ * up to date in the next session. This one ends, because a peer with such a copy serves no reads;
+ * they wait. A peer that does not know the answer ignores it, and sends LEAVE again until it is
+ * resumed.
+ */
+static void leave_refuse(struct kfm_peer *p)
+{
+	bool up = p->state == KFM_SESSION_UP;
+
+	kfm_peer_send(p, KFM_REFUSED, KFM_R_ONLY, p->session);
+	kfm_peer_lost(p, -EBUSY);
+	if (up)
+		p->next = jiffies;
+}
+
+/*
+ * A secondary leaves. It has stored that its copy is outdated, so this node goes on without it, as
+ * if a manager had said so, and nothing is held. The session ends in the same run of the worker.
+ * Without an answer LEAVE is repeated, also as the answer to the next HELLO. Policy stop needs
+ * both copies.
+ */
+void kfm_leave_message(struct kfm_peer *p)
+{
+	struct kfm *m = p->m;
+
+	if (!kfm_is_alone(p) && !kfm_may_do_without(p)) {
+		leave_refuse(p);
+		return;
+	}
+	if (m->policy == KFM_STOP || m->leg_failed || (!kfm_is_alone(p) && kfm_go_alone(p)))
+		return;
+	kfm_peer_lost(p, -ESHUTDOWN);
+	p->next = jiffies + HELLO_AGAIN;
+	kfm_peer_send(p, KFM_BYE, 1, p->session);
 }
 
 /* ---- suspend: a command without words ---- */

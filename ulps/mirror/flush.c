@@ -89,8 +89,8 @@ void kfm_flush_begins(struct kfm_write *w)
 }
 
 /*
- * A flush has covered, here and at all peers that are needed, what had ended when it began. If this
- * node is detached, nothing is in a cache alone after that (may_cache()).
+ * A flush has covered, here and at all peers that are needed, what had ended when it began. If
+ * this node is detached, nothing is in a cache alone after that (may_cache()).
  */
 static void all_flushed(const struct kfm_write *w)
 {

@@ -2,28 +2,33 @@
 /*
  * leg.c - the leg of a primary: what is written to it, and what follows when it has failed.
  *
- * When a write to the leg has failed, the copy of this node is not used any more. If the table says
- * `on-io-error fail`, or no peer has all data, all writes fail, and all sessions end: a peer keeps
- * the good copy, and can be promoted (kfm_peers_leg_failed()).
+ * When a write to the leg has failed, the copy of this node is not used any more. If the table
+ * says `on-io-error fail`, or no peer has all data, all writes fail, and all sessions end: a peer
+ * keeps the good copy, and can be promoted (kfm_peers_leg_failed()). A leg that answers nothing
+ * has not failed: the writes wait for it.
  *
- * With `on-io-error detach` this node goes on over the network: it is *detached* (kfm_detach()). It
- * remains primary, and its peers have the data. Writes are those of a mirror whose leg answers at
- * once, and reads are asked of a peer (repair.c). These rules keep a stale copy from being used:
+ * With `on-io-error detach` this node goes on over the network: it is *detached* (kfm_detach()).
+ * It remains primary, and its peers have the data. Writes are those of a mirror whose leg answers
+ * at once, and reads are asked of a peer (repair.c). These rules keep a stale copy from being used:
  *
- * R1: before a write ends without the leg, the superblock says durably that this copy is worthless:
- *	it is blank, and has KFM_SB_LEG_FAILED. Such a copy is not promoted, not even by force, and
- *	a primary gives it all regions. If that can't be stored, all writes fail.
+ * R1: before a write ends without the leg, the superblock says durably that this copy is
+ *	worthless: it is blank, and has KFM_SB_LEG_FAILED. Such a copy is not promoted, not even by
+ *	force, unless `invalidate` has made it a blank one like others; and a primary gives it all
+ *	regions. If that can't be stored, all writes fail.
  * R2: before a write ends without the leg, all peers that have the data have stored a new
- *	generation (generation_known()). So this copy is an older one for them, even if what R1 has
- *	stored is lost with the metadata device.
+ *	generation (generation_known()). So this copy is an older one for them, even if what R1
+ *	has stored is lost with the metadata device.
  * R3: there is always a peer without KFM_PAIR_ALONE, which so has all that was acknowledged: this
  *	node does without a peer only while another one is in sync (kfm_may_do_without()). If the
- *	last one is lost, reads and writes are held until it is back, whatever the policy says.
+ *	last one is lost, reads and writes are held until it is back, whatever the policy says. If
+ *	it is known that none can come back with all data, they fail (kfm_leg_run()).
  * R4: no region of a peer is resynchronised, because there is nothing to copy from. A peer that
- *	needs that has no session. So the regions of peers that have the data are never out of sync.
+ *	needs that has no session. So the regions of peers that have the data are never out of
+ *	sync.
  *
- * The leg is used again when the node is a secondary and has been resumed: then it gets all regions.
- * A disk that fails now and then does not come back by itself.
+ * The leg is used again when the node is a secondary and has been resumed: then it gets all
+ * regions. A disk that fails now and then does not come back by itself, unless a manager demotes
+ * this node and starts the mirror again.
  */
 #include "leg.h"
 #include "meta.h"
@@ -133,7 +138,6 @@ void kfm_write_leg(struct kfm_write *w, blk_opf_t op)
 	else if (leg_logged(w))
 		submit_bio(&w->leg);
 }
-
 
 /* ---- the leg has failed ---- */
 
@@ -278,8 +282,8 @@ int kfm_detach(struct kfm *m)
  * kfm_leg_run() - decide what follows if the leg has failed
  * @m: mirror
  *
- * If the metadata of a detached node fails, what R1 has stored may be lost as well: all writes fail
- * then, as after any failure of both. So they do if each peer is known to lack data: none that is
+ * If the metadata of a detached node fails, what R1 has stored may be lost as well: all writes
+ * fail then, as after any failure of both. So they do if each peer is known to lack data: none that is
  * waited for can come back.
  *
  * Context: the worker, after kfm_leg_check(), and before writes end or fail.

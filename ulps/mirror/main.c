@@ -379,7 +379,9 @@ static bool bad_data(blk_status_t error)
 	       error == BLK_STS_TARGET;
 }
 
-/* May a peer serve a read that has failed? Also one of a disk that has gone, if this node detaches. */
+/*
+ * May a peer serve a read that has failed? Also one of a disk that has gone, if this node detaches.
+ */
 static bool peer_serves(const struct kfm *m, blk_status_t error)
 {
 	bool gone = error == BLK_STS_OFFLINE || error == BLK_STS_TRANSPORT ||

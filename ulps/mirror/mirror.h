@@ -101,12 +101,13 @@ struct kfm_uevent {
  *
  * @sb: superblock as on the device; formatted if @formatted
  * @primary: role
- * @open: reads go to the leg: since this node was promoted, each other copy that can be promoted
- *	has become the same (read.c). map() reads it without the claim
+ * @open: reads go to the leg, or to a peer if @detached: since this node was promoted, each other
+ *	copy that can be promoted has become the same (read.c). map() reads it without the claim
  * @meta_failed: the metadata device has failed
- * @leg_failed: a write to the leg has failed: no write, no session until the next resume
- * @detached: this primary goes on without its leg, and its copy is worthless. It stays so until the
- *	next resume, at which the superblock decides. map() reads it without the claim
+ * @leg_failed: a write to the leg has failed, and this node does not detach, or what it needs
+ *	without a leg has failed, too: no write, no session until the next resume
+ * @detached: this primary goes on without its leg, and its copy is worthless. It stays so until
+ *	the next resume, at which the superblock decides. map() reads it without the claim
  * @unreplayed: the log of this primary could not be replayed, or not emptied after that. A sector
  *	may be torn: no I/O until the next resume
  * @only: during a suspend with noflush: the peer whose copy is the data of this detached node

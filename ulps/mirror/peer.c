@@ -554,42 +554,6 @@ static void synced_ok(struct kfm_peer *p)
 	kfm_peer_event(p, "synced");
 }
 
-/*
- * A detached node can't do without the peer. The copy that it has outdated is whole, and becomes up
- * to date in the next session. This one ends, because a peer with such a copy serves no reads; they
- * wait. A peer that does not know the answer ignores it, and sends LEAVE again until it is resumed.
- */
-static void leave_refuse(struct kfm_peer *p)
-{
-	bool up = p->state == KFM_SESSION_UP;
-
-	kfm_peer_send(p, KFM_REFUSED, KFM_R_ONLY, p->session);
-	kfm_peer_lost(p, -EBUSY);
-	if (up)
-		p->next = jiffies;
-}
-
-/*
- * A secondary leaves. It has stored that its copy is outdated, so this node goes on without it, as
- * if a manager had said so, and nothing is held. The session ends in the same run of the worker.
- * Without an answer LEAVE is repeated, also as the answer to the next HELLO. Policy stop needs
- * both copies.
- */
-static void on_leave(struct kfm_peer *p)
-{
-	struct kfm *m = p->m;
-
-	if (!kfm_is_alone(p) && !kfm_may_do_without(p)) {
-		leave_refuse(p);
-		return;
-	}
-	if (m->policy == KFM_STOP || m->leg_failed || (!kfm_is_alone(p) && kfm_go_alone(p)))
-		return;
-	kfm_peer_lost(p, -ESHUTDOWN);
-	p->next = jiffies + REFUSED_EVERY;
-	kfm_peer_send(p, KFM_BYE, 1, p->session);
-}
-
 static void primary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 {
 	switch (msg->type) {
@@ -621,7 +585,7 @@ static void primary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 		kfm_peer_lost(p, -ESHUTDOWN);
 		break;
 	case KFM_LEAVE:
-		on_leave(p);
+		kfm_leave_message(p);
 		break;
 	}
 }

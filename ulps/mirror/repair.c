@@ -20,11 +20,12 @@
  * copy as a source, are made durable before the read ends. If no record can be stored (own.c), the
  * leg is not written: the read gets the data all the same, and the copy remains a source.
  *
- * A detached node (leg.c) reads all of its data in this way, and writes nothing back. Its reads have
- * no deadline, as the session has one. While no peer has the data they wait, as writes do.
+ * A detached node (leg.c) reads all of its data in this way, and writes nothing back. If there is
+ * no other peer to ask, its reads have no deadline but that of the session. While no peer has the
+ * data they wait, as writes do.
  *
- * One read is repaired at a time. A detached node has a read in flight for each patch of a peer: of
- * an older program that is one. All functions run in the worker, except for the completions,
+ * One read is repaired at a time. A detached node has a read in flight for each patch of a peer:
+ * of an older program that is one. All functions run in the worker, except for the completions,
  * which clear @leg_busy, kfm_post.busy and kfm_serve.busy with release semantics, as those of
  * writes do. No memory is allocated.
  */
@@ -185,7 +186,10 @@ static bool repair_begin(struct kfm *m)
 	f->session = p->session;
 	f->id = kfm_random();
 	f->seq = p->ring.next.seq - 1;
-	f->deadline = now + (r->deadline - now) / count;
+	if (m->detached)	/* there is another one to ask, or the session has the deadline */
+		f->deadline = now + (count > 1 ? m->timeout / count : MAX_JIFFY_OFFSET);
+	else
+		f->deadline = now + (r->deadline - now) / count;
 	request_data(m, f);
 	return true;
 }
@@ -210,8 +214,8 @@ static void read_again(struct kfm *m, struct bio *bio)
 }
 
 /*
- * The peer does not serve the read: ask the next one, or fail it. @unable: the peer has not got the
- * data, whenever it is asked.
+ * The peer does not serve the read: ask the next one, or fail it. @unable: it is not asked again
+ * for this read.
  */
 static void repair_abandon(struct kfm *m, struct kfm_fetch *f, bool unable)
 {
@@ -307,7 +311,7 @@ static void repair_written(struct kfm *m, struct kfm_fetch *f)
 /* Has the leg failed the write of repaired data? Any context that has claimed the mirror. */
 bool kfm_repair_leg_failed(const struct kfm *m)
 {
-	const struct kfm_fetch *f = m->repair.fetches;	/* there is a leg, so this is the only one */
+	const struct kfm_fetch *f = m->repair.fetches;	/* the only one of a node with a leg */
 
 	return f->w && f->step == KFM_F_WRITING && !kfm_busy(&f->w->leg_busy) && f->w->leg_status;
 }
@@ -332,8 +336,7 @@ static bool too_late(const struct kfm *m, const struct kfm_fetch *f)
 	const struct kfm_peer *p = f->w->peer;
 
 	return READ_ONCE(m->noflush) || p->state != KFM_SESSION_UP ||
-	       p->session != f->session ||
-	       (!m->detached && time_after(jiffies, f->deadline));
+	       p->session != f->session || time_after(jiffies, f->deadline);
 }
 
 static void go_on(struct kfm *m, struct kfm_fetch *f)
@@ -344,14 +347,14 @@ static void go_on(struct kfm *m, struct kfm_fetch *f)
 	switch (f->step) {
 	case KFM_F_REQUESTED:
 		if (too_late(m, f))
-			repair_abandon(m, f, false);
+			repair_abandon(m, f, time_after(jiffies, f->deadline));
 		else if (!time_before(jiffies, f->next))
 			request_data(m, f);
 		break;
 	case KFM_F_FETCHING:
 		busy = kfm_busy(&post->busy);	/* once: it may change at any time */
 		if (busy && too_late(m, f))
-			repair_abandon(m, f, false);
+			repair_abandon(m, f, time_after(jiffies, f->deadline));
 		else if (!busy && post->err)
 			fetch_failed(m, f, post->err);
 		else if (!busy)

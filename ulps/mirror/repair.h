@@ -15,7 +15,7 @@ struct kfm_write;
 /**
  * struct kfm_read - a read, in the memory that device-mapper allocates with each bio
  * @iter: copy of the bio's iterator, which the leg's driver advances
- * @tried: the leg has failed the read, and the worker has it
+ * @tried: the leg has failed the read, or is not asked, and the worker has it
  * @failed_peers: peers that could not serve it, as bits
  * @mismatches: how often its data has arrived with a wrong CRC
  * @deadline: the read fails if no peer has sent the data by then, jiffies
@@ -56,8 +56,8 @@ struct kfm_fetch {
 
 /**
  * struct kfm_repair - reads that the leg of a primary has failed, or that a detached one has
- * @waiting: next read; its range or all patches are in use, or no peer has the data. No new write to
- *	its range begins before it
+ * @waiting: next read; its range or all patches are in use, or no peer has the data. No new write
+ *	to its range begins before it
  * @fetches: reads that peers serve, by the number of the patch; one at a time while there is a leg
  * @count: reads whose data was written back to the leg
  */

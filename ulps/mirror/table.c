@@ -4,7 +4,8 @@
  *
  * Table: 0 LENGTH kfi_mirror LEG META LOG PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE POLICY
  *	[COUNT [timeout MS] [rate KIB] [direct BYTES|off] [data-crc log|all] [cache on|off|auto]
- *	[on-io-error fail|detach] [secret KEY] [peer PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE]...]
+ *	[on-io-error fail|detach] [secret KEY]
+ *	[peer PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE]...]
  */
 #include <linux/kstrtox.h>
 #include <linux/slab.h>
@@ -96,8 +97,12 @@ static int table_devices(struct kfm *m, char **argv)
 	m->single_direct = m->direct_min != KFM_DIRECT_OFF && !m->peers[1] &&
 			   !bdev_rot(m->leg->bdev);
 	m->ti->error = "The leg is memory that can tear its sectors, which needs a log in memory";
-	if (m->leg_tears && !m->log.dax)
-		return -EINVAL;
+	return m->leg_tears && !m->log.dax ? -EINVAL : 0;
+}
+
+/* Do the words of the table fit each other, and the devices? */
+static int table_fits(struct kfm *m)
+{
 	m->ti->error = "on-io-error detach: the leg is memory that can tear its sectors";
 	return m->leg_tears && m->detach ? -EINVAL : 0;
 }
@@ -325,7 +330,7 @@ int kfm_table_read(struct kfm *m, unsigned int argc, char **argv)
 	if (!ret)
 		ret = table_options(m, &as);
 	if (!ret)
-		ret = table_devices(m, argv) ?: cache_choose(m);
+		ret = table_devices(m, argv) ?: table_fits(m) ?: cache_choose(m);
 	if (!ret)
 		ret = table_memory(m);
 	return ret ? ret : dm_set_target_max_io_len(ti, KFM_WRITE_MAX / KFM_SECTOR);

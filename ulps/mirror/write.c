@@ -154,6 +154,7 @@ struct kfm_write *kfm_write_get(struct kfm *m, struct kfm_peer *peer, u64 sector
 	w->own_seq = 0;
 	w->crc_known = false;
 	w->cached = false;
+	w->left_out = false;
 	w->peer = peer;
 	w->round = peer ? peer->rs_round : 0;
 	w->number = m->numbered++;
@@ -216,10 +217,13 @@ static void end_bio(struct kfm_write *w, blk_status_t status)
  */
 static void mark_peers(const struct kfm_write *w)
 {
-	struct kfm_peer *p, *only = kfm_only_copy(w->m);
+	struct kfm_peer *p, *only = w->left_out ? NULL : kfm_only_copy(w->m);
 
 	kfm_for_each_peer(p, w->m) {
-		if (p != only && (w->leg_status || kfm_unacked(p, w)))
+		if ((p == only && w->leg_status) ||
+		    (w->left_out && w->posts[p->index].state == KFM_P_NONE))
+			continue;
+		if (w->leg_status || kfm_unacked(p, w))
 			kfm_oos_set(p, w->sector, w->len);
 		else if (w->cached)
 			kfm_cached_set(p, w->sector, w->len);
@@ -346,8 +350,8 @@ static void end_writes(struct kfm *m)
 		if (kfm_busy(&w->leg_busy))
 			continue;
 		if (m->detached)
-			w->leg_status = BLK_STS_OK;
-		if (!w->leg_status)
+			w->leg_status = w->left_out ? BLK_STS_NOTSUPP : BLK_STS_OK;
+		if (!w->leg_status || w->left_out)
 			finish(m, w);
 	}
 }

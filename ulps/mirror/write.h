@@ -85,6 +85,7 @@ enum kfm_write_kind {
  * @crc: CRC32C of the data, if @crc_known
  * @crc_known: it was computed, for a direct record
  * @cached: a volatile cache may keep the data, here and at peers that take such records
+ * @left_out: zeroes that the only copy of a detached node does not take: an error
  * @leg: write to the leg, or read for resynchronisation
  * @vecs: its vector
  * @zero: writes zeroes to the leg, and then submits @leg, a flush
@@ -111,6 +112,7 @@ struct kfm_write {
 	u32			crc;
 	bool			crc_known;
 	bool			cached;
+	bool			left_out;
 	struct bio		leg;
 	struct bio_vec		vecs[KFM_CHUNKS];
 	struct work_struct	zero;
