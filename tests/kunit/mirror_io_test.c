@@ -51,6 +51,7 @@ struct copy {
  * @writes: that have ended well, @zeroes of them with zeroes
  * @direct: direct records
  * @equal: parts of resynchronisations that a peer had
+ * @fails: the leg may fail
  */
 struct model {
 	struct mw		*w;
@@ -60,6 +61,7 @@ struct model {
 	u32			region[8], regions[8], value[8], last;
 	u32			before[8][MW_REGIONS];
 	unsigned int		writes, zeroes, direct, equal;
+	bool			fails;
 };
 
 static u32 draw(struct model *d, u32 n)
@@ -81,7 +83,7 @@ static void model_logged(struct model *d, struct copy *c, const struct kfm_post 
 	struct logged *l, one = {
 		.region = post->w->sector >> d->w->m.shift,
 		.count = DIV_ROUND_UP(post->w->len, bytes), .durable = true,
-		.cached = post->direct && kfm_write_cached(post->w),
+		.cached = post->direct && post->w->cached,
 	};
 	unsigned int i;
 
@@ -208,7 +210,7 @@ static void model_answer(struct model *d, unsigned int peer)
 	case KFM_SESSION_ATTACH:
 		if (w->sent[peer][KFM_ATTACH].arg)
 			c->source = w->sent[peer][KFM_ATTACH].gens.source;
-		w->takes_zeroes = draw(d, 8);
+		w->takes_zeroes = d->fails || draw(d, 8);
 		w->m.csum = draw(d, 2);
 		mw_grant(w, peer);
 		break;
@@ -296,7 +298,7 @@ static void model_step(struct model *d)
 		break;
 	case 48 ... 50:
 		if (w->nr_works || !bio_list_empty(&w->legs))
-			mw_leg_ends(w, BLK_STS_OK);
+			mw_leg_ends(w, d->fails && !draw(d, 512) ? BLK_STS_IOERR : BLK_STS_OK);
 		break;
 	case 51:
 		w->peers[peer].next = jiffies;
@@ -314,6 +316,16 @@ static void model_step(struct model *d)
 	}
 }
 
+/* Is it durable that the copy of a detached node is worthless? */
+static bool model_worthless(const struct mw *w)
+{
+	struct kfm_super sb;
+
+	return !kfm_super_decode((void *)w->durable + (w->m.sb.serial & 1) * KFM_BLOCK, &sb) &&
+	       sb.serial == w->m.sb.serial && sb.state == KFM_BLANK &&
+	       sb.flags & KFM_SB_LEG_FAILED;
+}
+
 /*
  * What has ended well is at each peer, unless the primary goes on without the peer and knows that
  * the region differs; then the copy can't be promoted, because it is not whole, or does not have
@@ -324,11 +336,12 @@ static const char *model_wrong(const struct model *d)
 	const struct mw *w = d->w;
 	const struct kfm_peer *p;
 	const struct copy *c;
-	unsigned int i, r;
+	unsigned int i, r, whole = 0;
 
 	for (i = 0; i < 2; i++) {
 		p = &w->peers[i];
 		c = &d->copies[i];
+		whole += !kfm_is_alone(p) && !c->source;
 		for (r = 0; r < MW_REGIONS; r++)
 			if (!test_bit_le(r / 8, p->active) && !test_bit_le(r, p->oos) &&
 			    (w->leg[r] != w->leg_safe[r] || c->has[r] != c->safe[r]))
@@ -345,7 +358,9 @@ static const char *model_wrong(const struct model *d)
 		    c->gen != w->m.sb.gens.cur)
 			return "a write has ended before the generation is known";
 	}
-	return NULL;
+	if (!w->m.detached)
+		return NULL;
+	return !whole ? "no copy is left" : model_worthless(w) ? NULL : "a stale copy is left";
 }
 
 /* What had ended before a flush is durable at all whole copies that this node needs. */
@@ -357,7 +372,7 @@ static bool model_flushed(const struct model *d, const u32 *before)
 	for (i = 0; i < 2; i++) {
 		c = &d->copies[i];
 		for (r = 0; r < MW_REGIONS; r++)
-			if (d->w->leg_safe[r] < before[r] ||
+			if ((d->w->leg_safe[r] < before[r] && !d->w->m.detached) ||
 			    (c->safe[r] < before[r] && !c->lost && !c->source &&
 			     !kfm_is_alone(&d->w->peers[i])))
 				return false;
@@ -407,13 +422,11 @@ static void model_end(struct model *d)
 	}
 }
 
-/* Return: the primary at the end */
-static struct mw *model_run(struct kunit *test, unsigned int steps, bool tears, bool cache)
+static struct model *model_make(struct kunit *test, bool tears, bool cache)
 {
 	struct model *d = kunit_kzalloc(test, sizeof(*d), GFP_KERNEL);
 	u64 seed = get_random_u64();
-	unsigned int i, synced = 0;
-	const char *wrong;
+	unsigned int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, d);
 	kunit_info(test, "seed %llu\n", seed);
@@ -430,6 +443,16 @@ static struct mw *model_run(struct kunit *test, unsigned int steps, bool tears, 
 	d->w->m.direct_min = 0;
 	for (i = 0; i < 2; i++)
 		d->copies[i] = (struct copy) { .gen = 5, .start = 1 };
+	return d;
+}
+
+/* Return: the primary at the end */
+static struct mw *model_run(struct kunit *test, unsigned int steps, bool tears, bool cache)
+{
+	struct model *d = model_make(test, tears, cache);
+	unsigned int i, synced = 0;
+	const char *wrong;
+
 	for (i = 0; i < steps; i++) {
 		model_step(d);
 		KUNIT_ASSERT_NULL_MSG(test, wrong = model_after(d), "step %u: %s", i, wrong);
@@ -478,6 +501,32 @@ static void writes_model_logged(struct kunit *test)
 	struct mw *w = model_run(test, MODEL_STEPS / 10, true, false);
 
 	KUNIT_EXPECT_GT(test, w->m.log.head.seq, 1);	/* it was trimmed */
+}
+
+/*
+ * The leg fails at any time. Then all writes fail, or they go on and are at each peer without which
+ * this node does not go on; there always is one, and it is not overwritten.
+ */
+static void writes_model_detached(struct kunit *test)
+{
+	unsigned int i, step, detached = 0;
+	const char *wrong;
+	struct model *d;
+
+	for (i = 0; i < 12; i++) {
+		d = model_make(test, false, i % 2);
+		d->w->m.detach = d->fails = true;
+		for (step = 0; step < MODEL_STEPS / 12 && !d->w->m.leg_failed; step++) {
+			model_step(d);
+			wrong = model_after(d);
+			KUNIT_ASSERT_NULL_MSG(test, wrong, "step %u: %s", step, wrong);
+		}
+		model_end(d);
+		KUNIT_EXPECT_NULL(test, model_after(d));
+		detached += d->w->m.detached;
+	}
+	kunit_info(test, "detached in %u of %u runs\n", detached, i);
+	KUNIT_EXPECT_GE(test, detached, 3);
 }
 
 /* ---- reads ---- */
@@ -729,6 +778,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE_SLOW(writes_model),
 	KUNIT_CASE_SLOW(writes_model_logged),
 	KUNIT_CASE_SLOW(writes_model_cached),
+	KUNIT_CASE_SLOW(writes_model_detached),
 	KUNIT_CASE(read_waits),
 	KUNIT_CASE(read_passes),
 	KUNIT_CASE(read_ends),

@@ -14,6 +14,7 @@
 #include "../../ulps/mirror/command.h"
 #include "../../ulps/mirror/csum.h"
 #include "../../ulps/mirror/flush.h"
+#include "../../ulps/mirror/leg.h"
 #include "../../ulps/mirror/log.h"
 #include "../../ulps/mirror/meta.h"
 #include "../../ulps/mirror/mirror.h"
@@ -21,6 +22,7 @@
 #include "../../ulps/mirror/own.h"
 #include "../../ulps/mirror/peer.h"
 #include "../../ulps/mirror/recent.h"
+#include "../../ulps/mirror/read.h"
 #include "../../ulps/mirror/record.h"
 #include "../../ulps/mirror/repair.h"
 #include "../../ulps/mirror/resync.h"
@@ -34,6 +36,7 @@
 
 #define MW_REGIONS	64	/* 8 of them are an extent */
 #define MW_META		(KFM_BITMAP_AT + 2 * KFM_PEERS * KFM_BLOCK)
+#define MW_OFFERED	0x5a	/* each byte of a patch of a peer */
 #define MW_NODE		100	/* number of the first peer; the others follow */
 
 /**
@@ -48,6 +51,7 @@
  * @no_log: a peer has no log, and only these
  * @takes_zeroes: a peer says so in GRANT
  * @newer: the peers are not of the first version, so they may be sent what that does not know
+ * @read_err: result of a read from a patch of a peer
  * @io_err: result of all I/O of the metadata device, and of the log's head
  * @io_left: writes to the metadata device until @io_err becomes -EIO; 0: it does not
  * @meta: the metadata device, as it is read
@@ -75,7 +79,8 @@
  * @done: those that have ended well, as bits; what was set before stays
  * @requeued: those that dm has taken back, as bits
  * @bios: the writes and reads
- * @vecs: vectors of the writes
+ * @vecs: their vectors
+ * @reads: what device-mapper has for the reads
  * @page: their data, KFM_WRITE_MAX bytes from the page of its number on. Zeroes leave the first
  *	word of it in each region, so that the test knows whose they are
  */
@@ -93,6 +98,7 @@ struct mw {
 	bool		no_log;
 	bool		takes_zeroes;
 	bool		newer;
+	int		read_err;
 	int		io_err;
 	unsigned int	io_left;
 	u8		meta[MW_META], durable[MW_META];
@@ -120,6 +126,7 @@ struct mw {
 	unsigned long	requeued;
 	struct bio	bios[8];
 	struct bio_vec	vecs[8];
+	struct kfm_read	reads[8];
 	void		*page;
 	struct kfm_peer	peers[KFM_PEERS];
 };
@@ -142,6 +149,7 @@ void mw_join(struct mw *w, unsigned int peer, u64 gen);
 struct mw *mw_synced(struct kunit *test);
 struct mw *mw_with_slots(struct kunit *test, unsigned int peers, bool cache);
 void mw_ack(struct mw *w, unsigned int peer);
+void mw_answers(struct mw *w);
 void mw_write_at(struct mw *w, unsigned int number, u64 sector, u32 bytes);
 void mw_write(struct mw *w, unsigned int number, u32 region);
 void mw_zero(struct mw *w, unsigned int number, u32 first, u32 regions, blk_opf_t op);

@@ -57,11 +57,20 @@ static const struct refusal demote_refusals[] = {
 	{}
 };
 
+static const struct refusal detach_refusals[] = {
+	{ EALREADY, "it goes on without its leg already" },
+	{ EINVAL, "it is not primary, or its module is too old" },
+	{ ENOTCONN, "no peer in sync has the data" },
+	{ EOPNOTSUPP, "its leg is persistent memory" },
+	{ EIO, "the metadata device has failed" },
+	{}
+};
+
 static const struct refusal fenced_refusals[] = {
 	{ EINVAL, "it is not primary, or its policy is not fence" },
 	{ EBUSY, "the peer is back; the writes go on by themselves" },
 	{ ESTALE, "this is not the number of the present outage; see 'kfi mirror'" },
-	{ EIO, "the leg or the metadata device has failed" },
+	{ EIO, "the leg or the metadata device has failed, or the peer has the only copy" },
 	{}
 };
 
@@ -73,7 +82,7 @@ static const struct refusal secondary_refusals[] = {
 };
 
 static const struct refusal leave_refusals[] = {
-	{ EBUSY, "it is primary, or being promoted; or it is leaving already" },
+	{ EBUSY, "it is primary, being promoted, or leaving; or its primary has no other copy" },
 	{ ENODATA, "it has no metadata: 'kfi mirror create' comes first" },
 	{ EINVAL, "policy stop needs both copies: stop what writes first" },
 	{ ENOTCONN, "it has no session with a primary" },
@@ -97,7 +106,7 @@ static const struct refusal replace_refusals[] = {
 	{ EBUSY, "the peer is there; only a node that is gone is replaced" },
 	{ ENOENT, "no peer has this node and service, or several have" },
 	{ ENODATA, "it has no metadata: 'kfi mirror create' comes first" },
-	{ EIO, "the metadata device has failed" },
+	{ EIO, "the metadata device has failed, or this primary goes on without its leg" },
 	{}
 };
 
@@ -247,6 +256,16 @@ static int cmd_demote(int argc, char **argv)
 {
 	return simple("mirror demote", argc, argv, "demote", demote_refusals,
 		      "Usage: kfi mirror demote NAME\n\nBecome secondary.\n");
+}
+
+static int cmd_detach(int argc, char **argv)
+{
+	static const char usage[] =
+		"Usage: kfi mirror detach NAME\n\n"
+		"On a primary: give up the copy of this node, and go on over the network, as after\n"
+		"a failure of the leg with 'on-io-error = detach'. Peers in sync have the data.\n";
+
+	return simple("mirror detach", argc, argv, "detach", detach_refusals, usage);
 }
 
 static int cmd_outdate(int argc, char **argv)
@@ -449,6 +468,7 @@ static const struct verb verbs[] = {
 	{ "adjust", "make a mirror what its configuration says", cmd_mirror_adjust },
 	{ "create", "format metadata and log", cmd_create },
 	{ "demote", "become secondary", cmd_demote },
+	{ "detach", "go on without the leg of this primary", cmd_detach },
 	{ "down", "remove the device of a mirror", cmd_mirror_down },
 	{ "dump", "print the tables that the configuration means", cmd_mirror_dump },
 	{ "fenced", "the peer is out: go on alone", cmd_fenced },

@@ -361,7 +361,10 @@ static int remove_one(const struct mirror *m)
 		      strcmp(m->policy, "stop");
 	int err = leaves ? mirror_send(m->name, "leave") : 0, ret;
 
-	if (err > 0 && err != ENOTCONN)
+	if (err == EBUSY)
+		complain("%s: its primary has no other copy, and waits until this node is back",
+			 m->name);
+	else if (err > 0 && err != ENOTCONN)
 		complain("%s: it can't leave, so the primary may hold its writes: %s", m->name,
 			 strerror(err));
 	ret = mirror_remove(m->name);

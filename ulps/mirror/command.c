@@ -11,6 +11,7 @@
  *   invalidate			secondary: declare this copy worthless
  *   replace NODE SERVICE	forget which node this peer is: the next one takes its place
  *   verify [stop]		primary: compare the copies
+ *   detach			primary: go on without the leg, over the network
  *   rate KIB [MIN]		limit of a resynchronisation in KiB a second, 0 for none; and while
  *				the application writes
  */
@@ -21,6 +22,7 @@
 #include "bits.h"
 #include "command.h"
 #include "flush.h"
+#include "leg.h"
 #include "log.h"
 #include "meta.h"
 #include "mirror.h"
@@ -32,6 +34,7 @@
 #include "write.h"
 
 #define REQUEST_EVERY	(HZ / 4)
+#define HELLO_AGAIN	(2 * HZ)	/* to a node that has left */
 
 static void cmd_end(struct kfm_cmd *cmd, int ret)
 {
@@ -61,7 +64,9 @@ static int promote_check(struct kfm *m, const struct kfm_cmd *cmd)
 		return -EINVAL;
 	if (m->meta_failed || m->log.failed || m->leg_failed)
 		return -EIO;
-	if (m->sb.state == KFM_INCONSISTENT || (m->sb.flags & KFM_SB_LEG_FAILED && !force))
+	/* a blank one was given up by kfm_detach(): what it lacks was acknowledged */
+	if (m->sb.state == KFM_INCONSISTENT ||
+	    (m->sb.flags & KFM_SB_LEG_FAILED && (!force || m->sb.state == KFM_BLANK)))
 		return -EUCLEAN;
 	return m->sb.state == KFM_BLANK && !force ? -ENODATA : 0;
 }
@@ -318,6 +323,7 @@ static int demote(struct kfm *m)
 	if (ret)
 		return ret;
 	WRITE_ONCE(m->primary, false);
+	m->leg_failed |= m->detached;	/* the leg is used again after a resume */
 	kfm_peers_end(m);
 	kfm_event(m, "secondary");
 	return 0;
@@ -448,6 +454,8 @@ static int replace(struct kfm *m, struct kfm_cmd *cmd)
 		return -ENODATA;
 	if (!p)
 		return -ENOENT;
+	if (m->detached)	/* there is nothing to copy from */
+		return -EIO;
 	if (p->state > KFM_SESSION_HELLO &&
 	    (m->primary || time_before(jiffies, p->live + m->timeout)))
 		return -EBUSY;
@@ -517,6 +525,8 @@ static int other_command(struct kfm *m, struct kfm_cmd *cmd)
 		return -EINVAL;
 	if (!strcmp(word, "demote"))
 		return demote(m);
+	if (!strcmp(word, "detach"))
+		return m->primary ? kfm_detach(m) : -EINVAL;
 	if (!strcmp(word, "outdate"))
 		return outdate(m);
 	return strcmp(word, "invalidate") ? -EINVAL : invalidate(m);
@@ -593,6 +603,45 @@ static void leave(struct kfm *m, struct kfm_cmd *cmd)
 	m->log.peer->next = jiffies;
 }
 
+/* ---- the same, at its primary ---- */
+
+/*
+ * A detached node can't do without the peer. The copy that it has outdated is whole, and becomes
+ * up to date in the next session. This one ends, because a peer with such a copy serves no reads;
+ * they wait. A peer that does not know the answer ignores it, and sends LEAVE again until it is
+ * resumed.
+ */
+static void leave_refuse(struct kfm_peer *p)
+{
+	bool up = p->state == KFM_SESSION_UP;
+
+	kfm_peer_send(p, KFM_REFUSED, KFM_R_ONLY, p->session);
+	kfm_peer_lost(p, -EBUSY);
+	if (up)
+		p->next = jiffies;
+}
+
+/*
+ * A secondary leaves. It has stored that its copy is outdated, so this node goes on without it, as
+ * if a manager had said so, and nothing is held. The session ends in the same run of the worker.
+ * Without an answer LEAVE is repeated, also as the answer to the next HELLO. Policy stop needs
+ * both copies.
+ */
+void kfm_leave_message(struct kfm_peer *p)
+{
+	struct kfm *m = p->m;
+
+	if (!kfm_is_alone(p) && !kfm_may_do_without(p)) {
+		leave_refuse(p);
+		return;
+	}
+	if (m->policy == KFM_STOP || m->leg_failed || (!kfm_is_alone(p) && kfm_go_alone(p)))
+		return;
+	kfm_peer_lost(p, -ESHUTDOWN);
+	p->next = jiffies + HELLO_AGAIN;
+	kfm_peer_send(p, KFM_BYE, 1, p->session);
+}
+
 /* ---- suspend: a command without words ---- */
 
 static void stop_begin(struct kfm *m, struct kfm_cmd *cmd)
@@ -633,7 +682,7 @@ static void stop_tick(struct kfm *m)
 	int ret;
 
 	if (!cmd || !nets_closed(m) || !kfm_writes_idle(m) || !list_empty(&m->draining) ||
-	    kfm_busy(&m->serve.busy))
+	    kfm_serve_busy(m))
 		return;
 	ret = kfm_own_empty(m);
 	if (m->formatted)

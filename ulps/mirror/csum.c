@@ -34,6 +34,7 @@
 #include <linux/siphash.h>
 #include "csum.h"
 #include "direct.h"
+#include "leg.h"
 #include "mirror.h"
 #include "net.h"
 #include "peer.h"

@@ -709,8 +709,8 @@ int kfm_log_open(struct kfm_peer *p)
 		ret = kfm_net_region(p, p->wire, kfm_wire_bytes(kfm_shared(p)), KFI_REMOTE_READ,
 				     NULL, &log->bitmap_mr);
 	if (!ret)
-		ret = kfm_net_region(p, log->patch, KFM_WRITE_MAX, KFI_REMOTE_READ, NULL,
-				     &log->patch_mr);
+		ret = kfm_net_region(p, log->patch, KFM_PATCHES * KFM_WRITE_MAX, KFI_REMOTE_READ,
+				     NULL, &log->patch_mr);
 	ret = ret ?: kfm_direct_open(p);
 	log->open = !ret;
 	if (ret)
@@ -726,7 +726,7 @@ void kfm_log_close(struct kfm *m)
 	kfm_net_region_end(&m->log.mr);
 	kfm_net_region_end(&m->log.bitmap_mr);
 	kfm_net_region_end(&m->log.patch_mr);
-	m->serve.step = KFM_S_NONE;
+	kfm_serve_stop(m);
 }
 
 /* A log in memory needs no writes. */
@@ -777,8 +777,9 @@ static int ring_alloc(struct kfm *m)
 int kfm_log_alloc(struct kfm *m)
 {
 	INIT_LIST_HEAD(&m->log.stores_free);
-	m->log.patch = vzalloc(KFM_WRITE_MAX);
-	if (!m->log.patch)
+	m->log.patch = vzalloc(KFM_PATCHES * KFM_WRITE_MAX);
+	m->serve = kcalloc(KFM_PATCHES, sizeof(*m->serve), GFP_KERNEL);
+	if (!m->log.patch || !m->serve)
 		return -ENOMEM;
 	return m->logdev ? ring_alloc(m) : 0;
 }
@@ -792,6 +793,7 @@ void kfm_log_free(struct kfm *m)
 	kfree(m->applies);
 	kvfree(m->log.stores);
 	vfree(m->log.patch);
+	kfree(m->serve);
 	if (m->log.dax)
 		put_dev_pagemap(m->log.pgmap);
 	else

@@ -62,7 +62,7 @@ struct kfm_store {
  * @open: there is a session with @peer, and the regions below
  * @mr: @peer may write to @ring. NULL without a session, or without a log device
  * @bitmap_mr: the peer may read the bitmap
- * @patch: KFM_WRITE_MAX bytes of the leg that the peer has asked for
+ * @patch: KFM_PATCHES pieces of the leg that the peer has asked for, KFM_WRITE_MAX bytes each
  * @patch_mr: the peer may read @patch
  * @lock: protects @head, @recs, @top and @stores_free, and slots (direct.h); taken with bottom
  *	halves off

@@ -145,6 +145,7 @@ struct kfm_peer {
 void kfm_peer_send(struct kfm_peer *p, u16 type, u32 arg, u64 session);
 bool kfm_node_matches(const struct kfm_peer *p, u64 node);
 bool kfm_other_node(const struct kfm_peer *p);
+bool kfm_lacks_data(const struct kfm_peer *p);
 const char *kfm_refused_word(const struct kfm_peer *p);
 void kfm_peer_other_version(struct kfm_peer *p, u64 session);
 void kfm_peer_needs_log(struct kfm_peer *p, const struct kfm_msg *hello);

@@ -203,7 +203,7 @@ static u32 rec_flags(const struct kfm_peer *p, const struct kfm_write *w)
 		/* a part of a resynchronisation, which has no bio, gives back the room */
 		return KFM_D_ZEROES | (w->bio && w->bio->bi_opf & REQ_NOUNMAP ? KFM_D_NOUNMAP : 0);
 	default:
-		return p->slots.caches && kfm_write_cached(w) ? KFM_D_CACHED : 0;
+		return p->slots.caches && w->cached ? KFM_D_CACHED : 0;
 	}
 }
 

@@ -486,6 +486,8 @@ static bool msg_fits(const struct kfm_msg *m)
 	case KFM_HASHED:
 		return m->arg <= 1;
 	case KFM_COPY:
+		return m->arg && m->arg <= KFM_WRITE_MAX && !(m->arg % KFM_SECTOR) && m->id &&
+		       m->patch < KFM_PATCHES;
 	case KFM_HASH:
 		return m->arg && m->arg <= KFM_WRITE_MAX && !(m->arg % KFM_SECTOR) && m->id;
 	default:

@@ -244,6 +244,8 @@ struct kfm_rec {
 #define KFM_DIRECT_DATA_AT	KFM_BLOCK	/* data in a slot; the heads end there */
 #define KFM_DIRECT_SLOT		(KFM_DIRECT_DATA_AT + KFM_WRITE_MAX)
 
+#define KFM_PATCHES		4u		/* that a node offers, see repair.c */
+
 #define KFM_D_CRC		1u	/* the data has a CRC of its own */
 #define KFM_D_ZEROES		2u	/* no data: the range is set to zero */
 #define KFM_D_CACHED		4u	/* the leg's volatile cache may keep the data */
@@ -303,6 +305,7 @@ enum kfm_refusal {
 	KFM_R_PEERS,		/* the numbers of peers differ */
 	KFM_R_NODE,		/* the other node knows another one in the place of the sender */
 	KFM_R_VERSION,		/* the other node speaks other versions; not sent to version 4 */
+	KFM_R_ONLY,		/* answer to LEAVE: the primary has no leg, and no other copy */
 	KFM_REFUSALS
 };
 
@@ -313,6 +316,7 @@ enum kfm_refusal {
 #define KFM_F_NO_LOG		4ull
 #define KFM_F_ZEROES		8ull	/* sends KFM_D_ZEROES after KFM_M_ZEROES */
 #define KFM_F_CACHE		16ull	/* sends KFM_D_CACHED after KFM_M_CACHE */
+#define KFM_F_PATCHES		32ull	/* names patches in COPY after KFM_M_PATCHES */
 #define KFM_F_CSUM		64ull	/* sends HASH after KFM_M_CSUM */
 
 #define KFM_M_CANDIDATE		1u	/* HELLO: asks before a promotion, changes nothing */
@@ -320,8 +324,9 @@ enum kfm_refusal {
 #define KFM_M_SETTLED		4u	/* PING, SYNCED: see recent.c */
 #define KFM_M_ZEROES		8u	/* GRANT: slots take records with KFM_D_ZEROES */
 #define KFM_M_CACHE		16u	/* GRANT: slots take these two as well */
+#define KFM_M_PATCHES		32u	/* GRANT: there are KFM_PATCHES, and not one */
 #define KFM_M_CSUM		64u	/* GRANT: the sender answers HASH */
-#define KFM_M_FLAGS		(31u | 64u)
+#define KFM_M_FLAGS		127u
 
 /*
  * All types have one layout; members that a type does not use are 0. The first four members are
@@ -335,7 +340,10 @@ struct kfm_le_msg {
 	u8	uuid[16];
 	struct kfm_le_gens gens;	/* HELLO, STATE, ATTACH, SYNCED, SYNCED_OK */
 	__le64	sectors;	/* HELLO, STATE */
-	__le32	lbs;		/* HELLO: logical block size, bytes */
+	union {
+		__le32	lbs;	/* HELLO: logical block size, bytes */
+		__le32	patch;	/* COPY: number of the patch; 0 after GRANT without KFM_M_PATCHES */
+	};
 	__le32	state;		/* HELLO, STATE: enum kfm_state */
 	__le32	flags;		/* KFM_M_ */
 	__le32	arg;		/* HELLO: enum kfm_policy; GRANT: how many slots */
@@ -353,7 +361,7 @@ struct kfm_le_msg {
 		__le32	versions;	/* HELLO: KFM_VERSIONS(); 0: 4 alone */
 	};
 	__le32	bitmap_len;
-	__le64	patch_key;	/* GRANT: KFM_WRITE_MAX bytes that may be read */
+	__le64	patch_key;	/* GRANT: patches of KFM_WRITE_MAX bytes that may be read */
 	__le64	patch_addr;
 	union {
 		__le64	id;	/* COPY, HASH, and repeated by their answers */
@@ -378,7 +386,10 @@ struct kfm_msg {
 	u8	uuid[16];
 	struct kfm_gens gens;
 	u64	sectors;
-	u32	lbs;
+	union {
+		u32	lbs;
+		u32	patch;
+	};
 	u32	state;
 	u32	flags;
 	u32	arg;

@@ -16,6 +16,7 @@
 #include <linux/string.h>
 #include "bits.h"
 #include "csum.h"
+#include "leg.h"
 #include "log.h"
 #include "mirror.h"
 #include "peer.h"

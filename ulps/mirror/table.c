@@ -4,7 +4,7 @@
  *
  * Table: 0 LENGTH kfi_mirror LEG META LOG PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE POLICY
  *	[COUNT [timeout MS] [rate KIB] [direct BYTES|off] [data-crc log|all] [cache on|off|auto]
- *	[rate-min KIB] [csum on|off] [secret KEY]
+ *	[rate-min KIB] [csum on|off] [on-io-error fail|detach] [secret KEY]
  *	[peer PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE]...]
  */
 #include <linux/kstrtox.h>
@@ -98,6 +98,13 @@ static int table_devices(struct kfm *m, char **argv)
 			   !bdev_rot(m->leg->bdev);
 	m->ti->error = "The leg is memory that can tear its sectors, which needs a log in memory";
 	return m->leg_tears && !m->log.dax ? -EINVAL : 0;
+}
+
+/* Do the words of the table fit each other, and the devices? */
+static int table_fits(struct kfm *m)
+{
+	m->ti->error = "on-io-error detach: the leg is memory that can tear its sectors";
+	return m->leg_tears && m->detach ? -EINVAL : 0;
 }
 
 static int peer_words(struct kfm_peer *p, char **argv)
@@ -198,6 +205,13 @@ static int table_csum(struct kfm *m, const char *word)
 	return m->csum || !strcmp(word, "off") ? 0 : -EINVAL;
 }
 
+static int table_on_io_error(struct kfm *m, const char *word)
+{
+	m->detach = !strcmp(word, "detach");
+	m->ti->error = "on-io-error is fail or detach";
+	return m->detach || !strcmp(word, "fail") ? 0 : -EINVAL;
+}
+
 /* Are writes kept in volatile caches? By default if the leg has one. */
 static int cache_choose(struct kfm *m)
 {
@@ -213,7 +227,7 @@ static int cache_choose(struct kfm *m)
 static int table_options(struct kfm *m, struct dm_arg_set *as)
 {
 	static const struct dm_arg count = {
-		0, 16 + (KFM_PEERS - 1) * (1 + KFM_PEER_WORDS), "Invalid number of options"
+		0, 18 + (KFM_PEERS - 1) * (1 + KFM_PEER_WORDS), "Invalid number of options"
 	};
 	static const struct dm_arg timeout = { 200, 600000, "Invalid timeout" };
 	unsigned int args = 0, ms = 5000;
@@ -241,6 +255,8 @@ static int table_options(struct kfm *m, struct dm_arg_set *as)
 			ret = table_cache(m, dm_shift_arg(as));
 		} else if (!strcasecmp(word, "csum")) {
 			ret = table_csum(m, dm_shift_arg(as));
+		} else if (!strcasecmp(word, "on-io-error")) {
+			ret = table_on_io_error(m, dm_shift_arg(as));
 		} else if (!strcasecmp(word, "secret")) {
 			ret = kfm_secret_get(m, dm_shift_arg(as));
 		} else if (!strcasecmp(word, "peer") && args <= KFM_PEER_WORDS) {
@@ -326,7 +342,7 @@ int kfm_table_read(struct kfm *m, unsigned int argc, char **argv)
 	if (!ret)
 		ret = table_options(m, &as);
 	if (!ret)
-		ret = table_devices(m, argv) ?: cache_choose(m);
+		ret = table_devices(m, argv) ?: table_fits(m) ?: cache_choose(m);
 	if (!ret)
 		ret = table_memory(m);
 	return ret ? ret : dm_set_target_max_io_len(ti, KFM_WRITE_MAX / KFM_SECTOR);

@@ -111,6 +111,8 @@ struct kfm_sum {
  * @chunks: the pages of @buf, contiguous in each chunk; @buf maps all of them
  * @crc: CRC32C of the data, if @crc_known
  * @crc_known: it was computed, for a direct record
+ * @cached: a volatile cache may keep the data, here and at peers that take such records
+ * @left_out: zeroes that the only copy of a detached node does not take: an error
  * @leg: write to the leg, or read for resynchronisation
  * @vecs: its vector
  * @zero: writes zeroes to the leg, and then submits @leg, a flush
@@ -137,6 +139,8 @@ struct kfm_write {
 	u8			*chunks[KFM_CHUNKS];
 	u32			crc;
 	bool			crc_known;
+	bool			cached;
+	bool			left_out;
 	struct bio		leg;
 	struct bio_vec		vecs[KFM_CHUNKS];
 	struct work_struct	zero;
@@ -172,12 +176,6 @@ static inline u32 kfm_write_data(const struct kfm_write *w)
 	return w->kind == KFM_DATA ? w->len : 0;
 }
 
-/* May a volatile cache keep the data, at this node and at peers that take such records? */
-static inline bool kfm_write_cached(const struct kfm_write *w)
-{
-	return kfm_caches(w->m) && w->kind == KFM_DATA && w->bio && !(w->bio->bi_opf & REQ_FUA);
-}
-
 int kfm_writes_alloc(struct kfm *m);
 void kfm_writes_free(struct kfm *m);
 void kfm_writes_run(struct kfm *m);
@@ -188,7 +186,7 @@ bool kfm_writes_may_end(const struct kfm *m);
 bool kfm_writes_idle(const struct kfm *m);
 struct kfm_write *kfm_write_get(struct kfm *m, struct kfm_peer *p, u64 sector, u32 len);
 void kfm_write_put(struct kfm_write *w);
-void kfm_write_leg(struct kfm_write *w, blk_opf_t op);
+bool kfm_posts_busy(const struct kfm_write *w);
 
 /* post.c */
 void kfm_slots_begin(struct kfm_peer *p, const struct kfm_msg *grant);

@@ -25,6 +25,7 @@
  */
 #include <linux/blkdev.h>
 #include "bits.h"
+#include "leg.h"
 #include "mirror.h"
 #include "peer.h"
 #include "write.h"
@@ -131,7 +132,8 @@ bool kfm_zeroes_taken(const struct kfm *m)
  *
  * The regions of what is in flight are out of sync, and resynchronised. Until ATTACH has announced
  * that, its copy may pass for a whole one: then these writes still wait for it, and the caller
- * ends the session. Their bits are durable.
+ * ends the session. Their bits are durable. The only copy of a detached node is never out of sync,
+ * so there these writes end with an error.
  */
 void kfm_zeroes_left_out(struct kfm_peer *p)
 {
@@ -140,6 +142,11 @@ void kfm_zeroes_left_out(struct kfm_peer *p)
 	list_for_each_entry(w, &p->m->flight, entry) {
 		if (w->kind != KFM_ZEROES || w->posts[p->index].state != KFM_P_WAIT)
 			continue;
+		if (!kfm_may_do_without(p)) {
+			w->left_out = true;
+			w->posts[p->index].state = KFM_P_NONE;
+			continue;
+		}
 		kfm_oos_set(p, w->sector, w->len);
 		if (p->attach)
 			w->posts[p->index].state = KFM_P_NONE;
