@@ -16,7 +16,7 @@ MODULE_PARM_DESC(only, "run this case alone (default: all)");
 
 static unsigned int rounds = 200;
 module_param(rounds, uint, 0444);
-MODULE_PARM_DESC(rounds, "random hellos, and connections one after the other (default 200)");
+MODULE_PARM_DESC(rounds, "connections one after the other (default 200)");
 
 static unsigned int crowd = 256;
 module_param(crowd, uint, 0444);
@@ -24,7 +24,7 @@ MODULE_PARM_DESC(crowd, "queue pairs at a time (default 256)");
 
 static unsigned int seed;
 module_param(seed, uint, 0444);
-MODULE_PARM_DESC(seed, "of random hellos");
+MODULE_PARM_DESC(seed, "of random numbers");
 
 static struct rnd_state rnd;
 static u8 *buf;
@@ -128,38 +128,6 @@ static bool hellos(void)
 	for (i = 0; i < sizeof(hello); i += i ? 7 : 1)
 		ok &= refused(&hello, i);
 	return ok;
-}
-
-/*
- * Random bytes behind a magic and version that are right. By chance the address and the port may
- * be right, too, so the answer is not known.
- */
-static bool random_hellos(void)
-{
-	struct {
-		struct kib_hello	hello;
-		u8			data[200];
-	} msg;
-	unsigned int i, n;
-	struct hi_peer p;
-	bool ok = true;
-	int ret;
-
-	for (i = 0; ok && i < rounds; i++) {
-		prandom_bytes_state(&rnd, &msg, sizeof(msg));
-		msg.hello.magic = cpu_to_be32(KIB_MAGIC);
-		msg.hello.version = KIB_VERSION;
-		if (i % 2) {
-			n = 8 + prandom_u32_state(&rnd) % 40;
-			msg.hello = hi_hello();
-			((u8 *)&msg)[n] = prandom_u32_state(&rnd);
-		}
-		n = prandom_u32_state(&rnd) % (sizeof(msg) - sizeof(msg.hello));
-		ret = hi_call(&p, &msg, sizeof(msg.hello) + n);
-		hi_end(&p);
-		ok = check(ret != -ETIMEDOUT, "a random hello has no answer");
-	}
-	return check(hi_ulp_wait(), "an event of the end has not come") && ok;
 }
 
 /*
@@ -416,7 +384,6 @@ static const struct {
 	{ "order", in_order },
 	{ "limit", low },
 	{ "hellos", hellos },
-	{ "random_hellos", random_hellos },
 	{ "unanswered", unanswered },
 	{ "gone_caller", gone_caller },
 	{ "misuses", misuses },
