@@ -44,7 +44,6 @@ static struct kfm_read *mw_read_data(const struct bio *bio);
 #include "../../ulps/mirror/flush.c"
 #define find_peer	mw_find_peer	/* command.c has one, too */
 #define kfm_repair_run	mw_repair_run
-void mw_repair_run(struct kfm *m);
 #include "../../ulps/mirror/repair.c"
 #undef kfm_repair_run
 

@@ -154,6 +154,7 @@ void mw_write_at(struct mw *w, unsigned int number, u64 sector, u32 bytes);
 void mw_write(struct mw *w, unsigned int number, u32 region);
 void mw_zero(struct mw *w, unsigned int number, u32 first, u32 regions, blk_opf_t op);
 void mw_read(struct mw *w, unsigned int number);
+void mw_repair_run(struct kfm *m);
 void mw_flush(struct mw *w, unsigned int number);
 int mw_order(struct mw *w, const char *first, const char *rest);
 

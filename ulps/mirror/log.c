@@ -786,9 +786,7 @@ int kfm_log_alloc(struct kfm *m)
 
 void kfm_log_free(struct kfm *m)
 {
-	unsigned int i;
-
-	for (i = 0; m->applies && i < KFM_BATCH; i++)
+	for (unsigned int i = 0; m->applies && i < KFM_BATCH; i++)
 		vfree(m->applies[i].buf);
 	kfree(m->applies);
 	kvfree(m->log.stores);
