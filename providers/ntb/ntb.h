@@ -287,7 +287,7 @@ enum {
  * @loads: NT_LOADS entries, allocated by ops->admit()
  * @idle: unused entries of @loads (L)
  * @posted: posted entries of @loads, in order (L)
- * @starved: a post has found @idle empty (L)
+ * @starved: a post has found @idle empty, or left its turn to others (L)
  * @got: bytes that were received in DATA (L)
  * @landed: bytes that were received at our places (L)
  * @used: bytes of @got that were passed to the protocol (L)

@@ -216,7 +216,7 @@ static int nt_send_load(struct nt_stream *s, const void *head, u32 head_len, str
 	void *body;
 
 	if (!list_empty(&s->posted) && nt_others_wait(s)) {
-		nt_stall(s, NTW_BULK);
+		s->starved = true;	/* nt_load_sent() lets the protocol try again */
 		return -EAGAIN;
 	}
 	l = nt_load_get(s);

@@ -260,7 +260,9 @@ static void nt_admit(struct kfi_link *link)
 
 	if (link->eager > nt_proto.params.eager_size)
 		window = max_t(u32, window, 4 * roundup_pow_of_two(link->eager));
-	if (nt_loads_alloc(s) || nt_window_grow(s, window))
+	/* without memory for a long window a short one will do */
+	if (nt_loads_alloc(s) || (nt_window_grow(s, window) &&
+				  nt_window_grow(s, nt_stream_kib * 1024)))
 		kfi_link_fail(link, -ENOMEM);
 }
 

@@ -271,6 +271,8 @@ static int check_size(const struct mirror *m, uint64_t sectors)
 	else if (sectors > m->sectors && sectors > m->peer_sectors && !strcmp(m->role, "primary"))
 		complain("%s: a peer has %" PRIu64 " sectors, and has to grow before its primary",
 			 m->name, m->peer_sectors);
+	else if (sectors > m->sectors && mirror_remark(m->state, "detached"))
+		complain("%s: a primary without its disk can't grow", m->name);
 	else
 		return EXIT_OK;
 	return EXIT_FAILED;
@@ -362,8 +364,8 @@ static int remove_one(const struct mirror *m)
 	int err = leaves ? mirror_send(m->name, "leave") : 0, ret;
 
 	if (err == EBUSY)
-		complain("%s: its primary has no other copy, and waits until this node is back",
-			 m->name);
+		complain("%s: it can't leave: the primary has no other copy, or a promotion runs; so "
+			 "the primary may wait until this node is back", m->name);
 	else if (err > 0 && err != ENOTCONN)
 		complain("%s: it can't leave, so the primary may hold its writes: %s", m->name,
 			 strerror(err));

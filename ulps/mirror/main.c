@@ -381,7 +381,7 @@ static bool bad_data(blk_status_t error)
 }
 
 /*
- * May a peer serve a read that has failed? Also one of a disk that has gone, if this node detaches.
+ * May a peer serve a read that has failed? Also one of a disk that has gone, if this node detaches
  */
 static bool peer_serves(const struct kfm *m, blk_status_t error)
 {
@@ -456,6 +456,8 @@ static int may_grow(const struct kfm *m)
 
 	if (m->sb.sectors >= m->sectors)
 		return 0;
+	if (kfm_detached_stored(m))	/* a further resume of the same table */
+		ret = -EBUSY;
 	mutex_lock(&mirrors_lock);
 	list_for_each_entry(old, &mirrors, entry) {
 		if (follows(m, old) && kfm_detached_stored(old))
@@ -530,8 +532,13 @@ static int kfm_preresume(struct dm_target *ti)
 	}
 	m->meta_failed = false;
 	ret = kfm_super_load(m);
+	if (!ret && m->formatted && may_grow(m)) {
+		/* dm frees the table before this one, so the next one takes the role from here */
+		inherit(m);
+		return -EBUSY;
+	}
 	if (!ret && m->formatted)
-		ret = may_grow(m) ?: kfm_log_load(m) ?: kfm_bits_load(m);
+		ret = kfm_log_load(m) ?: kfm_bits_load(m);
 	if (ret)
 		return ret;
 	if (cache_lost(m))

@@ -150,13 +150,17 @@ static struct kfm_fetch *free_patch(struct kfm *m, const struct kfm_peer *p)
 /* Begin to repair the next read. Return: true if it has to be called again, for another read. */
 static bool repair_begin(struct kfm *m)
 {
-	struct kfm_fetch *f;
-	struct bio *bio = next_bio(m);
 	unsigned long now = jiffies;
+	struct kfm_fetch *f;
 	unsigned int count;
 	struct kfm_peer *p;
 	struct kfm_read *r;
+	struct bio *bio;
 
+	/* no write waits for a read whose turn has not come */
+	if (!m->detached && m->repair.fetches[0].w)
+		return false;
+	bio = next_bio(m);
 	if (!bio)
 		return false;
 	r = dm_per_bio_data(bio, sizeof(*r));

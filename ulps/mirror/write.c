@@ -367,7 +367,7 @@ static void fail_writes(struct kfm *m)
 	list_for_each_entry_safe(w, next, &m->flight, entry) {
 		if (kfm_busy(&w->leg_busy))
 			continue;
-		w->leg_status = BLK_STS_IOERR;
+		w->leg_status = w->leg_status ?: BLK_STS_IOERR;
 		finish(m, w);
 	}
 }
@@ -378,10 +378,12 @@ void kfm_writes_lost(struct kfm_peer *p)
 	struct kfm_write *w, *next;
 
 	list_for_each_entry_safe(w, next, &p->m->flight, entry) {
-		if (!w->peer)
+		if (!w->peer) {
 			post_reset(&w->posts[p->index], KFM_P_WAIT);
-		else if (w->peer == p)
+			w->left_out = false;	/* the next session decides */
+		} else if (w->peer == p) {
 			kfm_write_put(w);
+		}
 	}
 }
 
