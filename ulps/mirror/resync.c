@@ -165,8 +165,9 @@ static unsigned int parts_open(const struct kfm_peer *p)
 }
 
 /*
- * Find the next part: adjacent regions that are out of sync, from @first on. After the last one
- * the search begins again, for regions that could not be read, or have become out of sync since.
+ * Find the next part: adjacent regions that are out of sync, from @first on. When all parts have
+ * ended, the search begins again, for regions that have become out of sync since, or could not be
+ * read: these after a while.
  *
  * Return: the region behind the part; 0: there is none now.
  */
@@ -177,7 +178,7 @@ static u32 next_part(struct kfm_peer *p, u32 *first)
 
 	*first = find_next_bit_le(p->oos, m->regions, p->rs_from);
 	if (*first >= m->regions) {
-		if (time_after(jiffies, p->rs_tried + RETRY))
+		if (!parts_open(p) && time_after_eq(jiffies, p->rs_tried + RETRY))
 			p->rs_from = 0;
 		return 0;
 	}
