@@ -364,8 +364,8 @@ static int remove_one(const struct mirror *m)
 	int err = leaves ? mirror_send(m->name, "leave") : 0, ret;
 
 	if (err == EBUSY)
-		complain("%s: it can't leave: the primary has no other copy, or a promotion runs; so "
-			 "the primary may wait until this node is back", m->name);
+		complain("%s: it can't leave: no other copy, or a promotion; its primary may wait",
+			 m->name);
 	else if (err > 0 && err != ENOTCONN)
 		complain("%s: it can't leave, so the primary may hold its writes: %s", m->name,
 			 strerror(err));
