@@ -5,8 +5,8 @@
  *
  *   dmsetup create NAME --table "0 SECTORS bench_cache DEVICE MICROSECONDS"
  *
- * One flush runs at a time. Those that arrive meanwhile are all served by the next one, as the block
- * layer does it for a disk.
+ * One flush runs at a time. Those that arrive meanwhile are all served by the next one, as the
+ * block layer does it for a disk.
  */
 #include <linux/bio.h>
 #include <linux/blkdev.h>
