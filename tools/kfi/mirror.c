@@ -262,8 +262,9 @@ static int cmd_detach(int argc, char **argv)
 {
 	static const char usage[] =
 		"Usage: kfi mirror detach NAME\n\n"
-		"On a primary: give up the copy of this node, and go on over the network, as after\n"
-		"a failure of the leg with 'on-io-error = detach'. Peers in sync have the data.\n";
+		"On a primary: give up the copy of this node, and go on over the network, as\n"
+		"after a failure of the leg with 'on-io-error = detach'. Peers in sync have the\n"
+		"data.\n";
 
 	return simple("mirror detach", argc, argv, "detach", detach_refusals, usage);
 }
@@ -356,9 +357,9 @@ static int cmd_create(int argc, char **argv)
 	static const char usage[] =
 		"Usage: kfi mirror create NAME UUID [clean]\n\n"
 		"Format metadata and log of this node, once. All nodes of a mirror need the same\n"
-		"UUID, as uuidgen prints one. With 'clean' on all nodes there is no first copy: it\n"
-		"says that their disks have the same data. 'kfi mirror up --create' does it with the\n"
-		"UUID of the configuration.\n";
+		"UUID, as uuidgen prints one. With 'clean' on all nodes there is no first copy:\n"
+		"it says that their disks have the same data. 'kfi mirror up --create' does it\n"
+		"with the UUID of the configuration.\n";
 	int ret = parse("mirror create", argc, argv, 2, 3, usage);
 	bool clean = optind + 2 < argc;
 

@@ -250,9 +250,10 @@ int cmd_mirror_up(int argc, char **argv)
 		"Usage: kfi mirror up [OPTIONS] NAME... | -a\n\n"
 		"Make the device /dev/mapper/NAME as the configuration says. It is secondary.\n\n"
 		CONF_USAGE
-		"      --create      format metadata and log if they are blank: once, on each node\n"
-		"      --clean       with --create, on all nodes: their disks have the same data, so\n"
-		"                    no first copy is written\n";
+		"      --create      format metadata and log if they are blank: once, on each\n"
+		"                    node\n"
+		"      --clean       with --create, on all nodes: their disks have the same data,\n"
+		"                    so no first copy is written\n";
 	struct scope scope;
 	int ret = parse("mirror up", argc, argv, COMMON_SHORT "ac:n:", &scope, usage);
 

@@ -5,7 +5,7 @@
  *
  *   primary				secondary
  *   claims the range, reads its leg
- *   HASH			->	applies its log up to the last record that overlaps the range
+ *   HASH			->	applies its log up to the last record in the range
  *					reads its leg
  *					for all parts that are the same: flushes its leg
  *				<-	HASHED
@@ -125,7 +125,7 @@ static void csum_answer(const struct kfm_write *w, bool same)
 	kfm_net_send(w->peer, &msg);
 }
 
-/* Is it still the primary of the session that waits for the answer? */
+/* Does the session in which the part was requested go on? */
 static bool csum_awaited(const struct kfm_write *w)
 {
 	const struct kfm_log *log = &w->m->log;
@@ -133,7 +133,7 @@ static bool csum_awaited(const struct kfm_write *w)
 	return log->open && log->peer == w->peer && w->peer->session == w->sum.session;
 }
 
-/* Give up what nobody waits for, when its read has ended. Return: is the part one of the session? */
+/* Drop a part of an ended session when its read has ended. Return: does its session go on? */
 static bool csum_live(struct kfm_write *w)
 {
 	if (csum_awaited(w))
@@ -210,8 +210,8 @@ struct csum_flush {
 };
 
 /*
- * Any context. Whoever flushes behind an error that the disk reports once gets no success: he looks
- * at @failed of the log afterwards, see slot_end_io() and apply_batch().
+ * Any context. A disk may report an error once, to this flush alone. Other flushes, which succeed
+ * then, are regarded as failed: they look at @failed afterwards, see slot_end_io(), apply_batch().
  */
 static void csum_flush_end_io(struct bio *bio)
 {
@@ -222,7 +222,7 @@ static void csum_flush_end_io(struct bio *bio)
 	complete(&f->ended);
 }
 
-/* Make durable what was read. Return: false if something is lost, whoever has got that error. */
+/* Make durable what was read. Return: false if this flush, or an earlier one, has failed. */
 static bool csum_flush_leg(struct kfm *m)
 {
 	struct csum_flush f = { .m = m };

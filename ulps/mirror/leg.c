@@ -229,7 +229,7 @@ static void peer_left(struct kfm_peer *p)
 	}
 	if (partial && !kfm_is_alone(p))
 		kfm_go_alone(p);
-	p->policy_applied = false;	/* not while the leg counted as failed: apply_policy() */
+	p->policy_applied = false;	/* apply_policy() does nothing while the leg has failed */
 }
 
 /**
@@ -283,8 +283,8 @@ int kfm_detach(struct kfm *m)
  * @m: mirror
  *
  * If the metadata of a detached node fails, what R1 has stored may be lost as well: all writes
- * fail then, as after any failure of both. So they do if each peer is known to lack data: none that is
- * waited for can come back.
+ * fail then, as after any failure of both. They also fail if each peer is known to lack data: none
+ * can come back with all of it.
  *
  * Context: the worker, after kfm_leg_check(), and before writes end or fail.
  */

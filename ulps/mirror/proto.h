@@ -289,8 +289,8 @@ enum kfm_msg_type {
 	KFM_COPY,		/* primary: read @arg bytes at @sector to the patch, after @seq */
 	KFM_COPIED,		/* secondary: answer to COPY; @arg as in COPY, or 0 on failure */
 	KFM_LEAVE,		/* secondary: its copy is outdated, durably: go on without it */
-	KFM_HASH,		/* primary: has @arg bytes at @sector, with this hash, after @seq */
-	KFM_HASHED,		/* secondary: answer to HASH; @arg: 1 if it has the same, durably */
+	KFM_HASH,		/* primary: hash of its @arg bytes at @sector, after @seq */
+	KFM_HASHED,		/* secondary: answer to HASH; @arg: 1 for the same, durably */
 	KFM_MSG_TYPES
 };
 
@@ -342,7 +342,7 @@ struct kfm_le_msg {
 	__le64	sectors;	/* HELLO, STATE */
 	union {
 		__le32	lbs;	/* HELLO: logical block size, bytes */
-		__le32	patch;	/* COPY: number of the patch; 0 after GRANT without KFM_M_PATCHES */
+		__le32	patch;	/* COPY: number of the patch; 0 without KFM_M_PATCHES */
 	};
 	__le32	state;		/* HELLO, STATE: enum kfm_state */
 	__le32	flags;		/* KFM_M_ */

@@ -12,6 +12,19 @@
 #include "read.h"
 #include "write.h"
 
+/* Add a read to a list that the worker takes. */
+static void hand_over(struct kfm *m, struct bio_list *list, struct bio *bio)
+{
+	unsigned long flags;
+
+	rcu_read_lock();	/* the worker may end the bio, which keeps the mirror */
+	spin_lock_irqsave(&m->lock, flags);
+	bio_list_add(list, bio);
+	spin_unlock_irqrestore(&m->lock, flags);
+	kfm_kick(m);
+	rcu_read_unlock();
+}
+
 /**
  * kfm_read_hold() - let a read wait until this node is open
  * @m: primary
@@ -21,14 +34,7 @@
  */
 void kfm_read_hold(struct kfm *m, struct bio *bio)
 {
-	unsigned long flags;
-
-	rcu_read_lock();	/* the worker may end the bio, which keeps the mirror */
-	spin_lock_irqsave(&m->lock, flags);
-	bio_list_add(&m->held, bio);
-	spin_unlock_irqrestore(&m->lock, flags);
-	kfm_kick(m);
-	rcu_read_unlock();
+	hand_over(m, &m->held, bio);
 }
 
 /**
@@ -41,7 +47,6 @@ void kfm_read_hold(struct kfm *m, struct bio *bio)
 void kfm_read_remote(struct kfm *m, struct bio *bio)
 {
 	struct kfm_read *r = dm_per_bio_data(bio, sizeof(*r));
-	unsigned long flags;
 
 	r->tried = true;
 	r->failed_peers = 0;
@@ -49,12 +54,7 @@ void kfm_read_remote(struct kfm *m, struct bio *bio)
 	r->deadline = jiffies + m->timeout;
 	bio->bi_iter = r->iter;
 	bio->bi_status = BLK_STS_OK;
-	rcu_read_lock();	/* the worker may end the bio, which keeps the mirror */
-	spin_lock_irqsave(&m->lock, flags);
-	bio_list_add(&m->unread, bio);
-	spin_unlock_irqrestore(&m->lock, flags);
-	kfm_kick(m);
-	rcu_read_unlock();
+	hand_over(m, &m->unread, bio);
 }
 
 /**

@@ -81,7 +81,7 @@ enum kfm_write_kind {
 struct kfm_sum {
 	enum {
 		KFM_H_NONE,		/* primary: it reads its leg */
-		KFM_H_ASKED,		/* HASH was sent; or has come, and records are applied first */
+		KFM_H_ASKED,		/* HASH was sent, or has come: log first */
 		KFM_H_READING,		/* secondary: it reads its leg */
 		KFM_H_SAME,		/* secondary: it has the same, and has to flush its leg */
 		KFM_H_EQUAL,		/* primary: the peer has the same, durably */
