@@ -68,27 +68,38 @@ static void nt_stall(struct nt_stream *s, enum ntw_which which)
 	nt_ring_want(s->ring, which);
 }
 
-/* There is room in a ring of a queue. The BH work of the queue calls this function. */
+/*
+ * There is room in a ring of a queue. The BH work of the queue calls this function. A connection
+ * whose turn it is sees in the list who else waits (nt_others_wait()), so each one leaves the list
+ * only for its turn. Those that stall again go behind @last, and have no second turn here.
+ */
 void nt_conns_room(struct nt_ring *ring)
 {
 	struct nt_dev *dev = nt_ring_link(ring)->priv;
-	struct nt_stream *s, *next;
-	LIST_HEAD(list);
+	struct list_head *stalled = &dev->stalled[ring->index];
+	struct nt_stream *s, *last;
+	bool more;
 
-	spin_lock(&dev->lock);
-	list_splice_init(&dev->stalled[ring->index], &list);
-	spin_unlock(&dev->lock);
 	kfi_batch_begin();
-	list_for_each_entry_safe(s, next, &list, stall) {
-		spin_lock(&s->lock);
+	spin_lock(&dev->lock);
+	last = list_last_entry(stalled, struct nt_stream, stall);
+	do {
+		s = list_first_entry_or_null(stalled, struct nt_stream, stall);
+		if (!s)
+			break;
 		list_del(&s->stall);
+		spin_unlock(&dev->lock);
+		more = s != last;
+		spin_lock(&s->lock);
 		s->stalled = false;
 		nt_ctrl_run(s);
 		if (s->end)
 			kfi_link_room(&s->end->link);
 		spin_unlock(&s->lock);
 		nt_stream_put(s);
-	}
+		spin_lock(&dev->lock);
+	} while (more);
+	spin_unlock(&dev->lock);
 	kfi_batch_end();
 }
 
