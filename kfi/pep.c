@@ -363,19 +363,23 @@ static int close_pep(struct kfid *fid)
 	struct kfi_pep *pep = container_of(fid, struct kfi_pep, fid.fid);
 	struct kfi_fabric *fabric = pep->fabric;
 	unsigned int noio;
+	bool retired;
 
-	if (!kfi_obj_retire(&pep->obj))
-		return -EBUSY;
 	/*
 	 * fabric->lock is held all the time: the end of the namespace sees the passive endpoint
-	 * either open or gone.
+	 * either open or gone, and so does an endpoint that takes one of its requests.
 	 */
 	noio = memalloc_noio_save();	/* see docs/locking.md */
 	mutex_lock(&fabric->lock);
-	pep_stop(pep);
-	list_del(&pep->obj.entry);
+	retired = kfi_obj_retire(&pep->obj);
+	if (retired) {
+		pep_stop(pep);
+		list_del(&pep->obj.entry);
+	}
 	mutex_unlock(&fabric->lock);
 	memalloc_noio_restore(noio);
+	if (!retired)
+		return -EBUSY;
 	if (pep->eq) {
 		kfi_eq_purge(pep->eq, fid);
 		kfi_obj_put(&pep->eq->obj);

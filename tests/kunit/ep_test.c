@@ -297,11 +297,61 @@ static void cm_requests(struct kunit *test)
 	cm_close(test, &cm);
 }
 
+struct cm_closing {
+	struct work_struct	work;
+	struct kfid_pep		*pep;
+	int			ret;
+};
+
+static void cm_close_work(struct work_struct *work)
+{
+	struct cm_closing *c = container_of(work, struct cm_closing, work);
+
+	c->ret = kfi_close(&c->pep->fid);
+}
+
+/* While a passive endpoint closes, an endpoint gets its request and keeps it open, or gets none. */
+static void cm_taken_while_closing(struct kunit *test)
+{
+	struct fake_req req = {};
+	struct cm_closing c;
+	struct kfi_info *info;
+	struct kfid_ep *ep;
+	u8 peer[8] = { 7 };
+	struct cm cm;
+	int ret;
+
+	cm_open(test, &cm);
+	c.pep = cm.pep;
+	INIT_WORK_ONSTACK(&c.work, cm_close_work);
+	KUNIT_EXPECT_EQ(test, 0, kfi_pep_bind(cm.pep, &cm.eq->fid, 0));
+	KUNIT_EXPECT_EQ(test, 0, kfi_listen(cm.pep));
+	KUNIT_EXPECT_EQ(test, 0, kfi_pep_connreq(kfi_to_pep(cm.pep), &req.req, peer, 8, NULL, 0));
+	info = cm_request(test, &cm);
+	sched_set_fifo(current);	/* on one CPU, no other task runs until we wait */
+	mutex_lock(&cm.w->fabric.lock);
+	queue_work(system_dfl_wq, &c.work);
+	msleep(20);			/* until it waits for the lock */
+	mutex_unlock(&cm.w->fabric.lock);
+	ret = kfi_endpoint(&cm.w->domain.fid, info, &ep, NULL);
+	sched_set_normal(current, 0);
+	flush_work(&c.work);
+	destroy_work_on_stack(&c.work);
+	KUNIT_EXPECT_EQ(test, ret ? 0 : -EBUSY, c.ret);
+	if (!ret && c.ret)
+		KUNIT_EXPECT_EQ(test, 0, kfi_close(&ep->fid));
+	if (!c.ret)
+		cm.pep = NULL;
+	kfi_freeinfo(info);
+	cm_close(test, &cm);
+}
+
 static struct kunit_case ep_cases[] = {
 	KUNIT_CASE(ep_close_waits_for_done),
 	KUNIT_CASE(ep_close_direct),
 	KUNIT_CASE_SLOW(ep_kill_races),
 	KUNIT_CASE(cm_requests),
+	KUNIT_CASE(cm_taken_while_closing),
 	{}
 };
 

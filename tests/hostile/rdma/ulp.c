@@ -327,7 +327,7 @@ void hi_ulp_close(void)
 		rdma_destroy_id(ulp_listener);
 	if (ulp_unanswered)
 		rdma_destroy_id(ulp_unanswered);
-	hi_ulp_drop();
+	WARN_ON(!hi_ulp_drop());
 	if (!IS_ERR_OR_NULL(ulp_srq))
 		ib_destroy_srq(ulp_srq);
 	if (!IS_ERR_OR_NULL(ulp_cq))
