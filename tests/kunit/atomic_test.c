@@ -233,14 +233,6 @@ static void atomic_verdict_is_true(struct kunit *test)
 	kfi_world_close(a->w);
 }
 
-static struct kunit_case atomic_cases[] = {
+KFI_SUITE(kfi_atomic,
 	KUNIT_CASE_SLOW(atomic_loses_nothing),
-	KUNIT_CASE_SLOW(atomic_verdict_is_true),
-	{}
-};
-
-static struct kunit_suite atomic_suite = {
-	.name = "kfi_atomic",
-	.test_cases = atomic_cases,
-};
-kunit_test_suite(atomic_suite);
+	KUNIT_CASE_SLOW(atomic_verdict_is_true));

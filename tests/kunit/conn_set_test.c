@@ -417,14 +417,6 @@ static void everything_ends_once(struct kunit *test)
 	hw_close(r->w);
 }
 
-static struct kunit_case conn_set_race_cases[] = {
+KFI_SUITE(kfi_conn_set_race,
 	KUNIT_CASE(accepts_too_late),
-	KUNIT_CASE_SLOW(everything_ends_once),
-	{}
-};
-
-static struct kunit_suite conn_set_race_suite = {
-	.name = "kfi_conn_set_race",
-	.test_cases = conn_set_race_cases,
-};
-kunit_test_suite(conn_set_race_suite);
+	KUNIT_CASE_SLOW(everything_ends_once));

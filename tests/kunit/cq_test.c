@@ -256,21 +256,12 @@ static void cq_rounds(struct kunit *test)
 	fake_close(w);
 }
 
-static struct kunit_case cq_cases[] = {
+KFI_SUITE(kfi_cq,
 	KUNIT_CASE(cq_attributes),
 	KUNIT_CASE(cq_batch),
 	KUNIT_CASE(cq_batch_chain),
 	KUNIT_CASE(cq_local),
-	KUNIT_CASE(cq_rounds),
-	{}
-};
-
-static struct kunit_suite cq_suite = {
-	.name = "kfi_cq",
-	.test_cases = cq_cases,
-};
-
-kunit_test_suite(cq_suite);
+	KUNIT_CASE(cq_rounds));
 
 /* ---- several threads: writers, readers, handlers ---- */
 
@@ -409,14 +400,6 @@ static void no_lost_edge(struct kunit *test)
 	fake_close(w);
 }
 
-static struct kunit_case cq_race_cases[] = {
+KFI_SUITE(kfi_cq_race,
 	KUNIT_CASE_SLOW(each_entry_once),
-	KUNIT_CASE_SLOW(no_lost_edge),
-	{}
-};
-
-static struct kunit_suite cq_race_suite = {
-	.name = "kfi_cq_race",
-	.test_cases = cq_race_cases,
-};
-kunit_test_suite(cq_race_suite);
+	KUNIT_CASE_SLOW(no_lost_edge));

@@ -297,17 +297,8 @@ static void cm_requests(struct kunit *test)
 	cm_close(test, &cm);
 }
 
-static struct kunit_case ep_cases[] = {
+KFI_SUITE(kfi_ep,
 	KUNIT_CASE(ep_close_waits_for_done),
 	KUNIT_CASE(ep_close_direct),
 	KUNIT_CASE_SLOW(ep_kill_races),
-	KUNIT_CASE(cm_requests),
-	{}
-};
-
-static struct kunit_suite ep_suite = {
-	.name = "kfi_ep",
-	.test_cases = ep_cases,
-};
-
-kunit_test_suite(ep_suite);
+	KUNIT_CASE(cm_requests));

@@ -264,19 +264,10 @@ static void gone_request(struct kunit *test)
 	gone_close(g);
 }
 
-static struct kunit_case gone_cases[] = {
+KFI_SUITE(kfi_gone,
 	KUNIT_CASE(gone_endpoint),
 	KUNIT_CASE(gone_opens),
 	KUNIT_CASE(gone_regions),
 	KUNIT_CASE(gone_while_registering),
 	KUNIT_CASE(gone_listeners),
-	KUNIT_CASE(gone_request),
-	{}
-};
-
-static struct kunit_suite gone_suite = {
-	.name = "kfi_gone",
-	.test_cases = gone_cases,
-};
-
-kunit_test_suite(gone_suite);
+	KUNIT_CASE(gone_request));

@@ -5,7 +5,6 @@
  * both a receive is compared with very few messages at a time, so that most searches are continued
  * in a work item.
  */
-#include <kunit/test.h>
 #include <linux/delay.h>
 #include <linux/prandom.h>
 #include <linux/random.h>
@@ -440,15 +439,7 @@ static void each_search_ends_once(struct kunit *test)
 	crowd_run(test, 1);
 }
 
-static struct kunit_case model_cases[] = {
+KFI_SUITE(kfi_match_model,
 	KUNIT_CASE_SLOW(random_sequences),
 	KUNIT_CASE_SLOW(each_receive_ends_once),
-	KUNIT_CASE_SLOW(each_search_ends_once),
-	{}
-};
-
-static struct kunit_suite model_suite = {
-	.name = "kfi_match_model",
-	.test_cases = model_cases,
-};
-kunit_test_suite(model_suite);
+	KUNIT_CASE_SLOW(each_search_ends_once));

@@ -3,7 +3,6 @@
  * The end of regions: leases, which delay it; memory of kfi_mem_alloc(), which its regions keep;
  * and peers that move bytes meanwhile.
  */
-#include <kunit/test.h>
 #include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/kthread.h>
@@ -318,23 +317,14 @@ static void without_memory(struct kunit *test)
 	mem_world_close(w);
 }
 
-static struct kunit_case mr_lease_cases[] = {
+KFI_SUITE(kfi_mr_lease,
 	KUNIT_CASE(invalidation_waits),
 	KUNIT_CASE(close_waits),
 	KUNIT_CASE(lease_refused),
 	KUNIT_CASE(lease_elsewhere),
 	KUNIT_CASE(regions_keep_memory),
 	KUNIT_CASE(other_memory),
-	KUNIT_CASE(without_memory),
-	{ }
-};
-
-static struct kunit_suite mr_lease_suite = {
-	.name = "kfi_mr_lease",
-	.test_cases = mr_lease_cases,
-};
-
-kunit_test_suite(mr_lease_suite);
+	KUNIT_CASE(without_memory));
 
 /*
  * A peer moves bytes into a region, as a provider does, while its owner ends the region: after
@@ -559,15 +549,7 @@ static void one_call_at_a_time(struct kunit *test)
 	kfi_world_close(w);
 }
 
-static struct kunit_case race_cases[] = {
+KFI_SUITE(kfi_mr_race,
 	KUNIT_CASE_SLOW(nothing_lands_after_invalidate),
 	KUNIT_CASE_SLOW(the_end_waits_for_a_move),
-	KUNIT_CASE(one_call_at_a_time),
-	{}
-};
-
-static struct kunit_suite race_suite = {
-	.name = "kfi_mr_race",
-	.test_cases = race_cases,
-};
-kunit_test_suite(race_suite);
+	KUNIT_CASE(one_call_at_a_time));

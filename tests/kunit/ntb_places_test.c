@@ -3,8 +3,8 @@
  * Where the peer of a kfi_ntb reaches memory: in the arena, in a flat window, or not at all.
  * kfi_ntb exports nothing, so its source is compiled into this module.
  */
-#include <kunit/test.h>
 #include <linux/bvec.h>
+#include "suite.h"
 #include "../../providers/ntb/win.c"
 #include "../../providers/ntb/flat.c"
 #include "../../providers/ntb/map.c"
@@ -297,7 +297,7 @@ static void fence(struct kunit *test)
 	free_pages_exact(window, 2 * PAGE_SIZE);
 }
 
-static struct kunit_case cases[] = {
+KFI_SUITE_IN(kfi_ntb_places, places_init, places_exit,
 	KUNIT_CASE(in_the_arena),
 	KUNIT_CASE(within_reach),
 	KUNIT_CASE(anywhere),
@@ -306,14 +306,4 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(by_pages),
 	KUNIT_CASE(registered_alone),
 	KUNIT_CASE(in_a_row),
-	KUNIT_CASE(fence),
-	{}
-};
-
-static struct kunit_suite suite = {
-	.name = "kfi_ntb_places",
-	.init = places_init,
-	.exit = places_exit,
-	.test_cases = cases,
-};
-kunit_test_suite(suite);
+	KUNIT_CASE(fence));

@@ -5,7 +5,6 @@
  * liberty that the dmaengine interface allows. tests/link shows more of what channels do, with a
  * bridge that is simulated.
  */
-#include <kunit/test.h>
 #include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
@@ -13,6 +12,7 @@
 #include <linux/prandom.h>
 #include <linux/slab.h>
 
+#include "suite.h"
 #include "ntb_map.h"
 #include "../../providers/ntb/piece.c"
 #include "../../providers/ntb/dma.c"
@@ -673,7 +673,7 @@ static void bulk_after_nothing(struct kunit *test)
 	end_on(a->other, 101, 100);
 }
 
-static struct kunit_case cases[] = {
+KFI_SUITE_IN(kfi_ntb_ring, ring_init, ring_exit,
 	KUNIT_CASE(two_threads),
 	KUNIT_CASE(no_line),
 	KUNIT_CASE(no_room),
@@ -693,14 +693,4 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(proof_refused),
 	KUNIT_CASE(by_turns),
 	KUNIT_CASE(refused),
-	KUNIT_CASE(bulk_after_nothing),
-	{}
-};
-
-static struct kunit_suite suite = {
-	.name = "kfi_ntb_ring",
-	.init = ring_init,
-	.exit = ring_exit,
-	.test_cases = cases,
-};
-kunit_test_suite(suite);
+	KUNIT_CASE(bulk_after_nothing));

@@ -230,15 +230,5 @@ static void everything_ends_once(struct kunit *test)
 	KUNIT_EXPECT_GT(test, atomic_read(&r->called), 10);
 }
 
-static struct kunit_case peer_race_cases[] = {
-	KUNIT_CASE_SLOW(everything_ends_once),
-	{}
-};
-
-static struct kunit_suite peer_race_suite = {
-	.name = "kfi_peer_race",
-	.init = ph_init,
-	.exit = ph_exit,
-	.test_cases = peer_race_cases,
-};
-kunit_test_suite(peer_race_suite);
+KFI_SUITE_IN(kfi_peer_race, ph_init, ph_exit,
+	KUNIT_CASE_SLOW(everything_ends_once));

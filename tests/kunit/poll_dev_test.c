@@ -338,19 +338,10 @@ static void poll_dev_race(struct kunit *test)
 	fake_close(w);
 }
 
-static struct kunit_case poll_dev_cases[] = {
+KFI_SUITE(kfi_poll_dev,
 	KUNIT_CASE(poll_dev_overtaken),
 	KUNIT_CASE(poll_dev_attended),
 	KUNIT_CASE(poll_dev_two_queues),
 	KUNIT_CASE(poll_dev_sleeper),
 	KUNIT_CASE(poll_dev_stopped),
-	KUNIT_CASE(poll_dev_race),
-	{}
-};
-
-static struct kunit_suite poll_dev_suite = {
-	.name = "kfi_poll_dev",
-	.test_cases = poll_dev_cases,
-};
-
-kunit_test_suite(poll_dev_suite);
+	KUNIT_CASE(poll_dev_race));

@@ -700,7 +700,7 @@ static void broken_frames_end(struct kunit *test)
 	}
 }
 
-static struct kunit_case ph_cases[] = {
+KFI_SUITE_IN(kfi_proto_hostile, ph_init, ph_exit,
 	KUNIT_CASE(wrong_hello_ends),
 	KUNIT_CASE(silent_callers_cost_little),
 	KUNIT_CASE(lost_after_rts),
@@ -717,14 +717,4 @@ static struct kunit_case ph_cases[] = {
 	KUNIT_CASE(region_ends_between_parts),
 	KUNIT_CASE(commits_take_turns),
 	KUNIT_CASE(rtw_is_answered),
-	KUNIT_CASE(broken_frames_end),
-	{}
-};
-
-static struct kunit_suite ph_suite = {
-	.name = "kfi_proto_hostile",
-	.init = ph_init,
-	.exit = ph_exit,
-	.test_cases = ph_cases,
-};
-kunit_test_suite(ph_suite);
+	KUNIT_CASE(broken_frames_end));

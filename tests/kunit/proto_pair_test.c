@@ -551,7 +551,7 @@ static void part_has_its_time(struct kunit *test)
 	}
 }
 
-static struct kunit_case pm_cases[] = {
+KFI_SUITE_IN(kfi_proto_pair, pm_init, pm_exit,
 	KUNIT_CASE(all_kinds),
 	KUNIT_CASE(long_payload),
 	KUNIT_CASE(writes_in_order),
@@ -563,14 +563,4 @@ static struct kunit_case pm_cases[] = {
 	KUNIT_CASE(part_has_its_time),
 	KUNIT_CASE(link_ends),
 	KUNIT_CASE(link_ends_in_parts),
-	KUNIT_CASE(link_ends_unreleased),
-	{}
-};
-
-static struct kunit_suite pm_suite = {
-	.name = "kfi_proto_pair",
-	.init = pm_init,
-	.exit = pm_exit,
-	.test_cases = pm_cases,
-};
-kunit_test_suite(pm_suite);
+	KUNIT_CASE(link_ends_unreleased));

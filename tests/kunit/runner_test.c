@@ -123,14 +123,6 @@ static void runner_race(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, j->passes, atomic_read(&j->made));
 }
 
-static struct kunit_case cases[] = {
+KFI_SUITE(kfi_runner,
 	KUNIT_CASE(runner_claimed),
-	KUNIT_CASE_SLOW(runner_race),
-	{}
-};
-
-static struct kunit_suite suite = {
-	.name = "kfi_runner",
-	.test_cases = cases,
-};
-kunit_test_suites(&suite);
+	KUNIT_CASE_SLOW(runner_race));

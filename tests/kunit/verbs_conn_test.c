@@ -486,7 +486,7 @@ static void event_in_irq(struct kunit *test)
 	msg_close(m);
 }
 
-static struct kunit_case conn_cases[] = {
+KFI_SUITE(kfi_verbs_conn,
 	KUNIT_CASE(held_until_connected),
 	KUNIT_CASE(says_no_more),
 	KUNIT_CASE(post_refused),
@@ -495,12 +495,4 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(end_while_registered),
 	KUNIT_CASE(registered_before_message),
 	KUNIT_CASE(lost_with_connection),
-	KUNIT_CASE(event_in_irq),
-	{}
-};
-
-static struct kunit_suite conn_suite = {
-	.name = "kfi_verbs_conn",
-	.test_cases = conn_cases,
-};
-kunit_test_suite(conn_suite);
+	KUNIT_CASE(event_in_irq));

@@ -445,19 +445,11 @@ static void conceal_fails(struct kunit *test)
 	side_close(side);
 }
 
-static struct kunit_case stream_cases[] = {
+KFI_SUITE(kfi_verbs_stream,
 	KUNIT_CASE(heads),
 	KUNIT_CASE(limit_wraps),
 	KUNIT_CASE(reserve),
 	KUNIT_CASE(memory_is_read),
 	KUNIT_CASE(closed),
 	KUNIT_CASE(exposed),
-	KUNIT_CASE(conceal_fails),
-	{}
-};
-
-static struct kunit_suite stream_suite = {
-	.name = "kfi_verbs_stream",
-	.test_cases = stream_cases,
-};
-kunit_test_suite(stream_suite);
+	KUNIT_CASE(conceal_fails));
