@@ -498,8 +498,7 @@ static void remote_data(struct test *t)
 	}
 	msleep(50);
 	for (i = 0; i < 20 && !t->failures; i++) {
-		REQUIRE(t, !WAIT_RX(&l->p->b, &c));
-		EXPECT_EQ(t, c.err, 0);
+		REQUIRE_RX_OK(&l->p->b, &c);
 		EXPECT_EQ(t, c.flags, KFI_ATOMIC | KFI_REMOTE_WRITE | KFI_REMOTE_CQ_DATA);
 		EXPECT_EQ(t, c.data, 1000 + i);
 		EXPECT(t, READ_ONCE(*lab_words(l)) > i);
@@ -533,10 +532,8 @@ static void mixed_with_rma(struct test *t)
 		POST(t, kfi_read(a->ep, &mine[1], 24, NULL, a->peer, l->r.addr, l->r.key, CTX(3)));
 		POST(t, kfi_write(a->ep, &mine[0], 8, NULL, a->peer, l->r.addr + 16, l->r.key,
 				  CTX(4)));
-		for (int k = 0; k < 5; k++) {
-			REQUIRE(t, !WAIT_TX(a, &c));
-			EXPECT_EQ(t, c.err, 0);
-		}
+		for (int k = 0; k < 5; k++)
+			REQUIRE_TX_OK(a, &c);
 		EXPECT_EQ(t, *(u64 *)l->old, 6 * i + 3);
 		EXPECT_EQ(t, mine[2], 6 * (i + 1));
 		EXPECT_EQ(t, w[0], i);

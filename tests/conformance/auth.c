@@ -52,8 +52,7 @@ static void cross(struct test *t, struct pair *p, u8 *buf)
 	POST(t, kfi_send(p->b.ep, buf + 64, 64, NULL, p->b.peer, buf + 64));
 	for (i = 0; i < 2; i++) {
 		n = i ? &p->b : &p->a;
-		REQUIRE(t, !WAIT_TX(n, &c));
-		EXPECT_EQ(t, c.err, 0);
+		REQUIRE_TX_OK(n, &c);
 		REQUIRE(t, !WAIT_RX(n, &c));
 		EXPECT_DATA(t, buf + 128 + i * 64, 64, 2 - i);
 	}

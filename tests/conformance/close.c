@@ -271,15 +271,14 @@ const struct test_case close_cases[] = {
 /* ---- Dependencies between objects, and their life times. ---- */
 
 /* Each outstanding receive ends once, and its entry outlives the endpoint. */
-static void flushed(struct test *t)
+static void flushed(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *buf = test_zalloc(t, 4096);
 	u64 seen = 0;
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && buf);
+	REQUIRE(t, buf);
 	for (i = 1; i <= 32; i++)
 		REQUIRE(t, !POST(t, kfi_recv(p->b.ep, buf + 64 * i, 64, NULL,
 					     KFI_ADDR_UNSPEC, CTX(i))));
@@ -296,14 +295,13 @@ static void flushed(struct test *t)
 }
 
 /* Successes that were not read do not become errors. */
-static void unread_successes(struct test *t)
+static void unread_successes(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *buf = test_zalloc(t, 1024);
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && buf);
+	REQUIRE(t, buf);
 	for (i = 1; i <= 8; i++)
 		REQUIRE(t, !POST(t, kfi_recv(p->b.ep, buf + 64 * i, 64, NULL,
 					     KFI_ADDR_UNSPEC, CTX(i))));
@@ -354,8 +352,8 @@ static void quiet_after_close(struct test *t)
 }
 
 const struct test_case lifetime_cases[] = {
-	{ "lifetime.flushed", T_ALL, 0, 0, flushed },
-	{ "lifetime.unread_successes", T_REL, 0, 0, unread_successes },
+	{ "lifetime.flushed", T_ALL, 0, 0, .pair = flushed },
+	{ "lifetime.unread_successes", T_REL, 0, 0, .pair = unread_successes },
 	{ "lifetime.quiet_after_close", T_ALL, 0, 0, quiet_after_close },
 	{ }
 };

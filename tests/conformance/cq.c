@@ -113,14 +113,13 @@ static void space(struct test *t)
 	EXPECT_EQ(t, kfi_ep_tx_space(p->a.ep, NULL, NULL), 0);
 }
 
-static void error_entry(struct test *t)
+static void error_entry(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	struct kfi_cq_tagged_entry e;
 	comp_t c = {};
 	u8 *buf = test_zalloc(t, 64);
 
-	REQUIRE(t, p && buf);
+	REQUIRE(t, buf);
 	EXPECT_EQ(t, kfi_cq_readerr(p->b.rxcq, &c, 0), -EAGAIN);
 	POST(t, kfi_recv(p->b.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, buf));
 	EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, buf), 0);
@@ -244,7 +243,7 @@ const struct test_case cq_cases[] = {
 	{ "cq.formats", T_ALL, 0, C_MSG, formats },
 	{ "cq.full", T_REL, 0, 0, full },
 	{ "cq.space", T_REL, 0, 0, space },
-	{ "cq.error_entry", T_ALL, CASE_MATCHING, 0, error_entry },
+	{ "cq.error_entry", T_ALL, CASE_MATCHING, 0, .pair = error_entry },
 	{ "cq.selective", T_ALL, CASE_MATCHING, 0, selective },
 	{ "cq.silent", T_ALL, 0, 0, silent },
 	{ "cq.source", T_RDM | T_DGRAM, 0, C_MSG | KFI_SOURCE, source },

@@ -17,12 +17,10 @@ static int come_back(struct node *n)
 }
 
 /* Datagrams go to the present endpoint of an address that was inserted again. */
-static void restarted(struct test *t)
+static void restarted(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	int i, n = t->w->quick ? 5 : 20;
 
-	REQUIRE(t, p);
 	for (i = 0; i < n && !t->failures; i++) {
 		transfer(&p->a, &p->b, 100, i);
 		REQUIRE_EQ(t, come_back(&p->b), 0);
@@ -47,14 +45,13 @@ static bool may_be(int err)
 	return !err || err == ECONNREFUSED || err == EHOSTUNREACH;
 }
 
-static void nobody(struct test *t)
+static void nobody(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	kfi_addr_t addr;
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && !somebody_gone(p, &addr));
+	REQUIRE(t, !somebody_gone(p, &addr));
 	for (i = 0; i < 3; i++) {
 		REQUIRE(t, !POST(t, kfi_send(p->a.ep, &i, sizeof(i), NULL, addr, CTX(i))));
 		REQUIRE(t,
@@ -117,14 +114,13 @@ static void reach(struct pair *p)
 }
 
 /* More datagrams than a peer without receives can hold: all of them end, and it still works. */
-static void flood(struct test *t)
+static void flood(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	int sent = 0, ended = 0, n = t->w->quick ? 2000 : 50000;
 	u8 *buf = test_zalloc(t, 64);
 	comp_t c;
 
-	REQUIRE(t, p && buf);
+	REQUIRE(t, buf);
 	fill(buf, 64, 1);
 	while (ended < n && !t->failures) {
 		for (; sent < n && sent - ended < 256; sent++)
@@ -140,9 +136,9 @@ static void flood(struct test *t)
 }
 
 const struct test_case dgram_cases[] = {
-	{ "dgram.restarted", T_DGRAM, 0, C_MSG, restarted },
-	{ "dgram.nobody", T_DGRAM, 0, C_MSG, nobody },
+	{ "dgram.restarted", T_DGRAM, 0, C_MSG, .pair = restarted },
+	{ "dgram.nobody", T_DGRAM, 0, C_MSG, .pair = nobody },
 	{ "dgram.closed", T_DGRAM, 0, C_MSG, closed },
-	{ "dgram.flood", T_DGRAM, 0, C_MSG, flood },
+	{ "dgram.flood", T_DGRAM, 0, C_MSG, .pair = flood },
 	{ }
 };

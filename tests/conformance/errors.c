@@ -98,12 +98,11 @@ static void bad_bindings(struct test *t)
 }
 
 /* Capabilities that were not requested from getinfo are not available. */
-static void without_capability(struct test *t)
+static void without_capability(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *buf = test_zalloc(t, 64);
 
-	REQUIRE(t, p && buf);
+	REQUIRE(t, buf);
 	REQUIRE(t, !(p->a.info->caps & (KFI_RMA | KFI_TAGGED)));
 	EXPECT_EQ(t, kfi_tsend(p->a.ep, buf, 8, NULL, p->a.peer, 1, NULL), -EOPNOTSUPP);
 	EXPECT_EQ(t, kfi_trecv(p->a.ep, buf, 8, NULL, KFI_ADDR_UNSPEC, 1, 0, NULL), -EOPNOTSUPP);
@@ -114,13 +113,12 @@ static void without_capability(struct test *t)
 }
 
 /* One byte more than getinfo's limit, with each call that sends. */
-static void too_long(struct test *t)
+static void too_long(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	size_t len = t->info[0]->ep_attr->max_msg_size + 1;
 	u8 *buf = test_zalloc(t, 64);
 
-	REQUIRE(t, p && buf);
+	REQUIRE(t, buf);
 	REQUIRE(t, len);
 	/* The memory of a message that is refused is not accessed. */
 	EXPECT_EQ(t, kfi_send(p->a.ep, buf, len, NULL, p->a.peer, NULL), -EMSGSIZE);
@@ -304,8 +302,7 @@ static void rma_closed_key(struct test *t)
 
 	REQUIRE(t, f);
 	POST(t, kfi_write(f->p->a.ep, f->near, 16, NULL, f->p->a.peer, f->r.addr, f->r.key, f));
-	REQUIRE(t, !WAIT_TX(&f->p->a, &c));
-	EXPECT_EQ(t, c.err, 0);
+	REQUIRE_TX_OK(&f->p->a, &c);
 	EXPECT(t, test_until(t, not_all(f->far + 4096, 16, 0xa5) == -1));
 	REQUIRE_EQ(t, test_close(t, &f->r.mr->fid), 0);
 	memset(f->far, 0x5a, 3 * 4096);
@@ -409,9 +406,9 @@ const struct test_case errors_cases[] = {
 	{ "errors.enable_twice", T_ALL, 0, C_MSG, enable_twice },
 	{ "errors.not_enabled", T_ALL, 0, C_MSG, not_enabled },
 	{ "errors.bad_bindings", T_ALL, 0, C_MSG, bad_bindings },
-	{ "errors.without_capability", T_ALL, 0, C_MSG, without_capability },
-	{ "errors.too_long", T_REL, 0, C_MSG | C_TAGGED | C_RMA, too_long },
-	{ "errors.datagram_too_long", T_DGRAM, 0, C_MSG, too_long },
+	{ "errors.without_capability", T_ALL, 0, C_MSG, .pair = without_capability },
+	{ "errors.too_long", T_REL, 0, C_MSG | C_TAGGED | C_RMA, .pair = too_long },
+	{ "errors.datagram_too_long", T_DGRAM, 0, C_MSG, .pair = too_long },
 	{ "errors.extensions", T_ALL, CASE_ONCE, C_MSG, extensions },
 	{ "errors.unknown_calls", T_ALL, 0, C_MSG, unknown_calls },
 	{ "errors.rma_outside", T_REL, CASE_CHECKED, C_MSG | C_RMA, rma_outside },

@@ -309,8 +309,8 @@ static int test_ask(struct test *t, int side, u64 *caps)
 void test_run(struct test *t)
 {
 	u64 caps = t->c->caps ?: C_MSG;
+	struct pair *p;
 	int i, ret;
-
 
 	for (i = 0; i < 2; i++) {
 		ret = test_ask(t, i, &caps);
@@ -324,7 +324,13 @@ void test_run(struct test *t)
 			return;
 		}
 	}
-	t->c->fn(t);
+	if (t->c->fn) {
+		t->c->fn(t);
+		return;
+	}
+	p = pair_open(t, NULL, NULL);
+	REQUIRE(t, p);
+	t->c->pair(t, p);
 }
 
 void test_free(struct test *t)

@@ -234,8 +234,7 @@ static void followed(struct desk *d)
 		POST(t, kfi_place_put(a->ep, d->place[0], LEN,
 				      KFI_COMPLETION | (i & 1 ? KFI_MORE : 0), CTX(0)));
 		POST(t, kfi_send(a->ep, tx, 64, NULL, a->peer, tx));
-		REQUIRE(t, !WAIT_RX(b, &c));
-		EXPECT_EQ(t, c.err, 0);
+		REQUIRE_RX_OK(b, &c);
 		EXPECT_DATA(t, d->r.buf, LEN, i);
 		REQUIRE(t, !WAIT_TX(a, &c) && !c.err);
 		REQUIRE(t, !WAIT_TX(a, &c) && !c.err);

@@ -102,15 +102,14 @@ static void never(struct test *t)
 }
 
 /* A message waits for its receive no longer than that takes, whichever side has called: the device asks again soon. */
-static void late(struct test *t)
+static void late(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *buf = test_zalloc(t, 256);
 	unsigned long start;
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && buf);
+	REQUIRE(t, buf);
 	for (i = 0; i < 2; i++) {
 		struct node *from = i ? &p->b : &p->a, *to = i ? &p->a : &p->b;
 		int n;
@@ -130,14 +129,13 @@ static void late(struct test *t)
  * A connection on which nothing happens stays, although the device reports nothing of the last message. The pause is longer than
  * keepalive_s and peer_timeout_ms together.
  */
-static void idle(struct test *t)
+static void idle(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *buf = test_zalloc(t, 256);
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && buf);
+	REQUIRE(t, buf);
 	for (i = 0; i < 2; i++) {
 		REQUIRE(t, !POST(t, kfi_recv(p->b.ep, buf, 100, NULL, KFI_ADDR_UNSPEC, CTX(i))));
 		REQUIRE(t, !POST(t, kfi_inject(p->a.ep, buf + 128, 16, 0)) && !WAIT_RX(&p->b, &c));
@@ -193,14 +191,13 @@ static void too_long(struct test *t)
 }
 
 /* Memory that lies in more pieces than a request has, which are 16 at most: of side A, for the other's is what the agent has. */
-static void pieces(struct test *t)
+static void pieces(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	size_t len = 20 * PAGE_SIZE;
 	u8 *buf = vzalloc(len);
 	comp_t c;
 
-	if (EXPECT(t, p && buf)) {
+	if (EXPECT(t, buf)) {
 		EXPECT_EQ(t, kfi_recv(p->a.ep, buf, len, NULL, KFI_ADDR_UNSPEC, NULL), -EMSGSIZE);
 		if (!POST(t, kfi_send(p->a.ep, buf, len, NULL, 0, buf)) && !WAIT_TX(&p->a, &c))
 			EXPECT_ERR(t, &c, buf, EMSGSIZE);
@@ -228,16 +225,15 @@ static int open_as(struct node *n, u64 caps, enum kfi_ep_type type)
 	return ret;
 }
 
-static void absent(struct test *t)
+static void absent(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *buf = test_zalloc(t, 64);
 	struct kvec iov = { buf, 8 };
 	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1 };
 	struct kfi_rma_iov remote = { .len = 8 };
 	struct kfi_msg_rma write = { .type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .rma_iov = &remote, .rma_iov_count = 1 };
 
-	REQUIRE(t, p && buf);
+	REQUIRE(t, buf);
 	EXPECT_EQ(t, t->info[0]->ep_attr->protocol, KFI_PROTO_RDMA_CM_IB_RC);
 	EXPECT_EQ(t, t->info[0]->domain_attr->max_ep_srx_ctx, 0);
 	EXPECT_EQ(t, open_as(&p->a, KFI_TAGGED, KFI_EP_MSG), -EOPNOTSUPP);
@@ -448,14 +444,13 @@ static void wrong_keys(struct test *t)
 }
 
 /* What a key of the device's can't be for is refused when the region is made. */
-static void no_region(struct test *t)
+static void no_region(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *buf = test_pages(t, 4 * PAGE_SIZE);
 	struct kvec gap[] = { { buf, 100 }, { buf + PAGE_SIZE, 100 } };
 	struct kfid_mr *mr;
 
-	REQUIRE(t, p && buf);
+	REQUIRE(t, buf);
 	EXPECT_EQ(t, kfi_mr_reg(p->b.domain, buf, 64, BOTH, 0, 0, KFI_RMA_EVENT, &mr, NULL), -EOPNOTSUPP);
 	EXPECT_EQ(t, kfi_mr_regv(p->b.domain, gap, 2, BOTH, 0, 0, 0, &mr, NULL), -EINVAL);
 	REQUIRE_EQ(t, kfi_mr_reg(p->b.domain, buf, 64, BOTH, 0, 0, 0, &mr, NULL), 0);
@@ -494,9 +489,8 @@ static void region_first(struct test *t)
  * Pages that begin anywhere have an address with that place in it, whatever offset the owner has named; and the peer may use what a message tells
  * of at once, without a registration that anybody has waited for.
  */
-static void pages(struct test *t)
+static void pages(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *near = test_pages(t, 2 * PAGE_SIZE), *far = test_pages(t, 2 * PAGE_SIZE), *note = test_zalloc(t, 64);
 	struct bio_vec bv[2];
 	struct kfi_mr_attr attr = {
@@ -509,7 +503,7 @@ static void pages(struct test *t)
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && near && far && note && io);
+	REQUIRE(t, near && far && note && io);
 	REQUIRE_EQ(t, kfi_mr_alloc(p->b.domain, 2, 0, &mr, NULL), 0);
 	test_keep(t, &mr->fid);
 	EXPECT_EQ(t, kfi_mr_register(mr, &attr, NULL), -EINVAL);	/* nobody's */
@@ -580,9 +574,8 @@ static void invalidate_other(struct test *t)
 #define READS	200
 
 /* More READs than a device has under way, in series, into memory of more pieces than a request has. */
-static void reads(struct test *t)
+static void reads(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	size_t len = 3 * PAGE_SIZE, all = 40 * PAGE_SIZE;
 	u8 *far = test_pages(t, all), *near = vzalloc(READS * 64 + all);
 	struct kfi_rma_iov rma;
@@ -592,7 +585,7 @@ static void reads(struct test *t)
 	comp_t c;
 	int i;
 
-	if (!EXPECT(t, p && far && near && !region_open(&p->b, &r, far, all, BOTH)))
+	if (!EXPECT(t, far && near && !region_open(&p->b, &r, far, all, BOTH)))
 		goto free;
 	fill(far, all, 1);
 	for (i = 0; i < READS && !t->failures; i++) {
@@ -627,21 +620,21 @@ free:
 const struct test_case plain_cases[] = {
 	{ "plain.before", T_MSG, CASE_HW_RECV, C_MSG, before },
 	{ "plain.never", T_MSG, CASE_HW_RECV, C_MSG, never },
-	{ "plain.late", T_MSG, CASE_HW_RECV, C_MSG, late },
-	{ "plain.idle", T_MSG, CASE_HW_RECV, C_MSG, idle },
+	{ "plain.late", T_MSG, CASE_HW_RECV, C_MSG, .pair = late },
+	{ "plain.idle", T_MSG, CASE_HW_RECV, C_MSG, .pair = idle },
 	{ "plain.too_long", T_MSG, CASE_HW_RECV, C_MSG, too_long },
-	{ "plain.pieces", T_MSG, CASE_HW_RECV, C_MSG, pieces },
-	{ "plain.absent", T_MSG, CASE_HW_RECV, C_MSG, absent },
+	{ "plain.pieces", T_MSG, CASE_HW_RECV, C_MSG, .pair = pieces },
+	{ "plain.absent", T_MSG, CASE_HW_RECV, C_MSG, .pair = absent },
 	{ "plain.not_offered", T_MSG, CASE_HW_RECV, C_MSG, not_offered },
 	{ "plain.foreign", T_MSG, CASE_HW_RECV, C_MSG, foreign },
 	{ "plain.wrong_keys", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, wrong_keys },
-	{ "plain.no_region", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, no_region },
+	{ "plain.no_region", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, .pair = no_region },
 	{ "plain.region_first", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, region_first },
-	{ "plain.pages", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, pages },
+	{ "plain.pages", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, .pair = pages },
 	{ "plain.invalidates_other", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, invalidate_other,
 	  CASE_NUM(false) },
 	{ "plain.invalidates_beside", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, invalidate_other,
 	  CASE_NUM(true) },
-	{ "plain.reads", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, reads },
+	{ "plain.reads", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, .pair = reads },
 	{ }
 };

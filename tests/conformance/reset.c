@@ -80,9 +80,8 @@ static bool all_ended(struct node *a)
 	return true;
 }
 
-static void connected(struct test *t)
+static void connected(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *near_mem = test_pages(t, LONG), *far_mem = test_pages(t, LONG);
 	u8 *buf = test_pages(t, 3 * LONG);
 	bool bound = t->info[1]->domain_attr->mr_mode & KFI_MR_ENDPOINT;
@@ -90,7 +89,7 @@ static void connected(struct test *t)
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && buf && near_mem && far_mem);
+	REQUIRE(t, buf && near_mem && far_mem);
 	REQUIRE(t, !region_open(&p->b, &far, far_mem, LONG, KFI_REMOTE_WRITE));
 	REQUIRE(t, !region_open(&p->a, &near, near_mem, LONG, KFI_REMOTE_READ));
 	for (i = 0; i < 4; i++) {
@@ -116,9 +115,8 @@ static void connected(struct test *t)
 }
 
 /* No memory is attached to regions for one I/O any more, and they can be used at once. */
-static void regions(struct test *t)
+static void regions(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *mem = test_pages(t, LONG), *buf = test_pages(t, LONG);
 	struct kvec iov = { mem, LONG };
 	struct kfi_mr_attr attr = io_attr(&iov, KFI_REMOTE_READ);
@@ -128,7 +126,7 @@ static void regions(struct test *t)
 	comp_t c;
 	int i, j;
 
-	REQUIRE(t, p && mem && buf && io);
+	REQUIRE(t, mem && buf && io);
 	for (j = 0; j < 2; j++) {
 		REQUIRE_EQ(t, kfi_mr_alloc(p->a.domain, DIV_ROUND_UP(LONG, PAGE_SIZE) + 1, 0,
 					   &mr[j], NULL), 0);
@@ -164,14 +162,13 @@ static void regions(struct test *t)
  * A region is enabled behind a message for which the peer has no receive: a device may not have
  * registered it when the connection ends. The next peer can use it all the same.
  */
-static void region_behind(struct test *t)
+static void region_behind(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *mem = test_pages(t, LONG), *buf = test_pages(t, LONG);
 	struct region r;
 	comp_t c;
 
-	REQUIRE(t, p && mem && buf);
+	REQUIRE(t, mem && buf);
 	REQUIRE(t, !POST(t, kfi_send(p->a.ep, buf, LONG, NULL, p->a.peer, buf)));
 	REQUIRE(t, !region_open(&p->a, &r, mem, LONG, KFI_REMOTE_READ));
 	if (!reset_it(&p->a))
@@ -225,12 +222,10 @@ static void calling(struct test *t)
 	transfer(a, b, 100, 1);
 }
 
-static void peer_gone(struct test *t)
+static void peer_gone(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	int i;
 
-	REQUIRE(t, p);
 	for (i = 0; i < 4; i++) {
 		REQUIRE(t, !node_close_ep(&p->b));
 		if (i % 2)
@@ -299,11 +294,11 @@ static void refused(struct test *t)
 }
 
 const struct test_case reset_cases[] = {
-	{ "reset.connected", T_MSG, 0, C_MSG | C_RMA, connected },
-	{ "reset.regions", T_MSG, 0, C_MSG | C_RMA, regions },
-	{ "reset.region_behind", T_MSG, 0, C_MSG | C_RMA, region_behind },
+	{ "reset.connected", T_MSG, 0, C_MSG | C_RMA, .pair = connected },
+	{ "reset.regions", T_MSG, 0, C_MSG | C_RMA, .pair = regions },
+	{ "reset.region_behind", T_MSG, 0, C_MSG | C_RMA, .pair = region_behind },
 	{ "reset.calling", T_MSG, 0, C_MSG, calling },
-	{ "reset.peer_gone", T_MSG, 0, C_MSG, peer_gone },
+	{ "reset.peer_gone", T_MSG, 0, C_MSG, .pair = peer_gone },
 	{ "reset.early", T_MSG, 0, C_MSG, early },
 	{ "reset.refused", T_ALL, 0, C_MSG, refused },
 	{}

@@ -27,15 +27,14 @@ static int grant_write(struct node *a, struct region *r, u8 *near, size_t at, si
 }
 
 /* Any part of two regions, one after the other: exactly these bytes change. */
-static void repeated(struct test *t)
+static void repeated(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	size_t most = grant_len(t), max, at, len;
 	int i, n = t->w->quick ? 40 : 10000;
 	u8 *near = test_pages(t, most), *far[2];
 	struct region r[2];
 
-	REQUIRE(t, p && near);
+	REQUIRE(t, near);
 	for (i = 0; i < 2; i++) {
 		far[i] = test_best(t, p->b.domain, most);
 		REQUIRE(t, far[i] && !region_open(&p->b, &r[i], far[i], most, KFI_REMOTE_WRITE));
@@ -140,7 +139,7 @@ static void closed(struct test *t)
 }
 
 const struct test_case rma_grant_cases[] = {
-	{ "rma.grant_repeated", T_REL, 0, C_MSG | C_RMA, repeated },
+	{ "rma.grant_repeated", T_REL, 0, C_MSG | C_RMA, .pair = repeated },
 	{ "rma.grant_closed", T_REL, 0, C_MSG | C_RMA, closed },
 	{ }
 };

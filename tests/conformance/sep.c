@@ -394,10 +394,8 @@ static void tagged_rma(struct test *t)
 			REQUIRE(t, bulk_post(b, near + n * BULK, far + n * BULK, n / LANES,
 					     n % LANES, write));
 		for (n = 0; n < LANES * LANES; n++) {
-			REQUIRE(t, !WAIT_TX(&b[0].tx[n / LANES], &c));
-			EXPECT_EQ(t, c.err, 0);
-			REQUIRE(t, !WAIT_RX(&b[1].rx[n % LANES], &c));
-			EXPECT_EQ(t, c.err, 0);
+			REQUIRE_TX_OK(&b[0].tx[n / LANES], &c);
+			REQUIRE_RX_OK(&b[1].rx[n % LANES], &c);
 		}
 		for (n = 0; n < LANES * LANES; n++)
 			EXPECT_DATA(t, (write ? far : near) + n * BULK, BULK,

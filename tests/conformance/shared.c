@@ -174,8 +174,7 @@ static void unexpected(struct test *t)
 	for (i = 0; i < 2 * CROWD; i++)
 		REQUIRE(t, !crowd_recv(c, rx + i * LONG, LONG, CTX(i)));
 	for (i = 0; i < 2 * CROWD; i++) {
-		REQUIRE(t, !WAIT_RX(&c->host, &e));
-		EXPECT_EQ(t, e.err, 0);
+		REQUIRE_RX_OK(&c->host, &e);
 		EXPECT_DATA(t, rx + (unsigned long)e.op_context * LONG, e.len, 5);
 		/* each length once */
 		EXPECT(t,
@@ -282,8 +281,7 @@ static void one_leaves(struct test *t)
 	for (i = 0; i < 4; i++)
 		REQUIRE(t, !crowd_recv(c, rx + i * LONG, LONG, CTX(i)));
 	for (i = 0; i < 2; i++) {
-		REQUIRE(t, !WAIT_RX(&c->host, &e));
-		EXPECT_EQ(t, e.err, 0);
+		REQUIRE_RX_OK(&c->host, &e);
 		EXPECT(t, e.len == 101 || e.len == LONG - 1);
 		EXPECT_DATA(t, rx + (unsigned long)e.op_context * LONG, e.len, 1);
 		REQUIRE(t, !WAIT_TX(&c->a[0], &e) && !WAIT_TX(&c->a[1], &e));

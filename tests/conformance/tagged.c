@@ -48,14 +48,13 @@ static void ignore(struct test *t)
 /*
  * The same tag many times: messages in the order of sending use receives in the order of posting.
  */
-static void same_tag(struct test *t)
+static void same_tag(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *tx = test_zalloc(t, 64 * 32), *rx = test_zalloc(t, 64 * 32);
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && tx && rx);
+	REQUIRE(t, tx && rx);
 	for (i = 0; i < 32; i++) {
 		fill(tx + 64 * i, 64, i);
 		/* Half of them come before their receive. */
@@ -104,13 +103,12 @@ static bool peek_found(struct node *n, u64 tag, u64 flags, comp_t *c)
 	return false;
 }
 
-static void peek(struct test *t)
+static void peek(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *buf = test_zalloc(t, 128);
 	comp_t c;
 
-	REQUIRE(t, p && buf);
+	REQUIRE(t, buf);
 	REQUIRE(t, !look(&p->b, 5, CTX(1), KFI_PEEK, NULL, 0) && !WAIT_RX(&p->b, &c));
 	EXPECT_ERR(t, &c, CTX(1), ENOMSG);
 	fill(buf + 64, 40, 1);
@@ -127,13 +125,12 @@ static void peek(struct test *t)
 	EXPECT_DATA(t, buf, 40, 1);
 }
 
-static void claim(struct test *t)
+static void claim(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *buf = test_zalloc(t, 256);
 	comp_t c;
 
-	REQUIRE(t, p && buf);
+	REQUIRE(t, buf);
 	REQUIRE(t, !look(&p->b, 5, CTX(1), KFI_PEEK | KFI_CLAIM, NULL, 0) && !WAIT_RX(&p->b, &c));
 	EXPECT_ERR(t, &c, CTX(1), ENOMSG);
 	fill(buf + 64, 40, 1);
@@ -152,13 +149,12 @@ static void claim(struct test *t)
 	EXPECT_DATA(t, buf, 40, 1);
 }
 
-static void discard(struct test *t)
+static void discard(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *buf = test_zalloc(t, 256);
 	comp_t c;
 
-	REQUIRE(t, p && buf);
+	REQUIRE(t, buf);
 	REQUIRE(t, !look(&p->b, 5, CTX(1), KFI_PEEK | KFI_DISCARD, NULL, 0) &&
 		   !WAIT_RX(&p->b, &c));
 	EXPECT_ERR(t, &c, CTX(1), ENOMSG);
@@ -170,8 +166,7 @@ static void discard(struct test *t)
 	REQUIRE(t, !tsend(&p->a, buf + 64, 40, 5, CTX(2)));
 	REQUIRE(t, peek_found(&p->b, 5, KFI_CLAIM, &c));
 	REQUIRE(t, !look(&p->b, 5, CTX(8), KFI_CLAIM | KFI_DISCARD, NULL, 0));
-	REQUIRE(t, !WAIT_RX(&p->b, &c));
-	EXPECT_EQ(t, c.err, 0);
+	REQUIRE_RX_OK(&p->b, &c);
 	REQUIRE(t, !look(&p->b, 5, CTX(1), KFI_PEEK, NULL, 0) && !WAIT_RX(&p->b, &c));
 	EXPECT_ERR(t, &c, CTX(1), ENOMSG);
 	REQUIRE(t, !WAIT_TX(&p->a, &c) && !WAIT_TX(&p->a, &c));
@@ -214,10 +209,10 @@ static void directed(struct test *t)
 
 const struct test_case tagged_cases[] = {
 	{ "tagged.ignore", T_REL, 0, C_TAGGED, ignore },
-	{ "tagged.same_tag", T_REL, 0, C_TAGGED, same_tag },
-	{ "tagged.peek", T_REL, 0, C_TAGGED, peek },
-	{ "tagged.claim", T_REL, 0, C_TAGGED, claim },
-	{ "tagged.discard", T_REL, 0, C_TAGGED, discard },
+	{ "tagged.same_tag", T_REL, 0, C_TAGGED, .pair = same_tag },
+	{ "tagged.peek", T_REL, 0, C_TAGGED, .pair = peek },
+	{ "tagged.claim", T_REL, 0, C_TAGGED, .pair = claim },
+	{ "tagged.discard", T_REL, 0, C_TAGGED, .pair = discard },
 	{ "tagged.directed", T_RDM, 0, C_TAGGED | KFI_DIRECTED_RECV, directed },
 	{ }
 };
