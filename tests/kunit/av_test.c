@@ -24,9 +24,8 @@ static void removal_is_notified(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
 	kfi_addr_t other = kfi_world_peer(w, 4), h = kfi_world_peer(w, 5);
-	struct kfi_ep *ep = kunit_kzalloc(test, sizeof(*ep), GFP_KERNEL);
+	struct kfi_ep *ep = kfi_test_zalloc(test, sizeof(*ep));
 
-	KUNIT_ASSERT_NOT_NULL(test, ep);
 	kfi_world_peer(w, 5);
 	w->ops.addr_removed = note_removed;
 	ep->ops = &w->ops;

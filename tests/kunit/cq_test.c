@@ -332,9 +332,8 @@ static void stress_thread(void *arg, unsigned int id, struct rnd_state *rnd)
 static void each_entry_once(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
-	struct stress *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	struct stress *s = kfi_test_zalloc(test, sizeof(*s));
 
-	KUNIT_ASSERT_NOT_NULL(test, s);
 	s->cq = fake_cq(w, 13, 0, NULL, NULL);
 	s->end = jiffies + 60 * HZ;
 	crew_run(test, 2 * STRESS_TASKS, stress_thread, s);

@@ -52,9 +52,8 @@ static void gone_dereg(struct kfi_mr *mr)
 
 static struct gone *gone_open(struct kunit *test)
 {
-	struct gone *g = kunit_kzalloc(test, sizeof(*g), GFP_KERNEL);
+	struct gone *g = kfi_test_zalloc(test, sizeof(*g));
 
-	KUNIT_ASSERT_NOT_NULL(test, g);
 	g->w = fake_open(test);
 	g->w->ops.mr_reg = gone_reg;
 	g->w->ops.mr_dereg = gone_dereg;

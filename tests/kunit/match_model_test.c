@@ -258,11 +258,10 @@ static void drain(struct model *m)
 
 static void random_sequences(struct kunit *test)
 {
-	struct model *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	struct model *m = kfi_test_zalloc(test, sizeof(*m));
 	u64 seed = get_random_u64();
 	unsigned int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, m);
 	kunit_info(test, "seed %llu\n", seed);
 	prandom_seed_state(&m->rnd, seed);
 	m->test = test;
@@ -402,10 +401,9 @@ static void crowd_role(void *arg, unsigned int id, struct rnd_state *rnd)
 /* @steps: as &kfi_match.steps, 0 for the default. Return: the number of messages that met a receive */
 static int crowd_run(struct kunit *test, unsigned int steps)
 {
-	struct crowd *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	struct crowd *c = kfi_test_zalloc(test, sizeof(*c));
 	int i, landed;
 
-	KUNIT_ASSERT_NOT_NULL(test, c);
 	c->w = kfi_world_open(test, NULL);
 	if (steps)
 		c->w->ep.match.steps = steps;

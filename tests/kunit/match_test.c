@@ -325,10 +325,9 @@ static void sender_is_lost(struct kfi_ep *ep, struct kfi_rx *rx)
 static void lost_senders_one_after_the_other(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
-	struct kfi_rx rx, *waits = kunit_kcalloc(test, 32, sizeof(*waits), GFP_KERNEL);
+	struct kfi_rx rx, *waits = kfi_test_zalloc(test, 32 * sizeof(*waits));
 	int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, waits);
 	depth = 0;
 	deepest = 0;
 	w->ops.rx_matched = sender_is_lost;

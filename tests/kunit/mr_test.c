@@ -128,7 +128,7 @@ static void iterator_position(struct kunit *test)
 		{ 5 }, { 5, 6 }, { 5, 6, 7 },
 	};
 	struct kfi_world *w = kfi_world_open(test, NULL);
-	char *flat = kunit_kzalloc(test, 8192, GFP_KERNEL), *out = flat + 4096;
+	char *flat = kfi_test_zalloc(test, 8192), *out = flat + 4096;
 	struct kvec iov[8];
 	struct kfid_mr *mr;
 	int s, i, n;

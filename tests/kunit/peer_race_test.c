@@ -196,12 +196,11 @@ static void race_thread(void *arg, unsigned int id, struct rnd_state *rnd)
 
 static void everything_ends_once(struct kunit *test)
 {
-	struct race *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	struct race *r = kfi_test_zalloc(test, sizeof(*r));
 	struct ph_peer *peer;
 	unsigned long begin;
 	int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, r);
 	ph.accepts = true;
 	ph.there = -1;
 	ph.room = 8192;

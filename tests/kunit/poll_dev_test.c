@@ -114,11 +114,9 @@ static bool gadget_armed(struct gadget *d)
 
 static struct gadget *gadget_new(struct kunit *test, struct kfi_world *w, struct kfid_cq *tx)
 {
-	struct gadget *d = kunit_kzalloc(test, sizeof(*d), GFP_KERNEL);
+	struct gadget *d = kfi_test_zalloc(test, sizeof(*d));
 
-	KUNIT_ASSERT_NOT_NULL(test, d);
-	d->ep = kunit_kzalloc(test, sizeof(*d->ep), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, d->ep);
+	d->ep = kfi_test_zalloc(test, sizeof(*d->ep));
 	spin_lock_init(&d->lock);
 	d->cq = fake_cq(w, 64, KFI_CQ_DIRECT, NULL, NULL);
 	d->ep->rx_cq = kfi_to_cq(d->cq);

@@ -360,11 +360,10 @@ static int pm_gather(const struct kfi_rma_iov *rma)
 static void reads_paid(struct kunit *test)
 {
 	const unsigned int fit = KFW_READ_SEGS / KFW_RMA_MAX;
-	struct kfi_rma_iov *rma = kunit_kcalloc(test, KFW_RMA_MAX, sizeof(*rma), GFP_KERNEL);
+	struct kfi_rma_iov *rma = kfi_test_zalloc(test, KFW_RMA_MAX * sizeof(*rma));
 	static struct kfi_account account = { .bytes = &pm_paid, .max_mib = &pm_max_mib };
 	unsigned int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, rma);
 	for (i = 0; i < KFW_RMA_MAX; i++)
 		rma[i] = (struct kfi_rma_iov) { .addr = i, .len = 1, .key = pm.mr[1]->key };
 	pm_max_mib = 64;

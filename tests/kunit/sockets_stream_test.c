@@ -86,9 +86,8 @@ void kfi_link_fail(struct kfi_link *link, int err)
 /* A link whose socket has @frames frames. */
 static struct ks_link *stream_link(struct kunit *test, unsigned int frames)
 {
-	struct ks_link *kl = kunit_kzalloc(test, sizeof(*kl), GFP_KERNEL);
+	struct ks_link *kl = kfi_test_zalloc(test, sizeof(*kl));
 
-	KUNIT_ASSERT_NOT_NULL(test, kl);
 	memset(&stream, 0, sizeof(stream));
 	stream.skb = alloc_skb(PER_SKB * FRAME, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, stream.skb);

@@ -4,6 +4,16 @@
 #define _KFI_KUNIT_SUITE_H
 
 #include <kunit/test.h>
+#include <linux/slab.h>
+
+/* Return zeroed memory, which is freed behind the case; without memory the case ends here. */
+static inline void *kfi_test_zalloc(struct kunit *test, size_t len)
+{
+	void *mem = kunit_kzalloc(test, len, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, mem);
+	return mem;
+}
 
 /* Each case runs between @begin and @finish, which are those of struct kunit_suite. */
 #define KFI_SUITE_IN(suite, begin, finish, ...)					\

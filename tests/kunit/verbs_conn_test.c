@@ -109,14 +109,11 @@ static void step_none(struct work_struct *work)
 
 static struct msg *msg_open(struct kunit *test)
 {
-	struct msg *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	struct msg *m = kfi_test_zalloc(test, sizeof(*m));
 	unsigned int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, m);
-	for (i = 0; i < OPS; i++) {
-		m->op[i] = kunit_kzalloc(test, struct_size(m->op[i], iov.kvec, 1), GFP_KERNEL);
-		KUNIT_ASSERT_NOT_NULL(test, m->op[i]);
-	}
+	for (i = 0; i < OPS; i++)
+		m->op[i] = kfi_test_zalloc(test, struct_size(m->op[i], iov.kvec, 1));
 	the_msg = m;
 	m->w = world_open(test);
 	KUNIT_ASSERT_EQ(test, 0, kv_plain_open(&m->w->vep));

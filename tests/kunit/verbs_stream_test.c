@@ -91,9 +91,8 @@ static const struct kv_qp_ops side_ops = {
 
 static struct side *side_open(struct kunit *test)
 {
-	struct side *side = kunit_kzalloc(test, sizeof(*side), GFP_KERNEL);
+	struct side *side = kfi_test_zalloc(test, sizeof(*side));
 
-	KUNIT_ASSERT_NOT_NULL(test, side);
 	the_side = side;
 	side->w = world_open(test);
 	side->takes = SIZE_MAX;
