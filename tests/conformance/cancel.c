@@ -9,7 +9,6 @@ static void one_of_many(struct test *t, struct pair *p)
 	comp_t c;
 	int i;
 
-	REQUIRE(t, rx && tx);
 	for (i = 1; i <= 8; i++)
 		POST(t, kfi_recv(p->b.ep, rx + 64 * (i - 1), 64, NULL, KFI_ADDR_UNSPEC, CTX(i)));
 	EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, CTX(3)), 0);
@@ -34,7 +33,6 @@ static void unknown(struct test *t, struct pair *p)
 	u8 *buf = test_zalloc(t, 64);
 	comp_t c;
 
-	REQUIRE(t, buf);
 	EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, CTX(99)), -ENOENT);
 	/* A receive that was used is unknown as well. */
 	POST(t, kfi_recv(p->b.ep, buf, 32, NULL, KFI_ADDR_UNSPEC, CTX(1)));
@@ -53,7 +51,6 @@ static void same_context(struct test *t, struct pair *p)
 	u8 *rx = test_zalloc(t, 128), *tx = test_zalloc(t, 64);
 	comp_t c;
 
-	REQUIRE(t, rx && tx);
 	POST(t, kfi_recv(p->b.ep, rx, 64, NULL, KFI_ADDR_UNSPEC, CTX(1)));
 	POST(t, kfi_recv(p->b.ep, rx + 64, 64, NULL, KFI_ADDR_UNSPEC, CTX(1)));
 	EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, CTX(1)), 0);
@@ -131,7 +128,7 @@ static void arriving(struct test *t)
 	u8 *rx = test_pages(t, x.len), *next = test_pages(t, x.len);
 
 	x.tx = test_pages(t, x.len);
-	REQUIRE(t, x.p && x.tx && rx && next);
+	REQUIRE(t, x.p);
 	for (i = 0; i < n && !t->failures; i++)
 		in_time += cancel_one(t, &x, rx, next, i,
 				      i % 4 ? test_random(t, 200 * (i % 16) + 1) : 0);

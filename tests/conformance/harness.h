@@ -201,7 +201,7 @@ void __printf(2, 3) test_skip(struct test *t, const char *fmt, ...);
 
 /* ---- objects and memory that are released after the case ---- */
 
-/* On failure all fail the case, and return NULL or an error. */
+/* These wait until there is memory. */
 void *test_zalloc(struct test *t, size_t len);	/* slab memory */
 void *test_pages(struct test *t, size_t len);	/* whole pages; adjacent only for queue pairs */
 /* The page that contains a byte of it */
