@@ -64,8 +64,6 @@ static int asks(struct ph_peer **peer, u64 node, u64 self, u64 life, u64 known)
 	return ph_ask(*peer, &hello);
 }
 
-/* ---- waiting ---- */
-
 /* ---- which call stands ---- */
 
 /*
