@@ -103,7 +103,7 @@ void *test_pages(struct test *t, size_t len)
 		return keep(t, KEPT_MEM, __vmalloc(len, GFP_KERNEL | __GFP_ZERO | __GFP_NOFAIL));
 	/* The kernel warns of __GFP_NOFAIL for as many adjacent pages. */
 	while (!(p = kzalloc(len, GFP_KERNEL)))
-		msleep(10);
+		msleep(20);
 	return keep(t, KEPT_MEM, p);
 }
 
@@ -365,7 +365,7 @@ struct kfi_info *test_hints(struct test *t, u64 caps)
 	struct kfi_info *hints;
 
 	while (!(hints = kfi_allocinfo()))
-		msleep(10);
+		msleep(20);
 	hints->caps = caps;
 	hints->ep_attr->type = t->type;
 	hints->domain_attr->mr_mode = MR_MODE;

@@ -64,7 +64,7 @@ static struct kfw_hdr ph_granted(struct ph_peer *peer, struct kfw_hdr *rts)
 	struct kfw_hdr cts = {};
 
 	ph_send(peer, rts, 0);
-	KUNIT_EXPECT_EQ(ph.test, 0, ph_recv(peer, KFW_CTS, &cts, PH_WAIT_MS));
+	PH_RECV(peer, KFW_CTS, &cts);
 	return ph_data(&cts);
 }
 

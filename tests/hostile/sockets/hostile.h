@@ -61,7 +61,7 @@ int hs_send(struct hs *hs, struct kfw_hdr *hdr, size_t payload);
 int hs_recv(struct hs *hs, u8 type, struct kfw_hdr *hdr, unsigned int ms);
 /* the victim has closed the connection */
 bool hs_ended(struct hs *hs, unsigned int ms);
-/* These do nothing for an ERR_PTR(). */
+/* These do nothing for NULL and an ERR_PTR(). */
 void hs_close(struct hs *hs);
 void hs_reset(struct hs *hs);
 void hs_deafen(struct socket *listener);

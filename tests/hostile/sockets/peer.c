@@ -258,7 +258,7 @@ bool hs_ended(struct hs *hs, unsigned int ms)
 
 void hs_deafen(struct socket *listener)
 {
-	if (!IS_ERR(listener))
+	if (!IS_ERR_OR_NULL(listener))
 		sock_release(listener);
 }
 
