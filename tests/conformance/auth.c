@@ -52,8 +52,7 @@ static void cross(struct test *t, struct pair *p, u8 *buf)
 	POST(t, kfi_send(p->b.ep, buf + 64, 64, NULL, p->b.peer, buf + 64));
 	for (i = 0; i < 2; i++) {
 		n = i ? &p->b : &p->a;
-		REQUIRE(t, !WAIT_TX(n, &c));
-		EXPECT_EQ(t, c.err, 0);
+		REQUIRE_TX_OK(n, &c);
 		REQUIRE(t, !WAIT_RX(n, &c));
 		EXPECT_DATA(t, buf + 128 + i * 64, 64, 2 - i);
 	}
@@ -72,7 +71,7 @@ static void crossing(struct test *t)
 
 	for (round = 0; round < rounds && !t->failures; round++) {
 		p = pair_open(t, &opts, &opts);
-		REQUIRE(t, p && buf);
+		REQUIRE(t, p);
 		memset(buf, 0, 256);
 		cross(t, p, buf);
 		if (!t->failures && !round)
@@ -112,7 +111,6 @@ static void other_key(struct test *t)
 	struct pair *p;
 	int i;
 
-	REQUIRE(t, third && buf);
 	memset(buf + 64, 0x5a, 64);
 	for (i = 0; i < ARRAY_SIZE(apart) && !t->failures; i++) {
 		a.key = apart[i][0];
@@ -144,7 +142,6 @@ static void other_domain_key(struct test *t)
 	struct pair *p;
 	int i;
 
-	REQUIRE(t, buf);
 	memset(buf + 64, 0x5a, 64);
 	for (i = 0; i < ARRAY_SIZE(apart) && !t->failures; i++) {
 		a.domain_key = apart[i][0];
@@ -168,7 +165,6 @@ static void unheard(struct test *t)
 	u32 what;
 	int i;
 
-	REQUIRE(t, a && b && ev);
 	for (i = 0; i < ARRAY_SIZE(apart) && !t->failures; i++) {
 		opts.key = apart[i][1];
 		REQUIRE(t, !node_open(t, b, 1, &opts) && !node_listen(b));
@@ -196,7 +192,6 @@ static void accepts(struct test *t)
 	struct node *a = test_new(t, struct node), *b = test_new(t, struct node);
 	struct event *ev = test_new(t, struct event);
 
-	REQUIRE(t, a && b && ev);
 	REQUIRE(t,
 		!node_open(t, b, 1, &keyed) && !node_listen(b) && !node_open_ep(t, a, 0, &keyed));
 	EXPECT_EQ(t, kfi_connect(a->ep, b->addr, NULL, 0), 0);

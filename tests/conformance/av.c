@@ -9,7 +9,7 @@ static struct node *open_named(struct test *t)
 {
 	struct node *n = test_new(t, struct node);
 
-	return n && !node_open_ep(t, n, 0, NULL) ? n : NULL;
+	return !node_open_ep(t, n, 0, NULL) ? n : NULL;
 }
 
 static void lookup(struct test *t)
@@ -43,7 +43,6 @@ static void bad_address(struct test *t)
 
 	REQUIRE(t, n);
 	two = test_zalloc(t, 2 * n->addrlen);
-	REQUIRE(t, two);
 	EXPECT_EQ(t, kfi_av_insert(n->av, two, 1, addr, 0, NULL), 0);
 	EXPECT_EQ(t, addr[0], KFI_ADDR_NOTAVAIL);
 	memcpy(two, n->addr, n->addrlen);
@@ -78,13 +77,11 @@ static void removal(struct test *t)
 }
 
 /* Remove the peer, insert it again, and continue. */
-static void insert_again(struct test *t)
+static void insert_again(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	kfi_addr_t old = 0;
 	int i;
 
-	REQUIRE(t, p);
 	for (i = 0; i < 5; i++) {
 		if (transfer(&p->a, &p->b, 500, i))
 			return;
@@ -104,9 +101,8 @@ static void insert_again(struct test *t)
  * An address is removed with messages under way: they end as usual, and meanwhile no other address
  * gets the handle.
  */
-static void removed_outstanding(struct test *t)
+static void removed_outstanding(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	struct node *third = test_new(t, struct node);
 	size_t step = 3000;
 	u8 *tx = test_pages(t, WAITING * step), *rx = test_pages(t, WAITING * step);
@@ -115,7 +111,7 @@ static void removed_outstanding(struct test *t)
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && third && tx && rx && !node_open_ep(t, third, 1, NULL));
+	REQUIRE(t, !node_open_ep(t, third, 1, NULL));
 	old = p->a.peer;
 	for (i = 0; i < WAITING; i++) {
 		fill(tx + i * step, step, i);
@@ -247,7 +243,6 @@ static void inserted_late(struct test *t)
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && third && tx && rx);
 	REQUIRE(t, !node_open_ep(t, &p->a, 0, NULL) && !node_open_ep(t, third, 0, NULL));
 	REQUIRE(t, !node_open_ep(t, &p->b, 1, NULL));
 	REQUIRE(t, !node_insert(&p->a, &p->b, &p->a.peer) && !node_insert(&p->b, third, &other));
@@ -297,16 +292,14 @@ static void inserted_late(struct test *t)
  * An address is removed and inserted again while messages of its peer wait: no message is from the
  * old handle, all are from the new one.
  */
-static void removed_waiting(struct test *t)
+static void removed_waiting(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	size_t len = ARRAY_SIZE(waiting) * LONG;
 	u8 *tx = test_pages(t, len), *rx = test_pages(t, len);
 	struct kfi_cq_tagged_entry e;
 	kfi_addr_t old;
 	int i;
 
-	REQUIRE(t, p && tx && rx);
 	REQUIRE(t, wait_send(&p->a, tx));
 	msleep(100);
 	old = p->b.peer;
@@ -379,7 +372,7 @@ static void members_only(struct test *t)
 
 	if (!p)
 		return;
-	REQUIRE(t, third && !node_open_ep(t, third, 0, NULL));
+	REQUIRE(t, !node_open_ep(t, third, 0, NULL));
 	if (transfer(&p->a, &p->b, 100, 1))
 		return;
 	REQUIRE(t, !node_insert(third, &p->b, &third->peer));
@@ -395,10 +388,10 @@ const struct test_case av_cases[] = {
 	{ "av.lookup", T_RDM | T_DGRAM, 0, 0, lookup },
 	{ "av.bad_address", T_RDM | T_DGRAM, 0, 0, bad_address },
 	{ "av.removal", T_RDM | T_DGRAM, 0, 0, removal },
-	{ "av.insert_again", T_RDM | T_DGRAM, 0, 0, insert_again },
-	{ "av.removed_outstanding", T_RDM, 0, 0, removed_outstanding },
+	{ "av.insert_again", T_RDM | T_DGRAM, 0, 0, .pair = insert_again },
+	{ "av.removed_outstanding", T_RDM, 0, 0, .pair = removed_outstanding },
 	{ "av.inserted_late", T_RDM, 0, C_WAITING, inserted_late },
-	{ "av.removed_waiting", T_RDM, 0, C_WAITING, removed_waiting },
+	{ "av.removed_waiting", T_RDM, 0, C_WAITING, .pair = removed_waiting },
 	{ "av.rx_ctx_bits", T_RDM | T_DGRAM, CASE_ONCE, 0, rx_ctx_bits },
 	{ "av.members_only", T_RDM, 0, 0, members_only },
 	{ }

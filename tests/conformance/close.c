@@ -82,7 +82,7 @@ static bool zoo_open(struct test *t, struct zoo *z)
 	memset(z, 0, sizeof(*z));
 	z->t = t;
 	z->buf = test_zalloc(t, 256);
-	if (!z->buf || node_open(t, n, 0, &opts))
+	if (node_open(t, n, 0, &opts))
 		return false;
 	if (t->type == KFI_EP_MSG && node_listen(n))
 		return false;
@@ -134,7 +134,6 @@ static void any_order(struct test *t)
 	struct zoo *z = test_new(t, struct zoo);
 	int round, rounds = t->w->quick ? 16 : 200, left, which, i, refused = 0;
 
-	REQUIRE(t, z);
 	for (round = 0; round < rounds && !t->failures; round++) {
 		REQUIRE(t, zoo_open(t, z));
 		for (i = 0; i < 8; i++)
@@ -174,8 +173,7 @@ static void contexts(struct test *t)
 	struct kfid_av *av;
 	comp_t c;
 
-	REQUIRE(t,
-		n && buf && !node_open(t, n, 0, NULL) && !kfi_av_open(n->domain, &attr, &av, NULL));
+	REQUIRE(t, !node_open(t, n, 0, NULL) && !kfi_av_open(n->domain, &attr, &av, NULL));
 	test_keep(t, &av->fid);
 	n->info->ep_attr->tx_ctx_cnt = 1;
 	n->info->ep_attr->rx_ctx_cnt = 1;
@@ -230,7 +228,6 @@ static void in_traffic(struct test *t)
 	struct pair *p;
 	comp_t c;
 
-	REQUIRE(t, tx && rx && w);
 	for (round = 0; round < rounds && !t->failures; round++) {
 		p = pair_open(t, NULL, NULL);
 		REQUIRE(t, p);
@@ -271,15 +268,13 @@ const struct test_case close_cases[] = {
 /* ---- Dependencies between objects, and their life times. ---- */
 
 /* Each outstanding receive ends once, and its entry outlives the endpoint. */
-static void flushed(struct test *t)
+static void flushed(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *buf = test_zalloc(t, 4096);
 	u64 seen = 0;
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && buf);
 	for (i = 1; i <= 32; i++)
 		REQUIRE(t, !POST(t, kfi_recv(p->b.ep, buf + 64 * i, 64, NULL,
 					     KFI_ADDR_UNSPEC, CTX(i))));
@@ -296,14 +291,12 @@ static void flushed(struct test *t)
 }
 
 /* Successes that were not read do not become errors. */
-static void unread_successes(struct test *t)
+static void unread_successes(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *buf = test_zalloc(t, 1024);
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && buf);
 	for (i = 1; i <= 8; i++)
 		REQUIRE(t, !POST(t, kfi_recv(p->b.ep, buf + 64 * i, 64, NULL,
 					     KFI_ADDR_UNSPEC, CTX(i))));
@@ -338,12 +331,11 @@ static void quiet_after_close(struct test *t)
 	int before;
 	u8 *buf;
 
-	REQUIRE(t, h);
 	h->opts.handler = count_calls;
 	h->opts.arg = &h->calls;
 	p = pair_open(t, &h->opts, &h->opts);
 	buf = test_zalloc(t, 64);
-	REQUIRE(t, p && buf);
+	REQUIRE(t, p);
 	POST(t, kfi_recv(p->b.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, buf));
 	POST(t, kfi_send(p->a.ep, buf, 64, NULL, p->a.peer, buf));
 	node_close(&p->a);
@@ -354,8 +346,8 @@ static void quiet_after_close(struct test *t)
 }
 
 const struct test_case lifetime_cases[] = {
-	{ "lifetime.flushed", T_ALL, 0, 0, flushed },
-	{ "lifetime.unread_successes", T_REL, 0, 0, unread_successes },
+	{ "lifetime.flushed", T_ALL, 0, 0, .pair = flushed },
+	{ "lifetime.unread_successes", T_REL, 0, 0, .pair = unread_successes },
 	{ "lifetime.quiet_after_close", T_ALL, 0, 0, quiet_after_close },
 	{ }
 };

@@ -10,7 +10,7 @@ static void names(struct test *t)
 	u8 got[128];
 	size_t len;
 
-	REQUIRE(t, n && !node_open(t, n, 0, NULL));
+	REQUIRE(t, !node_open(t, n, 0, NULL));
 	if (t->type == KFI_EP_MSG)
 		REQUIRE(t, !node_listen(n));
 	else
@@ -55,7 +55,7 @@ static struct talk *talk_open(struct test *t)
 {
 	struct talk *k = test_new(t, struct talk);
 
-	if (!k || node_open_ep(t, &k->a, 0, NULL) || node_open(t, &k->b, 1, NULL) ||
+	if (node_open_ep(t, &k->a, 0, NULL) || node_open(t, &k->b, 1, NULL) ||
 	    node_listen(&k->b))
 		return NULL;
 	k->max = min_t(size_t, cm_data_size(t, &k->a), sizeof(k->ev.data));
@@ -101,6 +101,13 @@ static bool accept_it(struct talk *k, size_t len, u64 seed)
 		return false;
 	EXPECT(t, k->ev.fid == &k->b.ep->fid);
 	return EXPECT_EQ(t, k->ev.type, KFI_CONNECTED);
+}
+
+/* Replace the endpoint of a caller. */
+static bool again(struct node *n)
+{
+	return EXPECT_EQ(n->t, test_close(n->t, &n->ep->fid), 0) && !node_endpoint(n, n->info) &&
+	       !node_enable(n);
 }
 
 static void private_data(struct test *t)
@@ -180,8 +187,7 @@ static void reject_it(struct test *t)
 		EXPECT_DATA(t, k->ev.data, k->max, i);
 		/* The handle can't be used again. */
 		EXPECT_EQ(t, kfi_reject(k->b.pep, &k->a.ep->fid, NULL, 0), -EINVAL);
-		REQUIRE_EQ(t, test_close(t, &k->a.ep->fid), 0);
-		REQUIRE(t, !node_endpoint(&k->a, k->a.info) && !node_enable(&k->a));
+		REQUIRE(t, again(&k->a));
 	}
 	REQUIRE(t, request(k, 0, 0) && accept_it(k, 0, 0));
 	transfer(&k->a, &k->b, 10, 1);
@@ -211,16 +217,14 @@ static bool expect_shutdown(struct node *n, struct event *ev)
 }
 
 /* Both sides get one event, the receives end, and posts are refused. */
-static void shutdown_both(struct test *t)
+static void shutdown_both(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	struct event *ev = test_new(t, struct event);
 	u8 *buf = test_zalloc(t, 256);
 	u32 type;
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && ev && buf);
 	for (i = 1; i <= 4; i++) {
 		POST(t, kfi_recv(p->a.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, CTX(i)));
 		POST(t, kfi_recv(p->b.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, CTX(i)));
@@ -247,15 +251,13 @@ static void shutdown_both(struct test *t)
 }
 
 /* A message that was sent before an orderly end arrives before it. */
-static void shutdown_is_orderly(struct test *t)
+static void shutdown_is_orderly(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	struct event *ev = test_new(t, struct event);
 	int i, n = 32;
 	u8 *tx = test_pages(t, n * 1000), *rx = test_pages(t, n * 1000);
 	comp_t c;
 
-	REQUIRE(t, p && ev && tx && rx);
 	fill(tx, n * 1000, 1);
 	for (i = 0; i < n; i++)
 		POST(t, kfi_recv(p->b.ep, rx + 1000 * i, 1000, NULL, KFI_ADDR_UNSPEC, CTX(i)));
@@ -274,25 +276,45 @@ static void shutdown_is_orderly(struct test *t)
 }
 
 /**
- * struct quick_end - ends a connection as soon as its endpoint is connected
- * @work: waits for the event and ends the connection
- * @n: the node of the endpoint
- * @ev: the event that it waits for
- * @ret: result of kfi_shutdown(), or the reason why it was not called
+ * struct at_once - what a caller does once it is connected, in another thread than the acceptor
+ * @work: waits for the event, and acts
+ * @n: the node of the caller
+ * @second: another caller, which calls @to; NULL: the connection ends
+ * @ret: result of the call, or the reason why there was none
  */
-struct quick_end {
+struct at_once {
 	struct work_struct	work;
-	struct node		*n;
-	struct event		ev;
+	struct node		*n, *second;
+	const void		*to;
 	int			ret;
 };
 
-static void quick_end_work(struct work_struct *work)
+static void at_once_work(struct work_struct *work)
 {
-	struct quick_end *q = container_of(work, struct quick_end, work);
+	struct at_once *q = container_of(work, struct at_once, work);
+	struct event ev;
 
-	q->ret = WAIT_EVENT(q->n, &q->ev) ?: q->ev.err ?:
-		 q->ev.type == KFI_CONNECTED ? kfi_shutdown(q->n->ep, 0) : -EPROTO;
+	q->ret = WAIT_EVENT(q->n, &ev) ?: ev.err ?: ev.type != KFI_CONNECTED ? -EPROTO :
+		 q->second ? kfi_connect(q->second->ep, q->to, NULL, 0) : kfi_shutdown(q->n->ep, 0);
+}
+
+/* Accept a call while the caller acts, and get the event of the connection. */
+static bool accept_at_once(struct talk *k, struct at_once *q)
+{
+	struct test *t = k->a.t;
+	int ret;
+
+	if (!request(k, 0, 0))
+		return false;
+	ret = node_endpoint(&k->b, k->ev.info);
+	kfi_freeinfo(k->ev.info);
+	if (!EXPECT_EQ(t, ret, 0))
+		return false;
+	schedule_work(&q->work);
+	ret = kfi_accept(k->b.ep, NULL, 0);
+	flush_work(&q->work);
+	return EXPECT_EQ(t, ret, 0) && EXPECT_EQ(t, q->ret, 0) && !WAIT_EVENT(&k->b, &k->ev) &&
+	       EXPECT_EQ(t, k->ev.err, 0) && EXPECT_EQ(t, k->ev.type, KFI_CONNECTED);
 }
 
 /*
@@ -301,42 +323,27 @@ static void quick_end_work(struct work_struct *work)
  */
 static void shut_at_once(struct test *t)
 {
-	struct quick_end *q = test_new(t, struct quick_end);
+	struct at_once *q = test_new(t, struct at_once);
 	struct talk *k = talk_open(t);
-	int i, ret;
+	int i;
 
-	REQUIRE(t, q && k);
-	INIT_WORK(&q->work, quick_end_work);
+	REQUIRE(t, k);
+	INIT_WORK(&q->work, at_once_work);
 	q->n = &k->a;
 	for (i = 0; i < 5; i++) {
-		REQUIRE(t, request(k, 0, 0));
-		ret = node_endpoint(&k->b, k->ev.info);
-		kfi_freeinfo(k->ev.info);
-		REQUIRE_EQ(t, ret, 0);
-		schedule_work(&q->work);
-		ret = kfi_accept(k->b.ep, NULL, 0);
-		flush_work(&q->work);
-		REQUIRE_EQ(t, ret, 0);
-		REQUIRE_EQ(t, q->ret, 0);
-		REQUIRE(t, !WAIT_EVENT(&k->b, &k->ev));
-		EXPECT_EQ(t, k->ev.err, 0);
-		EXPECT_EQ(t, k->ev.type, KFI_CONNECTED);
+		REQUIRE(t, accept_at_once(k, q));
 		REQUIRE(t, expect_shutdown(&k->b, &k->ev) && expect_shutdown(&k->a, &k->ev));
-		REQUIRE_EQ(t, test_close(t, &k->a.ep->fid), 0);
-		REQUIRE(t, !node_close_ep(&k->b));
-		REQUIRE(t, !node_endpoint(&k->a, k->a.info) && !node_enable(&k->a));
+		REQUIRE(t, again(&k->a) && !node_close_ep(&k->b));
 	}
 }
 
 /* The close of one side is reported to the other. */
-static void peer_closes(struct test *t)
+static void peer_closes(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	struct event *ev = test_new(t, struct event);
 	u8 *buf = test_zalloc(t, 64);
 	comp_t c;
 
-	REQUIRE(t, p && ev && buf);
 	POST(t, kfi_recv(p->a.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, buf));
 	REQUIRE(t, !node_close_ep(&p->b));
 	REQUIRE(t, expect_shutdown(&p->a, ev));
@@ -346,55 +353,28 @@ static void peer_closes(struct test *t)
 		still_works(p);
 }
 
-struct call {
-	struct work_struct	work;
-	struct node		*first, *second;
-	const void		*to;
-	int			ret;
-};
-
-static void call_again(struct work_struct *work)
-{
-	struct call *c = container_of(work, struct call, work);
-	struct event ev;
-
-	c->ret = WAIT_EVENT(c->first, &ev) ?: ev.err ?:
-		 ev.type != KFI_CONNECTED ? -EPROTO : kfi_connect(c->second->ep, c->to, NULL, 0);
-}
-
 /*
  * A caller that is connected may call again at once: the listener gets KFI_CONNECTED of the
  * first connection before KFI_CONNREQ of the second one.
  */
 static void calls_again(struct test *t)
 {
-	int i, n = t->w->quick ? 20 : 300;
+	int i, n = t->w->quick ? 20 : 300, ret;
 	struct node *second = test_new(t, struct node);
-	struct call *c = test_new(t, struct call);
+	struct at_once *q = test_new(t, struct at_once);
 	struct talk *k = talk_open(t);
-	int ret;
 
 	if (test_hw_recv(t)) {
 		test_skip(t, "rdma_cm reports an accepted connection when its caller is ready");
 		return;
 	}
-	REQUIRE(t, k && c && second && !node_open_ep(t, second, 0, NULL));
-	INIT_WORK(&c->work, call_again);
-	c->first = &k->a;
-	c->second = second;
-	c->to = k->b.addr;
+	REQUIRE(t, k && second && !node_open_ep(t, second, 0, NULL));
+	INIT_WORK(&q->work, at_once_work);
+	q->n = &k->a;
+	q->second = second;
+	q->to = k->b.addr;
 	for (i = 0; i < n; i++) {
-		REQUIRE(t, request(k, 0, 0));
-		ret = node_endpoint(&k->b, k->ev.info);
-		kfi_freeinfo(k->ev.info);
-		REQUIRE_EQ(t, ret, 0);
-		schedule_work(&c->work);
-		ret = kfi_accept(k->b.ep, NULL, 0);
-		flush_work(&c->work);
-		REQUIRE_EQ(t, ret, 0);
-		REQUIRE_EQ(t, c->ret, 0);
-		REQUIRE(t, !WAIT_EVENT(&k->b, &k->ev));
-		REQUIRE_EQ(t, k->ev.type, KFI_CONNECTED);
+		REQUIRE(t, accept_at_once(k, q));
 		REQUIRE(t, !WAIT_EVENT(&k->b, &k->ev));
 		REQUIRE_EQ(t, k->ev.type, KFI_CONNREQ);
 		ret = kfi_reject(k->b.pep, k->ev.info->handle, NULL, 0);
@@ -402,11 +382,7 @@ static void calls_again(struct test *t)
 		REQUIRE_EQ(t, ret, 0);
 		REQUIRE(t, !WAIT_EVENT(second, &k->ev));
 		EXPECT_EQ(t, k->ev.err, ECONNREFUSED);
-		REQUIRE_EQ(t, test_close(t, &second->ep->fid), 0);
-		REQUIRE_EQ(t, test_close(t, &k->a.ep->fid), 0);
-		REQUIRE(t, !node_close_ep(&k->b));
-		REQUIRE(t, !node_endpoint(second, second->info) && !node_enable(second));
-		REQUIRE(t, !node_endpoint(&k->a, k->a.info) && !node_enable(&k->a));
+		REQUIRE(t, again(second) && again(&k->a) && !node_close_ep(&k->b));
 	}
 }
 
@@ -485,7 +461,7 @@ static void eager_most(struct test *t)
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && tx && rx);
+	REQUIRE(t, p);
 	most = eager_of(&p->b) ?: 65536;
 	EXPECT_EQ(t, set_eager(&p->b, 1000), test_hw_recv(t) ? -ENOPROTOOPT : -KFI_EOPBADSTATE);
 	for (i = 0; i < 12; i++) {	/* two posts for each message, whose order changes */
@@ -509,7 +485,7 @@ static void eager_least(struct test *t)
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && tx && rx);
+	REQUIRE(t, p);
 	EXPECT_EQ(t, eager_of(&p->b), 1000);
 	for (i = 0; i < 2; i++, at += 1000) {
 		fill(at, 1000 + i, i);
@@ -534,10 +510,10 @@ const struct test_case cm_cases[] = {
 	{ "cm.too_much_data", T_MSG, 0, 0, too_much_data },
 	{ "cm.reject", T_MSG, 0, 0, reject_it },
 	{ "cm.nobody", T_MSG, 0, 0, nobody },
-	{ "cm.shutdown", T_MSG, 0, 0, shutdown_both },
-	{ "cm.shutdown_is_orderly", T_MSG, 0, 0, shutdown_is_orderly },
+	{ "cm.shutdown", T_MSG, 0, 0, .pair = shutdown_both },
+	{ "cm.shutdown_is_orderly", T_MSG, 0, 0, .pair = shutdown_is_orderly },
 	{ "cm.shut_at_once", T_MSG, 0, 0, shut_at_once },
-	{ "cm.peer_closes", T_MSG, 0, 0, peer_closes },
+	{ "cm.peer_closes", T_MSG, 0, 0, .pair = peer_closes },
 	{ "cm.calls_again", T_MSG, 0, 0, calls_again },
 	{ "cm.reclaim", T_REL, 0, 0, reclaim },
 	{ "cm.eager_most", T_REL, 0, 0, eager_most },

@@ -75,15 +75,13 @@ static struct disk *disk_new(struct test *t, size_t len)
 {
 	struct disk *d = test_new(t, struct disk);
 
-	if (!d)
-		return NULL;
 	d->t = t;
 	d->r.len = len;
 	d->r.buf = test_pages(t, len);
 	d->copy = test_pages(t, len);
 	init_completion(&d->entered);
 	init_completion(&d->go);
-	return d->r.buf && d->copy ? d : NULL;
+	return d;
 }
 
 /* The address of the first byte is not 0: offsets for persist() count from there. */
@@ -115,8 +113,6 @@ static struct disk *disk_open(struct node *n, u64 access, u64 flags)
 	struct kfi_mr_attr attr;
 	struct kvec vec;
 
-	if (!d)
-		return NULL;
 	attr = disk_attr(d, &vec, access);
 	if (!EXPECT_EQ(t, kfi_mr_regattr(n->domain, &attr, KFI_RMA_PMEM | flags, &d->r.mr), 0))
 		return NULL;
@@ -139,11 +135,9 @@ static struct bench *bench_open(struct test *t)
 {
 	struct bench *b = test_new(t, struct bench);
 
-	if (!b)
-		return NULL;
 	b->p = pair_open(t, NULL, NULL);
 	b->near = test_pages(t, DISK_LEN);
-	if (!b->p || !b->near)
+	if (!b->p)
 		return NULL;
 	b->a = &b->p->a;
 	b->d = disk_open(&b->p->b, ALL_RIGHTS, 0);
@@ -286,7 +280,7 @@ static void not_durable(struct test *t)
 	u8 *far = test_pages(t, DISK_LEN);
 	struct region r;
 
-	REQUIRE(t, b && far && !region_open(&b->p->b, &r, far, DISK_LEN, ALL_RIGHTS));
+	REQUIRE(t, b && !region_open(&b->p->b, &r, far, DISK_LEN, ALL_RIGHTS));
 	memset(b->near, 0x77, DISK_LEN);
 	POST(t, write_at(b, &r, 0, DISK_LEN, COMMIT, CTX(1)));
 	ends(b, CTX(1), EOPNOTSUPP);
@@ -482,7 +476,7 @@ static void region_goes(struct test *t)
 	struct bench *b = bench_open(t);
 	struct gone *g = test_new(t, struct gone);
 
-	REQUIRE(t, b && g && held(b));
+	REQUIRE(t, b && held(b));
 	g->b = b;
 	REQUIRE(t, !worker_start(t, &g->w, -1, close_region, b));
 	EXPECT(t, test_until(t, gone_dead(g)));
@@ -539,7 +533,7 @@ static void late_region_goes(struct test *t)
 	comp_t c;
 	int i;
 
-	REQUIRE(t, b && w && late_started(b) && !worker_start(t, w, -1, close_region, b));
+	REQUIRE(t, b && late_started(b) && !worker_start(t, w, -1, close_region, b));
 	for (i = 0; i < LATE; i++) {
 		msleep(20);
 		EXPECT(t, !completion_done(&w->ended));
@@ -598,7 +592,7 @@ static void invalidated(struct test *t)
 	struct kvec vec;
 	int i;
 
-	REQUIRE(t, b && j);
+	REQUIRE(t, b);
 	j->d = b->d;
 	j->work.done = mr_job_done;
 	init_completion(&j->done);

@@ -19,7 +19,7 @@ static void one_format(struct test *t, enum kfi_cq_format format)
 	u8 *tx = test_pages(t, 256), *rx = test_pages(t, 256);
 	comp_t c;
 
-	REQUIRE(t, p && tx && rx);
+	REQUIRE(t, p);
 	fill(tx, 200, format);
 	POST(t, kfi_recv(p->b.ep, rx, 256, NULL, KFI_ADDR_UNSPEC, rx));
 	REQUIRE(t, !POST(t, kfi_senddata(p->a.ep, tx, 200, NULL, 0x1122334455667788ULL,
@@ -49,7 +49,7 @@ static void full(struct test *t)
 	ssize_t ret = 0;
 	comp_t c;
 
-	REQUIRE(t, p && buf);
+	REQUIRE(t, p);
 	while (posted < 2000 && time_before(jiffies, until)) {
 		POST(t, kfi_recv(p->b.ep, buf, 32, NULL, KFI_ADDR_UNSPEC, CTX(posted + 1)));
 		ret = kfi_send(p->a.ep, buf + 32, 8, NULL, p->a.peer, CTX(posted + 1));
@@ -84,7 +84,7 @@ static void space(struct test *t)
 	int posted = 0, ret;
 	comp_t c;
 
-	REQUIRE(t, p && told && buf);
+	REQUIRE(t, p);
 	init_completion(told);
 	for (ret = 0; !ret && posted < 2000; posted += !ret) {
 		POST(t, kfi_recv(p->b.ep, buf, 32, NULL, KFI_ADDR_UNSPEC, buf));
@@ -113,14 +113,12 @@ static void space(struct test *t)
 	EXPECT_EQ(t, kfi_ep_tx_space(p->a.ep, NULL, NULL), 0);
 }
 
-static void error_entry(struct test *t)
+static void error_entry(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	struct kfi_cq_tagged_entry e;
 	comp_t c = {};
 	u8 *buf = test_zalloc(t, 64);
 
-	REQUIRE(t, p && buf);
 	EXPECT_EQ(t, kfi_cq_readerr(p->b.rxcq, &c, 0), -EAGAIN);
 	POST(t, kfi_recv(p->b.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, buf));
 	EXPECT_EQ(t, kfi_cancel(&p->b.ep->fid, buf), 0);
@@ -147,7 +145,7 @@ static void selective(struct test *t)
 	struct kfi_msg rmsg = { .type = KFI_KVEC, .msg_iov = &riov, .iov_count = 1 };
 	comp_t c;
 
-	REQUIRE(t, p && buf);
+	REQUIRE(t, p);
 	msg.addr = p->a.peer;
 	rmsg.addr = KFI_ADDR_UNSPEC;
 	/* Silent on both sides, then one with a completion. */
@@ -180,7 +178,7 @@ static void silent(struct test *t)
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && buf);
+	REQUIRE(t, p);
 	for (i = 0; i < 3; i++)
 		POST(t, kfi_recv(p->b.ep, buf + 32, 32, NULL, KFI_ADDR_UNSPEC, CTX(i)));
 	msg.addr = p->a.peer;
@@ -203,7 +201,7 @@ static void source(struct test *t)
 	kfi_addr_t src = 77;
 	comp_t c;
 
-	REQUIRE(t, p && buf);
+	REQUIRE(t, p);
 	POST(t, kfi_recv(p->b.ep, buf, 32, NULL, KFI_ADDR_UNSPEC, CTX(1)));
 	POST(t, kfi_send(p->a.ep, buf + 32, 8, NULL, p->a.peer, CTX(1)));
 	REQUIRE(t, !WAIT_TX(&p->a, &c));
@@ -227,7 +225,7 @@ static void source_of_error(struct test *t)
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && buf);
+	REQUIRE(t, p);
 	for (i = 0; i < 2; i++) {
 		POST(t, kfi_recv(p->b.ep, buf, 10, NULL, KFI_ADDR_UNSPEC, CTX(i)));
 		POST(t, kfi_send(p->a.ep, buf + 64, 30, NULL, p->a.peer, CTX(i)));
@@ -244,7 +242,7 @@ const struct test_case cq_cases[] = {
 	{ "cq.formats", T_ALL, 0, C_MSG, formats },
 	{ "cq.full", T_REL, 0, 0, full },
 	{ "cq.space", T_REL, 0, 0, space },
-	{ "cq.error_entry", T_ALL, CASE_MATCHING, 0, error_entry },
+	{ "cq.error_entry", T_ALL, CASE_MATCHING, 0, .pair = error_entry },
 	{ "cq.selective", T_ALL, CASE_MATCHING, 0, selective },
 	{ "cq.silent", T_ALL, 0, 0, silent },
 	{ "cq.source", T_RDM | T_DGRAM, 0, C_MSG | KFI_SOURCE, source },

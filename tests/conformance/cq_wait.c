@@ -13,7 +13,7 @@ static void timeout(struct test *t)
 	ktime_t start;
 	s64 ms;
 
-	REQUIRE(t, n && !node_open(t, n, 0, &opts));
+	REQUIRE(t, !node_open(t, n, 0, &opts));
 	start = ktime_get();
 	EXPECT_EQ(t, kfi_cq_sread(n->rxcq, &e, 1, NULL, 200), -EAGAIN);
 	ms = ktime_ms_delta(ktime_get(), start);
@@ -59,7 +59,7 @@ static void wakes(struct test *t)
 	struct reader *r = test_new(t, struct reader);
 	u8 *buf = test_zalloc(t, 64);
 
-	REQUIRE(t, p && w && r && buf);
+	REQUIRE(t, p);
 	r->cq = p->b.rxcq;
 	r->timeout = t->w->wait_ms;
 	REQUIRE(t, !worker_start(t, w, -1, read_one, r));
@@ -77,7 +77,7 @@ static void signalled(struct test *t)
 	struct node *n = test_new(t, struct node);
 	ktime_t start;
 
-	REQUIRE(t, w && r && n && !node_open(t, n, 0, &opts));
+	REQUIRE(t, !node_open(t, n, 0, &opts));
 	r->cq = n->rxcq;
 	r->timeout = 2 * t->w->wait_ms;
 	REQUIRE(t, !worker_start(t, w, -1, read_one, r));
@@ -196,18 +196,16 @@ static struct echo *echo_new(struct test *t, u64 flags)
 	struct echo *e = test_new(t, struct echo);
 	int i;
 
-	if (!e)
-		return NULL;
 	e->t = t;
 	e->flags = flags;
 	e->buf = test_zalloc(t, 64 * ARRAY_SIZE(e->slot));
 	for (i = 0; i < ARRAY_SIZE(e->slot); i++) {
 		e->slot[i].echo = e;
-		e->slot[i].buf = e->buf ? e->buf + 64 * i : NULL;
+		e->slot[i].buf = e->buf + 64 * i;
 		e->slot[i].rx.done = rx_done;
 		e->slot[i].tx.done = tx_done;
 	}
-	return e->buf ? e : NULL;
+	return e;
 }
 
 static void poll_direct(struct echo *e)
@@ -245,7 +243,7 @@ static void callbacks(struct test *t)
 	int i, n = t->w->quick ? 100 : 1000;
 	u8 *buf = test_zalloc(t, 128);
 
-	REQUIRE(t, e && p && buf);
+	REQUIRE(t, p);
 	e->n = &p->b;
 	for (i = 0; i < ARRAY_SIZE(e->slot); i++)
 		REQUIRE(t, !POST(t, receive(e, &e->slot[i])));
@@ -302,12 +300,11 @@ static void handlers(struct test *t)
 	u8 *buf;
 	comp_t c;
 
-	REQUIRE(t, d);
 	d->cpu = -1;
 	d->e.flags = flags & (KFI_CQ_SOFTIRQ | KFI_CQ_DIRECT);
 	p = pair_open(t, NULL, &opts);
 	buf = test_zalloc(t, 64 * 33);
-	REQUIRE(t, p && buf);
+	REQUIRE(t, p);
 	d->e.n = &p->b;
 	for (i = 0; i < 32; i++)
 		REQUIRE(t, !POST(t, kfi_recv(p->b.ep, buf + 64 * i, 64, NULL,
@@ -336,7 +333,7 @@ static void handler_cpu(struct test *t)
 	u8 *buf = test_zalloc(t, 64);
 	int i;
 
-	REQUIRE(t, n && d && buf && !node_open(t, n, 0, NULL));
+	REQUIRE(t, n && !node_open(t, n, 0, NULL));
 	d->cpu = cpumask_last(cpu_online_mask);
 	d->e.n = n;
 	attr.signaling_vector = d->cpu;
@@ -380,7 +377,6 @@ static void possible_cpu(struct test *t)
 	struct pair *p;
 	comp_t c;
 
-	REQUIRE(t, calls && tx && rx && back);
 	p = pair_open(t, &opts, NULL);
 	REQUIRE(t, p);
 	fill(tx, 64, 1);
@@ -432,11 +428,10 @@ static void handler_edge(struct test *t)
 	u8 *buf;
 	int i;
 
-	REQUIRE(t, e);
 	init_completion(&e->called);
 	p = pair_open(t, NULL, &opts);
 	buf = test_zalloc(t, 64);
-	REQUIRE(t, p && buf);
+	REQUIRE(t, p);
 	for (i = 0; i < 10 && !t->failures; i++) {
 		send_n(p, 1, buf);
 		REQUIRE(t, one_call(t, e, i + 1));

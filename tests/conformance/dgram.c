@@ -17,12 +17,10 @@ static int come_back(struct node *n)
 }
 
 /* Datagrams go to the present endpoint of an address that was inserted again. */
-static void restarted(struct test *t)
+static void restarted(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	int i, n = t->w->quick ? 5 : 20;
 
-	REQUIRE(t, p);
 	for (i = 0; i < n && !t->failures; i++) {
 		transfer(&p->a, &p->b, 100, i);
 		REQUIRE_EQ(t, come_back(&p->b), 0);
@@ -36,7 +34,7 @@ static int somebody_gone(struct pair *p, kfi_addr_t *addr)
 {
 	struct node *gone = test_new(p->a.t, struct node);
 
-	if (!gone || node_open_ep(p->a.t, gone, 1, NULL) || node_insert(&p->a, gone, addr))
+	if (node_open_ep(p->a.t, gone, 1, NULL) || node_insert(&p->a, gone, addr))
 		return -EIO;
 	node_close(gone);
 	return 0;
@@ -47,14 +45,13 @@ static bool may_be(int err)
 	return !err || err == ECONNREFUSED || err == EHOSTUNREACH;
 }
 
-static void nobody(struct test *t)
+static void nobody(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	kfi_addr_t addr;
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && !somebody_gone(p, &addr));
+	REQUIRE(t, !somebody_gone(p, &addr));
 	for (i = 0; i < 3; i++) {
 		REQUIRE(t, !POST(t, kfi_send(p->a.ep, &i, sizeof(i), NULL, addr, CTX(i))));
 		REQUIRE(t,
@@ -106,7 +103,6 @@ static void reach(struct pair *p)
 	u8 *buf = test_zalloc(t, 128);
 	comp_t c;
 
-	REQUIRE(t, buf);
 	fill(buf, 64, 1);
 	REQUIRE(t, !POST(t, kfi_recv(p->b.ep, buf + 64, 64, NULL, KFI_ADDR_UNSPEC, CTX(1))));
 	EXPECT(t, test_until(t, !POST(t, kfi_send(p->a.ep, buf, 64, NULL, p->a.peer, CTX(2))) &&
@@ -117,14 +113,12 @@ static void reach(struct pair *p)
 }
 
 /* More datagrams than a peer without receives can hold: all of them end, and it still works. */
-static void flood(struct test *t)
+static void flood(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	int sent = 0, ended = 0, n = t->w->quick ? 2000 : 50000;
 	u8 *buf = test_zalloc(t, 64);
 	comp_t c;
 
-	REQUIRE(t, p && buf);
 	fill(buf, 64, 1);
 	while (ended < n && !t->failures) {
 		for (; sent < n && sent - ended < 256; sent++)
@@ -140,9 +134,9 @@ static void flood(struct test *t)
 }
 
 const struct test_case dgram_cases[] = {
-	{ "dgram.restarted", T_DGRAM, 0, C_MSG, restarted },
-	{ "dgram.nobody", T_DGRAM, 0, C_MSG, nobody },
+	{ "dgram.restarted", T_DGRAM, 0, C_MSG, .pair = restarted },
+	{ "dgram.nobody", T_DGRAM, 0, C_MSG, .pair = nobody },
 	{ "dgram.closed", T_DGRAM, 0, C_MSG, closed },
-	{ "dgram.flood", T_DGRAM, 0, C_MSG, flood },
+	{ "dgram.flood", T_DGRAM, 0, C_MSG, .pair = flood },
 	{ }
 };

@@ -23,7 +23,7 @@ static struct node *open_fabric(struct test *t)
 {
 	struct node *n = test_new(t, struct node);
 
-	return n && !node_open(t, n, 0, NULL) ? n : NULL;
+	return !node_open(t, n, 0, NULL) ? n : NULL;
 }
 
 static ssize_t write_one(struct kfid_eq *eq, struct node *n, u64 data)

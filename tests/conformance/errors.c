@@ -10,7 +10,7 @@ static struct node *bare(struct test *t)
 {
 	struct node *n = test_new(t, struct node);
 
-	if (!n || node_open(t, n, 0, NULL))
+	if (node_open(t, n, 0, NULL))
 		return NULL;
 	if (!EXPECT_EQ(t, kfi_endpoint(n->domain, n->info, &n->ep, NULL), 0))
 		return NULL;
@@ -49,7 +49,7 @@ static void enable_twice(struct test *t)
 {
 	struct node *n = test_new(t, struct node);
 
-	REQUIRE(t, n && !node_open_ep(t, n, 0, NULL));
+	REQUIRE(t, !node_open_ep(t, n, 0, NULL));
 	EXPECT_EQ(t, kfi_enable(n->ep), -EINVAL);
 	/* The bindings can't be changed any more. */
 	EXPECT_EQ(t, kfi_ep_bind(n->ep, &n->txcq->fid, KFI_TRANSMIT), -KFI_EOPBADSTATE);
@@ -65,7 +65,7 @@ static void not_enabled(struct test *t)
 	struct node *n = test_new(t, struct node);
 	u8 *buf = test_zalloc(t, 64);
 
-	REQUIRE(t, n && buf && !node_open(t, n, 0, NULL) && !node_endpoint(n, n->info));
+	REQUIRE(t, !node_open(t, n, 0, NULL) && !node_endpoint(n, n->info));
 	EXPECT_EQ(t, kfi_recv(n->ep, buf, 64, NULL, KFI_ADDR_UNSPEC, NULL), -KFI_EOPBADSTATE);
 	EXPECT_EQ(t, kfi_send(n->ep, buf, 64, NULL, 0, NULL), -KFI_EOPBADSTATE);
 	EXPECT_EQ(t, kfi_inject(n->ep, buf, 1, 0), -KFI_EOPBADSTATE);
@@ -78,7 +78,7 @@ static void bad_bindings(struct test *t)
 {
 	struct node *n = bare(t), *other = test_new(t, struct node);
 
-	REQUIRE(t, n && other && !node_open(t, other, 0, NULL));
+	REQUIRE(t, n && !node_open(t, other, 0, NULL));
 	EXPECT_EQ(t, kfi_ep_bind(n->ep, &n->fabric->fid, 0), -EINVAL);
 	EXPECT_EQ(t, kfi_ep_bind(n->ep, &n->domain->fid, 0), -EINVAL);
 	EXPECT_EQ(t, kfi_ep_bind(n->ep, &n->txcq->fid, BIT_ULL(40)), -KFI_EBADFLAGS);
@@ -98,12 +98,10 @@ static void bad_bindings(struct test *t)
 }
 
 /* Capabilities that were not requested from getinfo are not available. */
-static void without_capability(struct test *t)
+static void without_capability(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *buf = test_zalloc(t, 64);
 
-	REQUIRE(t, p && buf);
 	REQUIRE(t, !(p->a.info->caps & (KFI_RMA | KFI_TAGGED)));
 	EXPECT_EQ(t, kfi_tsend(p->a.ep, buf, 8, NULL, p->a.peer, 1, NULL), -EOPNOTSUPP);
 	EXPECT_EQ(t, kfi_trecv(p->a.ep, buf, 8, NULL, KFI_ADDR_UNSPEC, 1, 0, NULL), -EOPNOTSUPP);
@@ -114,13 +112,11 @@ static void without_capability(struct test *t)
 }
 
 /* One byte more than getinfo's limit, with each call that sends. */
-static void too_long(struct test *t)
+static void too_long(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	size_t len = t->info[0]->ep_attr->max_msg_size + 1;
 	u8 *buf = test_zalloc(t, 64);
 
-	REQUIRE(t, p && buf);
 	REQUIRE(t, len);
 	/* The memory of a message that is refused is not accessed. */
 	EXPECT_EQ(t, kfi_send(p->a.ep, buf, len, NULL, p->a.peer, NULL), -EMSGSIZE);
@@ -212,13 +208,10 @@ static struct fence *fence_open(struct test *t, u64 access)
 {
 	struct fence *f = test_new(t, struct fence);
 
-	if (!f)
-		return NULL;
 	f->p = pair_open(t, NULL, NULL);
 	f->near = test_pages(t, 3 * 4096);
 	f->far = test_pages(t, 3 * 4096);
-	if (!f->p || !f->near || !f->far ||
-	    region_open(&f->p->b, &f->r, f->far + 4096, 4096, access))
+	if (!f->p || region_open(&f->p->b, &f->r, f->far + 4096, 4096, access))
 		return NULL;
 	memset(f->far, 0x5a, 3 * 4096);
 	memset(f->near, 0xa5, 3 * 4096);
@@ -304,8 +297,7 @@ static void rma_closed_key(struct test *t)
 
 	REQUIRE(t, f);
 	POST(t, kfi_write(f->p->a.ep, f->near, 16, NULL, f->p->a.peer, f->r.addr, f->r.key, f));
-	REQUIRE(t, !WAIT_TX(&f->p->a, &c));
-	EXPECT_EQ(t, c.err, 0);
+	REQUIRE_TX_OK(&f->p->a, &c);
 	EXPECT(t, test_until(t, not_all(f->far + 4096, 16, 0xa5) == -1));
 	REQUIRE_EQ(t, test_close(t, &f->r.mr->fid), 0);
 	memset(f->far, 0x5a, 3 * 4096);
@@ -409,9 +401,9 @@ const struct test_case errors_cases[] = {
 	{ "errors.enable_twice", T_ALL, 0, C_MSG, enable_twice },
 	{ "errors.not_enabled", T_ALL, 0, C_MSG, not_enabled },
 	{ "errors.bad_bindings", T_ALL, 0, C_MSG, bad_bindings },
-	{ "errors.without_capability", T_ALL, 0, C_MSG, without_capability },
-	{ "errors.too_long", T_REL, 0, C_MSG | C_TAGGED | C_RMA, too_long },
-	{ "errors.datagram_too_long", T_DGRAM, 0, C_MSG, too_long },
+	{ "errors.without_capability", T_ALL, 0, C_MSG, .pair = without_capability },
+	{ "errors.too_long", T_REL, 0, C_MSG | C_TAGGED | C_RMA, .pair = too_long },
+	{ "errors.datagram_too_long", T_DGRAM, 0, C_MSG, .pair = too_long },
 	{ "errors.extensions", T_ALL, CASE_ONCE, C_MSG, extensions },
 	{ "errors.unknown_calls", T_ALL, 0, C_MSG, unknown_calls },
 	{ "errors.rma_outside", T_REL, CASE_CHECKED, C_MSG | C_RMA, rma_outside },

@@ -31,6 +31,7 @@
 
 struct test;
 struct node;
+struct pair;
 
 /* ---- the list of cases ---- */
 
@@ -58,7 +59,8 @@ struct node;
  * @caps: capabilities that it needs; it is skipped for a type if the provider's getinfo refuses
  *	them
  * @fn: the case
- * @arg: what @fn needs if it serves several rows, or NULL; see CASE_NUM()
+ * @arg: what it needs if it serves several rows, or NULL; see CASE_NUM()
+ * @pair: the case, without @fn: it gets two nodes that can reach each other (pair_open())
  */
 struct test_case {
 	const char	*name;
@@ -67,6 +69,7 @@ struct test_case {
 	u64		caps;
 	void		(*fn)(struct test *t);
 	const void	*arg;
+	void		(*pair)(struct test *t, struct pair *p);
 };
 
 /* For a case that serves several rows, of which each has a number */
@@ -198,7 +201,7 @@ void __printf(2, 3) test_skip(struct test *t, const char *fmt, ...);
 
 /* ---- objects and memory that are released after the case ---- */
 
-/* On failure all fail the case, and return NULL or an error. */
+/* These wait until there is memory. */
 void *test_zalloc(struct test *t, size_t len);	/* slab memory */
 void *test_pages(struct test *t, size_t len);	/* whole pages; adjacent only for queue pairs */
 /* The page that contains a byte of it */
@@ -376,6 +379,14 @@ do {									\
 	REQUIRE((n)->t, !wait(n, c));					\
 	expect((n)->t, c, ctx, what);					\
 } while (0)
+/* The same for a success of which nothing else matters */
+#define REQUIRE_OK(n, wait, c)						\
+do {									\
+	REQUIRE((n)->t, !wait(n, c));					\
+	EXPECT_EQ((n)->t, (c)->err, 0);					\
+} while (0)
+#define REQUIRE_TX_OK(n, c)	REQUIRE_OK(n, WAIT_TX, c)
+#define REQUIRE_RX_OK(n, c)	REQUIRE_OK(n, WAIT_RX, c)
 #define REQUIRE_TX(n, c, ctx, flags)	REQUIRE_THIS(n, WAIT_TX, EXPECT_COMP, c, ctx, flags)
 #define REQUIRE_RX(n, c, ctx, flags)	REQUIRE_THIS(n, WAIT_RX, EXPECT_COMP, c, ctx, flags)
 #define REQUIRE_TX_ERR(n, c, ctx, err)	REQUIRE_THIS(n, WAIT_TX, EXPECT_ERR, c, ctx, err)

@@ -3,16 +3,15 @@
 #include <linux/mm.h>
 #include "harness.h"
 
-static void clobber(struct test *t)
+static void clobber(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	size_t max = t->info[0]->tx_attr->inject_size, len;
 	u8 *tx = test_zalloc(t, max), *rx = test_zalloc(t, max);
 	bool late;
 	comp_t c;
 	int i;
 
-	REQUIRE(t, max > 0 && p && tx && rx);
+	REQUIRE(t, max > 0);
 	for (i = 0; i < 40 && !t->failures; i++) {
 		late = i % 3 == 0 && t->type != KFI_EP_DGRAM;
 		len = i & 1 ? max : test_random(t, max + 1);
@@ -32,15 +31,13 @@ static void clobber(struct test *t)
 }
 
 /* As a flag of a message it completes like any other. */
-static void with_completion(struct test *t)
+static void with_completion(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *tx = test_zalloc(t, 64), *rx = test_zalloc(t, 64);
 	struct kvec iov[2] = { { tx, 10 }, { tx + 20, 10 } };
 	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = iov, .iov_count = 2 };
 	comp_t c;
 
-	REQUIRE(t, p && tx && rx);
 	msg.addr = p->a.peer;
 	msg.context = CTX(5);
 	fill(tx, 10, 1);
@@ -55,14 +52,12 @@ static void with_completion(struct test *t)
 	EXPECT_DATA(t, rx + 10, 10, 2);
 }
 
-static void too_long(struct test *t)
+static void too_long(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	size_t max = t->info[0]->tx_attr->inject_size;
 	u8 *tx = test_zalloc(t, max + 1), *rx = test_zalloc(t, max + 1);
 	comp_t c;
 
-	REQUIRE(t, p && tx && rx);
 	POST(t, kfi_recv(p->b.ep, rx, max + 1, NULL, KFI_ADDR_UNSPEC, rx));
 	EXPECT_EQ(t, kfi_inject(p->a.ep, tx, max + 1, p->a.peer), -EINVAL);
 	EXPECT_EQ(t, kfi_injectdata(p->a.ep, tx, max + 1, 1, p->a.peer), -EINVAL);
@@ -74,14 +69,12 @@ static void too_long(struct test *t)
 	EXPECT_EQ(t, c.len, 1);
 }
 
-static void tagged(struct test *t)
+static void tagged(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	size_t max = t->info[0]->tx_attr->inject_size;
 	u8 *tx = test_zalloc(t, max + 1), *rx = test_zalloc(t, max);
 	comp_t c;
 
-	REQUIRE(t, p && tx && rx);
 	EXPECT_EQ(t, kfi_tinject(p->a.ep, tx, max + 1, p->a.peer, 1), -EINVAL);
 	fill(tx, max, 1);
 	POST(t, kfi_trecv(p->b.ep, rx, max, NULL, KFI_ADDR_UNSPEC, 5, 0, CTX(1)));
@@ -96,15 +89,13 @@ static void tagged(struct test *t)
 	NONE_TX(&p->a);
 }
 
-static void write_remote(struct test *t)
+static void write_remote(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	size_t max = t->info[0]->tx_attr->inject_size;
 	u8 *tx = test_zalloc(t, max + 1), *rx = test_pages(t, max);
 	struct region r;
 	comp_t c;
 
-	REQUIRE(t, p && tx && rx);
 	REQUIRE(t, !region_open(&p->b, &r, rx, max, KFI_REMOTE_WRITE));
 	EXPECT_EQ(t, kfi_inject_write(p->a.ep, tx, max + 1, p->a.peer, r.addr, r.key), -EINVAL);
 	fill(tx, max, 1);
@@ -127,11 +118,11 @@ static void write_remote(struct test *t)
 }
 
 const struct test_case inject_cases[] = {
-	{ "inject.clobber", T_ALL, 0, C_MSG, clobber },
-	{ "inject.with_completion", T_ALL, 0, C_MSG, with_completion },
-	{ "inject.too_long", T_ALL, 0, C_MSG, too_long },
-	{ "inject.tagged", T_REL, 0, C_TAGGED, tagged },
-	{ "inject.write", T_REL, 0, C_MSG | C_RMA, write_remote },
+	{ "inject.clobber", T_ALL, 0, C_MSG, .pair = clobber },
+	{ "inject.with_completion", T_ALL, 0, C_MSG, .pair = with_completion },
+	{ "inject.too_long", T_ALL, 0, C_MSG, .pair = too_long },
+	{ "inject.tagged", T_REL, 0, C_TAGGED, .pair = tagged },
+	{ "inject.write", T_REL, 0, C_MSG | C_RMA, .pair = write_remote },
 	{ }
 };
 
@@ -258,7 +249,7 @@ static void sends(struct test *t)
 	struct over_rx rx = { .max = max };
 	u32 i, n = t->w->quick ? 60 : 300, got = 0;
 
-	REQUIRE(t, p && bv && o && over_open(t, o, max));
+	REQUIRE(t, p && over_open(t, o, max));
 	rx.n = &p->b;
 	rx.lens = test_zalloc(t, n * sizeof(*rx.lens));
 	REQUIRE(t, rx.lens);
@@ -298,7 +289,7 @@ static void writes(struct test *t)
 	struct region r[DEPTH];
 	u32 i, n = t->w->quick ? 60 : 300;
 
-	REQUIRE(t, p && bv && o && over_open(t, o, max));
+	REQUIRE(t, p && over_open(t, o, max));
 	for (i = 0; i < DEPTH; i++) {
 		u8 *far = test_pages(t, max);
 

@@ -23,16 +23,14 @@ static void well_formed(struct test *t, const struct kfi_mem *mem, size_t len)
 	EXPECT(t, mem->numa_node == NUMA_NO_NODE || node_online(mem->numa_node));
 }
 
-static void sizes(struct test *t)
+static void sizes(struct test *t, struct pair *p)
 {
 	static const size_t len[] = { 1,	 100,		PAGE_SIZE - 1,
 				      PAGE_SIZE, PAGE_SIZE + 1, 3 * PAGE_SIZE,
 				      65536,	 100000,	1 << 20 };
-	struct pair *p = pair_open(t, NULL, NULL);
 	struct kfi_mem *mem[ARRAY_SIZE(len)];
 	int i, j;
 
-	REQUIRE(t, p);
 	for (j = 0; j < 2; j++) {
 		for (i = 0; i < ARRAY_SIZE(len); i++) {
 			mem[i] = test_mem(t, p->a.domain, len[i]);
@@ -48,13 +46,11 @@ static void sizes(struct test *t)
 	}
 }
 
-static void limits(struct test *t)
+static void limits(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	struct kfi_mem *mem, *best[64];
 	int i, n, ret = 0;
 
-	REQUIRE(t, p);
 	EXPECT_EQ(t, kfi_mem_alloc(p->a.domain, 0, 0, &mem), -EINVAL);
 	EXPECT_EQ(t, kfi_mem_alloc(p->a.domain, KFI_MEM_MAX + 1, 0, &mem), -EINVAL);
 	EXPECT_EQ(t, kfi_mem_alloc(p->a.domain, SIZE_MAX, 0, &mem), -EINVAL);
@@ -112,7 +108,6 @@ static void busy_handle(struct test *t, struct node *n, struct kfi_mem *mem)
 
 	if (test_hw_recv(t))
 		return;		/* without a connection there is no memory for single I/Os */
-	REQUIRE(t, io);
 	ret = kfi_mr_alloc(n->domain, 2, 0, &mr, NULL);
 	if (ret == -EOPNOTSUPP)
 		return;
@@ -129,14 +124,12 @@ static void busy_handle(struct test *t, struct node *n, struct kfi_mem *mem)
 	EXPECT_EQ(t, kfi_close(&mr->fid), 0);
 }
 
-static void busy(struct test *t)
+static void busy(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	struct kfi_mem *mem;
 	struct bio_vec bv;
 	struct kvec kv;
 
-	REQUIRE(t, p);
 	mem = test_mem(t, p->a.domain, 3 * PAGE_SIZE);
 	REQUIRE(t, mem);
 	kv = (struct kvec){ mem->addr + 5000, 2000 };
@@ -182,15 +175,13 @@ static void write_and_read(struct test *t, struct node *a, const struct region *
 		FAIL(t, "with %zu bytes", len);
 }
 
-static void rma(struct test *t)
+static void rma(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	size_t max = min_t(size_t, LEN, size_max(t)), size;
 	u8 *near[2], *far[2];
 	struct region r[2];
 	int i;
 
-	REQUIRE(t, p);
 	for (i = 0; i < 2; i++) {
 		near[i] = memory(t, &p->a, max + 1, i);
 		far[i] = memory(t, &p->b, max + 1, i);
@@ -203,9 +194,8 @@ static void rma(struct test *t)
 }
 
 /* A region of pieces of several kinds, longer than any of them */
-static void rma_mixed(struct test *t)
+static void rma_mixed(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	struct kvec iov[5];
 	size_t at, len = 5 * 20000;
 	struct kfid_mr *mr;
@@ -213,7 +203,6 @@ static void rma_mixed(struct test *t)
 	int i, round;
 	comp_t c;
 
-	REQUIRE(t, p && seen);
 	near = memory(t, &p->a, len, true);
 	REQUIRE(t, near);
 	for (round = 0; round < 3 && !t->failures; round++) {
@@ -233,12 +222,10 @@ static void rma_mixed(struct test *t)
 		fill(near, len, round);
 		POST(t, kfi_write(p->a.ep, near + 10, len - 20, NULL, p->a.peer, at + 10,
 				  kfi_mr_key(mr), near));
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-		EXPECT_EQ(t, c.err, 0);
+		REQUIRE_TX_OK(&p->a, &c);
 		memset(near, 0, len);
 		POST(t, kfi_read(p->a.ep, near, len, NULL, p->a.peer, at, kfi_mr_key(mr), near));
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-		EXPECT_EQ(t, c.err, 0);
+		REQUIRE_TX_OK(&p->a, &c);
 		fill(seen, len, round);
 		memset(seen, 0, 10);
 		memset(seen + len - 10, 0, 10);
@@ -246,14 +233,12 @@ static void rma_mixed(struct test *t)
 	}
 }
 
-static void messages(struct test *t)
+static void messages(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	size_t max = min_t(size_t, LEN, size_max(t)), size;
 	u8 *tx[2], *rx[2];
 	int i;
 
-	REQUIRE(t, p);
 	for (i = 0; i < 2; i++) {
 		tx[i] = memory(t, &p->a, max, i);
 		rx[i] = memory(t, &p->b, max, i);
@@ -383,12 +368,12 @@ static void endpoint_ends(struct test *t)
 }
 
 const struct test_case mem_cases[] = {
-	{ "mem.sizes", T_ALL, CASE_ONCE, C_MSG, sizes },
-	{ "mem.limits", T_ALL, CASE_ONCE, C_MSG, limits },
-	{ "mem.busy", T_REL, CASE_ONCE, C_MSG | C_RMA, busy },
-	{ "mem.rma", T_REL, 0, C_MSG | C_RMA, rma },
-	{ "mem.rma_mixed", T_REL, CASE_CHECKED, C_MSG | C_RMA, rma_mixed },
-	{ "mem.messages", T_REL, 0, C_MSG, messages },
+	{ "mem.sizes", T_ALL, CASE_ONCE, C_MSG, .pair = sizes },
+	{ "mem.limits", T_ALL, CASE_ONCE, C_MSG, .pair = limits },
+	{ "mem.busy", T_REL, CASE_ONCE, C_MSG | C_RMA, .pair = busy },
+	{ "mem.rma", T_REL, 0, C_MSG | C_RMA, .pair = rma },
+	{ "mem.rma_mixed", T_REL, CASE_CHECKED, C_MSG | C_RMA, .pair = rma_mixed },
+	{ "mem.messages", T_REL, 0, C_MSG, .pair = messages },
 	{ "mem.endpoint_ends", T_REL, 0, C_MSG | C_RMA, endpoint_ends },
 	{ }
 };

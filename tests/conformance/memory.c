@@ -55,8 +55,7 @@ struct io_work *io_work_new(struct test *t)
 {
 	struct io_work *io = test_new(t, struct io_work);
 
-	if (io)
-		io_work_init(io);
+	io_work_init(io);
 	return io;
 }
 
@@ -194,8 +193,6 @@ int cut(struct node *n, struct cut *c, enum kfi_iov_type type, void *buf,
 	lens = test_zalloc(t, (most + 1) * sizeof(*lens));
 	c->type = type;
 	c->any = test_zalloc(t, room * sizeof(struct scatterlist));
-	if (!lens || !c->any)
-		return -ENOMEM;
 	c->count = cut_lengths(t, lens, len, most);
 	if (type == KFI_KVEC) {
 		cut_kvec(c, buf, lens);

@@ -9,7 +9,7 @@ static struct node *open_domain(struct test *t)
 {
 	struct node *n = test_new(t, struct node);
 
-	return n && !node_open_ep(t, n, 0, NULL) ? n : NULL;
+	return !node_open_ep(t, n, 0, NULL) ? n : NULL;
 }
 
 static bool own_keys(struct node *n)
@@ -23,7 +23,7 @@ static void requested_key(struct test *t)
 	struct kfid_mr *one, *two;
 	u8 *buf = test_zalloc(t, 128);
 
-	REQUIRE(t, n && buf);
+	REQUIRE(t, n);
 	REQUIRE_EQ(t, kfi_mr_reg(n->domain, buf, 64, ACCESS, 0, 0x1234, 0, &one, NULL), 0);
 	test_keep(t, &one->fid);
 	if (!own_keys(n)) {
@@ -48,9 +48,7 @@ static void short_keys(struct test *t)
 	u8 *buf = test_zalloc(t, 64);
 	int i;
 
-	REQUIRE(t, n && buf);
 	hints = test_hints(t, t->c->caps);
-	REQUIRE(t, hints);
 	hints->domain_attr->mr_key_size = 4;
 	REQUIRE_EQ(t, test_answer(t, 0, hints, &info), 0);
 	EXPECT(t, info->domain_attr->mr_key_size <= 4);
@@ -90,9 +88,8 @@ static bool write_refused(struct pair *p, void *src, size_t len, u64 addr, u64 k
 	       EXPECT(p->a.t, is_refused(&p->a, c.err, len)) && goes_on(p);
 }
 
-static void per_io(struct test *t)
+static void per_io(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *src = test_pages(t, 4096), *dst = test_pages(t, 8192);
 	struct kvec iov;
 	struct kfi_mr_attr attr = io_attr(&iov, KFI_REMOTE_WRITE);
@@ -101,7 +98,6 @@ static void per_io(struct test *t)
 	u64 key = 0;
 	int i;
 
-	REQUIRE(t, p && src && dst && io);
 	mr = io_region(&p->b, 4);
 	if (!mr)
 		return;
@@ -131,9 +127,8 @@ static void per_io(struct test *t)
 }
 
 /* A consumer that names keys before they are registered chooses them. */
-static void chosen_key(struct test *t)
+static void chosen_key(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *src = test_pages(t, 4096), *dst = test_pages(t, 4096);
 	struct kvec iov = { dst, 4096 };
 	struct kfi_mr_attr attr = {
@@ -144,7 +139,6 @@ static void chosen_key(struct test *t)
 	struct kfid_mr *mr, *other;
 	int i;
 
-	REQUIRE(t, p && src && dst && io);
 	REQUIRE_EQ(t, kfi_mr_alloc(p->b.domain, 1, 0, &mr, NULL), 0);
 	test_keep(t, &mr->fid);
 	REQUIRE_EQ(t, kfi_mr_alloc(p->b.domain, 1, 0, &other, NULL), 0);
@@ -171,9 +165,8 @@ static void chosen_key(struct test *t)
 }
 
 /* The peer's send ends the region, and the receive reports it. */
-static void remote_invalidate(struct test *t)
+static void remote_invalidate(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *src = test_pages(t, 4096), *dst = test_pages(t, 4096);
 	struct kvec iov = { dst, 4096 }, out = { src, 16 };
 	struct kfi_mr_attr attr = io_attr(&iov, KFI_REMOTE_WRITE);
@@ -182,7 +175,6 @@ static void remote_invalidate(struct test *t)
 	struct kfid_mr *mr;
 	comp_t c;
 
-	REQUIRE(t, p && src && dst && io);
 	mr = io_region(&p->b, 1);
 	if (!mr)
 		return;
@@ -236,9 +228,8 @@ static bool invalidate_late(struct pair *p, u8 *buf, u64 key)
  * has made an error: the receive does not report an end, and both continue; also if the handle has
  * other memory by then, or is closed.
  */
-static void invalidate_crossed(struct test *t)
+static void invalidate_crossed(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *buf = test_pages(t, 4096);
 	struct kvec iov = { buf + 2048, 2048 };
 	struct kfi_mr_attr attr = io_attr(&iov, KFI_REMOTE_WRITE);
@@ -246,7 +237,6 @@ static void invalidate_crossed(struct test *t)
 	struct kfid_mr *mr;
 	u64 key;
 
-	REQUIRE(t, p && buf && io);
 	REQUIRE_EQ(t, kfi_mr_alloc(p->b.domain, 1, 0, &mr, NULL), 0);
 	EXPECT_EQ(t, kfi_mr_bind(mr, &p->b.ep->fid, 0), 0);
 	REQUIRE(t, EXPECT_EQ(t, kfi_mr_register(mr, &attr, &io->work), 0) && io_work_wait(t, io));
@@ -265,10 +255,10 @@ static void invalidate_crossed(struct test *t)
 const struct test_case mr_cases[] = {
 	{ "mr.requested_key", T_REL, CASE_ONCE, C_MSG | C_RMA, requested_key },
 	{ "mr.short_keys", T_REL, CASE_ONCE, C_MSG | C_RMA, short_keys },
-	{ "mr.per_io", T_REL, 0, C_MSG | C_RMA, per_io },
-	{ "mr.chosen_key", T_REL, 0, C_MSG | C_RMA, chosen_key },
-	{ "mr.remote_invalidate", T_RDM, 0, C_MSG | C_RMA, remote_invalidate },
-	{ "mr.invalidate_crossed", T_REL, CASE_CHECKED, C_MSG | C_RMA, invalidate_crossed },
+	{ "mr.per_io", T_REL, 0, C_MSG | C_RMA, .pair = per_io },
+	{ "mr.chosen_key", T_REL, 0, C_MSG | C_RMA, .pair = chosen_key },
+	{ "mr.remote_invalidate", T_RDM, 0, C_MSG | C_RMA, .pair = remote_invalidate },
+	{ "mr.invalidate_crossed", T_REL, CASE_CHECKED, C_MSG | C_RMA, .pair = invalidate_crossed },
 	{ }
 };
 
@@ -328,7 +318,7 @@ static bool try(struct pair *p, enum kind how, const struct region *r, u8 *near,
 	return !t->failures;
 }
 
-static void rights(struct test *t)
+static void rights(struct test *t, struct pair *p)
 {
 	static const u64 access[] = {
 		KFI_SEND,
@@ -342,13 +332,11 @@ static void rights(struct test *t)
 		KFI_REMOTE_READ | KFI_WRITE,
 		KFI_REMOTE_WRITE | KFI_READ,
 	};
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *near = test_pages(t, LEN), *far = test_pages(t, LEN);
 	struct region r;
 	int i, how;
 	u64 need;
 
-	REQUIRE(t, p && near && far);
 	for (i = 0; i < ARRAY_SIZE(access); i++) {
 		REQUIRE(t, !region_open(&p->b, &r, far, LEN, access[i]));
 		for (how = A_WRITE; how <= A_VECTORS; how++) {
@@ -374,7 +362,6 @@ static void long_key(struct test *t)
 	u8 *buf = test_zalloc(t, 64);
 	int ret;
 
-	REQUIRE(t, n && hints && buf);
 	hints->domain_attr->mr_key_size = 2;
 	hints->domain_attr->mr_mode &= ~KFI_MR_PROV_KEY;
 	ret = test_answer(t, 0, hints, &info);
@@ -399,14 +386,13 @@ static void long_key(struct test *t)
 }
 
 /* Peers use a region that counts only after it was bound and enabled. */
-static void waits(struct test *t)
+static void waits(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *near = test_pages(t, LEN), *far = test_pages(t, LEN);
 	struct region r = { .buf = far };
 	struct kfid_cntr *cntr;
 
-	REQUIRE(t, p && near && far && !kfi_cntr_open(p->b.domain, NULL, &cntr, NULL));
+	REQUIRE(t, !kfi_cntr_open(p->b.domain, NULL, &cntr, NULL));
 	test_keep(t, &cntr->fid);
 	REQUIRE_EQ(t, kfi_mr_reg(p->b.domain, far, LEN, BOTH, 0, 11, KFI_RMA_EVENT, &r.mr, NULL),
 		   0);
@@ -429,14 +415,13 @@ static void waits(struct test *t)
 }
 
 /* It is bound to the endpoint of its domain only, once, and keeps what it is bound to. */
-static void bindings(struct test *t)
+static void bindings(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	struct node *other = test_new(t, struct node);
 	u8 *near = test_pages(t, LEN), *far = test_pages(t, LEN);
 	struct region r = { .buf = far };
 
-	REQUIRE(t, p && other && near && far && !node_open_ep(t, other, 1, NULL));
+	REQUIRE(t, !node_open_ep(t, other, 1, NULL));
 	REQUIRE_EQ(t, kfi_mr_reg(p->b.domain, far, LEN, BOTH, 0, 12, 0, &r.mr, NULL), 0);
 	test_keep(t, &r.mr->fid);
 	EXPECT_EQ(t, kfi_mr_bind(r.mr, &other->ep->fid, 0), -KFI_EDOMAIN);
@@ -463,15 +448,13 @@ static void bindings(struct test *t)
  * Addresses of the first byte from one end of the range to the other; accesses beside the region
  * are refused.
  */
-static void offsets(struct test *t)
+static void offsets(struct test *t, struct pair *p)
 {
 	static const u64 at[] = { 0, 1, 0xfff, BIT_ULL(32) - 8, BIT_ULL(63), U64_MAX - LEN };
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *near = test_pages(t, LEN), *far = test_pages(t, 3 * LEN);
 	struct region r = { .buf = far + LEN };
 	int i, how;
 
-	REQUIRE(t, p && near && far);
 	if (p->b.info->domain_attr->mr_mode & KFI_MR_VIRT_ADDR)
 		return;		/* there the address is the virtual one */
 	for (i = 0; i < ARRAY_SIZE(at) && !t->failures; i++) {
@@ -497,10 +480,10 @@ static void offsets(struct test *t)
 #define C_MR	(C_MSG | C_RMA)
 
 const struct test_case mr_bind_cases[] = {
-	{ "mr.rights", T_REL, CASE_CHECKED, C_MR, rights },
+	{ "mr.rights", T_REL, CASE_CHECKED, C_MR, .pair = rights },
 	{ "mr.long_key", T_REL, CASE_ONCE, C_MR, long_key },
-	{ "mr.waits_for_enable", T_REL, 0, C_MR | KFI_RMA_EVENT, waits },
-	{ "mr.bindings", T_REL, 0, C_MR, bindings },
-	{ "mr.offsets", T_REL, 0, C_MR, offsets },
+	{ "mr.waits_for_enable", T_REL, 0, C_MR | KFI_RMA_EVENT, .pair = waits },
+	{ "mr.bindings", T_REL, 0, C_MR, .pair = bindings },
+	{ "mr.offsets", T_REL, 0, C_MR, .pair = offsets },
 	{ }
 };

@@ -25,8 +25,6 @@ static struct io *io_open(struct test *t, struct node *n, void *buf, size_t len)
 {
 	struct io *io = test_new(t, struct io);
 
-	if (!io)
-		return NULL;
 	io->mr = io_region(n, DIV_ROUND_UP(len, PAGE_SIZE));
 	if (!io->mr)
 		return NULL;
@@ -75,15 +73,13 @@ static void io_again(struct kfi_mr_work *work, int err)
  * A handle is registered, detached and registered again by callbacks in softirq, while peers read
  * and write.
  */
-static void softirq(struct test *t)
+static void softirq(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *near = test_pages(t, 4096), *far = test_pages(t, 4096);
 	struct io *io;
 	int ret, ok = 0;
 	comp_t c;
 
-	REQUIRE(t, p && near && far);
 	io = io_open(t, &p->b, far, 4096);
 	if (!io)
 		return;
@@ -141,7 +137,7 @@ static bool detach_one(struct test *t, struct io *io, struct writer *w, int befo
 	bool moved = false;
 	comp_t c = {};
 
-	if (!th || !io_do(t, io, true))
+	if (!io_do(t, io, true))
 		return false;
 	w->key = kfi_mr_key(io->mr);
 	w->addr = kfi_mr_addr(io->mr);
@@ -209,7 +205,6 @@ static void midway_run(struct test *t)
 	w.len = midway_len(t, &w.p->a);
 	w.near = test_pages(t, w.len);
 	far = test_pages(t, w.len);
-	REQUIRE(t, w.near && far);
 	memset(w.near, 0xa5, w.len);
 	io = io_open(t, &w.p->b, far, w.len);
 	for (i = 0; io && i < n && !t->failures; i++) {
@@ -241,9 +236,8 @@ static int attach_two(struct test *t, struct io *io, struct kvec *iov)
  * Memory that a device can't register is refused at once, not when a peer accesses it; and the
  * handle still works.
  */
-static void device_holds(struct test *t)
+static void device_holds(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *near = test_pages(t, 6 * PAGE_SIZE);
 	struct kfi_domain_limits limits = {};
 	struct kvec gap[] = { { near + 100, 200 }, { near + 2 * PAGE_SIZE, 300 } };
@@ -252,7 +246,6 @@ static void device_holds(struct test *t)
 	struct io *io;
 	int refused;
 
-	REQUIRE(t, p && near);
 	REQUIRE_EQ(t, kfi_domain_limits(p->a.domain, &limits), 0);
 	refused = limits.virt_boundary_mask ? -EINVAL : 0;	/* software accepts any vector */
 	io = io_open(t, &p->a, near, 2 * PAGE_SIZE);
@@ -264,10 +257,10 @@ static void device_holds(struct test *t)
 }
 
 const struct test_case mr_io_cases[] = {
-	{ "mr.softirq", T_REL, 0, C_MSG | C_RMA, softirq },
+	{ "mr.softirq", T_REL, 0, C_MSG | C_RMA, .pair = softirq },
 	{ "mr.invalidate_midway", T_REL, 0, C_MSG | C_RMA, midway_run, CASE_NUM(0) },
 	/* The initiator knows the region already. */
 	{ "mr.invalidate_again", T_REL, 0, C_MSG | C_RMA, midway_run, CASE_NUM(2) },
-	{ "mr.device_holds", T_REL, 0, C_MSG | C_RMA, device_holds },
+	{ "mr.device_holds", T_REL, 0, C_MSG | C_RMA, .pair = device_holds },
 	{ }
 };

@@ -5,13 +5,11 @@
 #include <linux/delay.h>
 #include "harness.h"
 
-static void sizes(struct test *t)
+static void sizes(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *tx = test_pages(t, size_max(t)), *rx = test_pages(t, size_max(t));
 	size_t size;
 
-	REQUIRE(t, p && tx && rx);
 	for (size = 1; size <= size_max(t); size = size_next(t, size)) {
 		if (exchange(&p->a, &p->b, tx, rx, size, size)) {
 			FAIL(t, "with %zu bytes", size);
@@ -66,16 +64,14 @@ static int border(struct pair *p, u8 *tx, u8 *rx, size_t len, size_t room, u64 f
  * around the limit above which providers do not send a message in one piece: a small piece and a
  * page, as storage sends them.
  */
-static void borders(struct test *t)
+static void borders(struct test *t, struct pair *p)
 {
 	static const size_t at[] = { 4024, 4048, 4056, 4064, 4072, 4080, 4096, 4160,
 				     4488, 4512, 4536, 4560, 4568, 4592, 4608, 8192 };
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *tx = test_pages(t, 4 * PAGE_SIZE), *rx = test_pages(t, 4 * PAGE_SIZE);
 	size_t len;
 	int i;
 
-	REQUIRE(t, p && tx && rx);
 	for (i = 0; i < 3 * ARRAY_SIZE(at) && !t->failures; i++) {
 		len = at[i / 3] - 1 + i % 3;
 		if (border(p, tx, rx, len, len, 0) ||
@@ -87,14 +83,12 @@ static void borders(struct test *t)
 	}
 }
 
-static void empty(struct test *t)
+static void empty(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	struct kfi_msg msg = {};
 	u8 *buf = test_zalloc(t, 64);
 	comp_t c;
 
-	REQUIRE(t, p && buf);
 	memset(buf, 0x5a, 64);
 	/* An empty message into a buffer. */
 	POST(t, kfi_recv(p->b.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, CTX(1)));
@@ -113,17 +107,15 @@ static void empty(struct test *t)
 	EXPECT_EQ(t, c.len, 0);
 }
 
-static void remote_data(struct test *t)
+static void remote_data(struct test *t, struct pair *p)
 {
 	static const u64 data[] = { 0, 1, 0x8000000000000000ULL, 0x0123456789abcdefULL, ~0ULL };
-	struct pair *p = pair_open(t, NULL, NULL);
 	u64 mask = U64_MAX;
 	size_t width;
 	u8 *buf = test_zalloc(t, 128);
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && buf);
 	width = t->info[0]->domain_attr->cq_data_size;
 	EXPECT(t, width > 0 && width <= 8);
 	if (width < 8)
@@ -140,15 +132,13 @@ static void remote_data(struct test *t)
 }
 
 /* Sends first, receives later: no message is lost, and the order is kept. */
-static void unexpected(struct test *t)
+static void unexpected(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	size_t step = 3000;
 	int i, n = 16;
 	u8 *tx = test_pages(t, n * step), *rx = test_pages(t, n * step);
 	comp_t c;
 
-	REQUIRE(t, p && tx && rx);
 	for (i = 0; i < n; i++) {
 		fill(tx + i * step, step, i);
 		REQUIRE(t, !POST(t, kfi_send(p->a.ep, tx + i * step, step - i, NULL, p->a.peer,
@@ -173,7 +163,6 @@ static void unexpected_unknown_sender(struct test *t)
 	u8 *tx = test_pages(t, 4096), *rx = test_pages(t, 4096);
 	comp_t c;
 
-	REQUIRE(t, p && tx && rx);
 	REQUIRE(t, !node_open_ep(t, &p->a, 0, NULL) && !node_open_ep(t, &p->b, 1, NULL));
 	REQUIRE(t, !node_insert(&p->a, &p->b, &p->a.peer));
 	fill(tx, 2000, 1);
@@ -251,7 +240,6 @@ static void in_order(struct test *t)
 	comp_t c;
 	u32 i;
 
-	REQUIRE(t, q);
 	q->p = pair_open(t, NULL, NULL);
 	q->n = t->w->quick ? 200 : 2000;
 	q->max = min_t(size_t, 20000, t->info[0]->ep_attr->max_msg_size);
@@ -279,16 +267,14 @@ static void in_order(struct test *t)
 }
 
 /* Posted together with KFI_MORE; the last one without the flag sends all. */
-static void more(struct test *t)
+static void more(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *tx = test_zalloc(t, 64 * 64), *rx = test_zalloc(t, 64 * 64);
 	struct kfi_msg msg = { .type = KFI_KVEC, .iov_count = 1 };
 	struct kvec iov = { .iov_len = 64 };
 	comp_t c;
 	int i, n = 64;
 
-	REQUIRE(t, p && tx && rx);
 	fill(tx, 64 * n, 3);
 	for (i = 0; i < n; i++)
 		REQUIRE(t, !POST(t, kfi_recv(p->b.ep, rx + 64 * i, 64, NULL, KFI_ADDR_UNSPEC,
@@ -321,7 +307,6 @@ static void one_cut(struct pair *p, int txtype, int rxtype, size_t len, size_t s
 	struct cut out = {}, in = {};
 	comp_t c;
 
-	REQUIRE(t, tx && rx);
 	memset(rx, 0x5a, room);
 	fill(tx + txoff, len, len);
 	if (cut(&p->a, &out, types[txtype], tx + txoff, len,
@@ -346,14 +331,12 @@ static void one_cut(struct pair *p, int txtype, int rxtype, size_t len, size_t s
 		     types[txtype], types[rxtype], out.count, in.count);
 }
 
-static void vectors(struct test *t)
+static void vectors(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	size_t max = min_t(size_t, t->w->quick ? 100000 : 500000,
 			   t->info[0]->ep_attr->max_msg_size);
 	int i, rounds = t->w->quick ? 2 : 6;
 
-	REQUIRE(t, p);
 	/* All pairs of kinds, a few random cuts each. */
 	for (i = 0; i < 9 * rounds && !t->failures; i++) {
 		size_t limit = t->info[0]->tx_attr->iov_limit * PAGE_SIZE / 2;
@@ -366,14 +349,12 @@ static void vectors(struct test *t)
 		one_cut(p, i, (i + 1) % 3, min_t(size_t, max, 6000), 1024);
 }
 
-static void too_many_segments(struct test *t)
+static void too_many_segments(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	size_t n = t->info[0]->tx_attr->iov_limit + 1, m = t->info[1]->rx_attr->iov_limit + 1, i;
 	struct kvec *iov = test_zalloc(t, max(n, m) * sizeof(*iov));
 	u8 *buf = test_zalloc(t, 64);
 
-	REQUIRE(t, p && iov && buf);
 	for (i = 0; i < max(n, m); i++)
 		iov[i] = (struct kvec){ buf, 1 };
 	EXPECT_EQ(t, kfi_sendv(p->a.ep, iov, NULL, n, p->a.peer, NULL), -EINVAL);
@@ -382,15 +363,14 @@ static void too_many_segments(struct test *t)
 }
 
 /* Slab memory: its pages must not be passed to a socket. */
-static void slab_memory(struct test *t)
+static void slab_memory(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	size_t len = min_t(size_t, 16000, t->info[0]->ep_attr->max_msg_size);
 	u8 *tx = kmalloc(len, GFP_KERNEL), *rx = test_zalloc(t, len);
 	comp_t c;
 	int i;
 
-	for (i = 0; p && tx && rx && i < 20 && !t->failures; i++) {
+	for (i = 0; tx && i < 20 && !t->failures; i++) {
 		fill(tx, len, i);
 		memset(rx, 0, len);
 		POST(t, kfi_recv(p->b.ep, rx, len, NULL, KFI_ADDR_UNSPEC, rx));
@@ -407,7 +387,7 @@ static void slab_memory(struct test *t)
 		EXPECT_DATA(t, rx, len, i);
 	}
 	EXPECT_EQ(t, i, 20);
-	if (p && p->a.ep && !test_close(t, &p->a.ep->fid))
+	if (p->a.ep && !test_close(t, &p->a.ep->fid))
 		p->a.ep = NULL;
 	kfree(tx);
 }
@@ -416,15 +396,14 @@ static void slab_memory(struct test *t)
  * Of pages that were allocated together, and not as a compound page, only the first has a reference
  * of its own, so a socket can't take the others.
  */
-static void plain_pages(struct test *t)
+static void plain_pages(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	size_t len = min_t(size_t, 4 * PAGE_SIZE, t->info[0]->ep_attr->max_msg_size);
 	u8 *tx = (u8 *)__get_free_pages(GFP_KERNEL, 2), *rx = test_zalloc(t, len);
 	struct bio_vec bv;
 	comp_t c;
 
-	if (p && tx && rx) {
+	if (EXPECT(t, tx)) {
 		fill(tx, len, 1);
 		bvec_set_page(&bv, virt_to_page(tx), len, 0);
 		POST(t, kfi_recv(p->b.ep, rx, len, NULL, KFI_ADDR_UNSPEC, rx));
@@ -434,21 +413,18 @@ static void plain_pages(struct test *t)
 		if (!WAIT_RX(&p->b, &c))
 			EXPECT_DATA(t, rx, len, 1);
 	}
-	EXPECT(t, p && tx && rx);
-	if (p && p->a.ep && !test_close(t, &p->a.ep->fid))
+	if (p->a.ep && !test_close(t, &p->a.ep->fid))
 		p->a.ep = NULL;
 	free_pages((unsigned long)tx, 2);
 }
 
-static void truncated(struct test *t)
+static void truncated(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	static const size_t lens[] = { 65, 4096, 100000 };
 	u8 *tx = test_pages(t, 100000), *rx = test_pages(t, 4096);
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && tx && rx);
 	for (i = 0; i < ARRAY_SIZE(lens); i++) {
 		if (lens[i] > t->info[0]->ep_attr->max_msg_size)
 			break;
@@ -478,8 +454,6 @@ static bool has_level(struct test *t, u64 level)
 	struct kfi_info *hints = test_hints(t, C_MSG), *info;
 	int ret;
 
-	if (!hints)
-		return false;
 	hints->tx_attr->op_flags = level;
 	ret = test_answer(t, 0, hints, &info);
 	if (ret) {
@@ -509,7 +483,7 @@ static void run_level(struct test *t)
 	p = pair_open(t, NULL, NULL);
 	tx = test_pages(t, 8192);
 	rx = test_pages(t, 8192);
-	REQUIRE(t, p && tx && rx);
+	REQUIRE(t, p);
 	iov = (struct kvec){ tx, len };
 	msg.msg_iov = &iov;
 	msg.addr = p->a.peer;
@@ -529,12 +503,10 @@ static void run_level(struct test *t)
 }
 
 /* A level that was not granted is refused by a post as well. */
-static void no_commit(struct test *t)
+static void no_commit(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	struct kfi_msg msg = {};
 
-	REQUIRE(t, p);
 	msg.addr = p->a.peer;
 	/* Commit has no meaning for a message. */
 	EXPECT_EQ(t, kfi_sendmsg(p->a.ep, &msg, KFI_COMPLETION | KFI_COMMIT_COMPLETE),
@@ -550,7 +522,7 @@ static void several_peers(struct test *t)
 	kfi_addr_t addr[4];
 	int i, round;
 
-	REQUIRE(t, hub && peer && !node_open_ep(t, hub, 0, NULL));
+	REQUIRE(t, !node_open_ep(t, hub, 0, NULL));
 	for (i = 0; i < 4; i++) {
 		REQUIRE(t, !node_open_ep(t, &peer[i], !local || i & 1, NULL));
 		REQUIRE(t, !node_insert(hub, &peer[i], &addr[i]));
@@ -577,7 +549,7 @@ static void come_and_go(struct test *t)
 	kfi_addr_t first = KFI_ADDR_UNSPEC;
 	comp_t c;
 
-	REQUIRE(t, host && guest && !node_open_ep(t, host, 0, NULL));
+	REQUIRE(t, !node_open_ep(t, host, 0, NULL));
 	for (i = 0; i < n && !t->failures; i++) {
 		REQUIRE(t, !node_open_ep(t, guest, 1, NULL));
 		REQUIRE(t, !node_insert(host, guest, &host->peer));
@@ -607,7 +579,7 @@ static void nobody(struct test *t)
 	u8 *buf = test_zalloc(t, 8);
 	comp_t c;
 
-	REQUIRE(t, a && b && buf && !node_open_ep(t, a, 0, NULL) && !node_open_ep(t, b, 1, NULL));
+	REQUIRE(t, !node_open_ep(t, a, 0, NULL) && !node_open_ep(t, b, 1, NULL));
 	REQUIRE(t, !node_insert(a, b, &a->peer));
 	node_close(b);
 	REQUIRE(t, !POST(t, kfi_send(a->ep, buf, 8, NULL, a->peer, CTX(1))));
@@ -623,7 +595,7 @@ static void to_self(struct test *t)
 	comp_t c;
 	int i;
 
-	REQUIRE(t, n && !node_open_ep(t, n, 0, NULL) && !node_insert(n, n, &n->peer));
+	REQUIRE(t, !node_open_ep(t, n, 0, NULL) && !node_insert(n, n, &n->peer));
 	if (!(n->info->caps & KFI_LOCAL_COMM)) {
 		POST(t, kfi_send(n->ep, &i, sizeof(i), NULL, n->peer, CTX(1)));
 		REQUIRE_TX_ERR(n, &c, CTX(1), EHOSTUNREACH);
@@ -636,24 +608,24 @@ static void to_self(struct test *t)
 }
 
 const struct test_case msg_cases[] = {
-	{ "msg.sizes", T_ALL, 0, C_MSG, sizes },
-	{ "msg.borders", T_REL, 0, C_MSG, borders },
-	{ "msg.empty", T_ALL, 0, C_MSG, empty },
-	{ "msg.remote_data", T_ALL, 0, C_MSG, remote_data },
-	{ "msg.unexpected", T_REL, 0, C_MSG, unexpected },
+	{ "msg.sizes", T_ALL, 0, C_MSG, .pair = sizes },
+	{ "msg.borders", T_REL, 0, C_MSG, .pair = borders },
+	{ "msg.empty", T_ALL, 0, C_MSG, .pair = empty },
+	{ "msg.remote_data", T_ALL, 0, C_MSG, .pair = remote_data },
+	{ "msg.unexpected", T_REL, 0, C_MSG, .pair = unexpected },
 	{ "msg.unexpected_unknown_sender", T_RDM, 0, C_MSG, unexpected_unknown_sender },
 	{ "msg.in_order", T_REL, 0, C_MSG, in_order },
-	{ "msg.more", T_REL, 0, C_MSG, more },
-	{ "msg.vectors", T_ALL, 0, C_MSG, vectors },
-	{ "msg.too_many_segments", T_ALL, 0, C_MSG, too_many_segments },
-	{ "msg.slab_memory", T_REL, 0, C_MSG, slab_memory },
-	{ "msg.plain_pages", T_REL, 0, C_MSG, plain_pages },
-	{ "msg.truncated", T_ALL, CASE_MATCHING, C_MSG, truncated },
+	{ "msg.more", T_REL, 0, C_MSG, .pair = more },
+	{ "msg.vectors", T_ALL, 0, C_MSG, .pair = vectors },
+	{ "msg.too_many_segments", T_ALL, 0, C_MSG, .pair = too_many_segments },
+	{ "msg.slab_memory", T_REL, 0, C_MSG, .pair = slab_memory },
+	{ "msg.plain_pages", T_REL, 0, C_MSG, .pair = plain_pages },
+	{ "msg.truncated", T_ALL, CASE_MATCHING, C_MSG, .pair = truncated },
 	{ "msg.inject_complete", T_ALL, 0, C_MSG, run_level, CASE_NUM(KFI_INJECT_COMPLETE) },
 	{ "msg.transmit_complete", T_ALL, 0, C_MSG, run_level, CASE_NUM(KFI_TRANSMIT_COMPLETE) },
 	{ "msg.delivery_complete", T_REL, CASE_CHECKED, C_MSG, run_level,
 	  CASE_NUM(KFI_DELIVERY_COMPLETE) },
-	{ "msg.no_commit", T_REL, 0, C_MSG, no_commit },
+	{ "msg.no_commit", T_REL, 0, C_MSG, .pair = no_commit },
 	{ "msg.several_peers", T_RDM | T_DGRAM, 0, C_MSG, several_peers },
 	{ "msg.to_self", T_RDM, 0, C_MSG, to_self },
 	{ "msg.come_and_go", T_RDM, 0, C_MSG, come_and_go },

@@ -251,8 +251,6 @@ static int expect_connected(struct node *n)
 	struct event *ev = test_new(n->t, struct event);
 	int ret;
 
-	if (!ev)
-		return -ENOMEM;
 	ret = WAIT_EVENT(n, ev);
 	if (ret)
 		return ret;
@@ -267,8 +265,6 @@ static int accept_request(struct node *b)
 	struct event *ev = test_new(b->t, struct event);
 	int ret;
 
-	if (!ev)
-		return -ENOMEM;
 	ret = WAIT_EVENT(b, ev);
 	if (ret)
 		return ret;
@@ -344,8 +340,6 @@ struct pair *pair_open(struct test *t, const struct node_opts *a, const struct n
 	struct pair *p = test_new(t, struct pair);
 	int ret;
 
-	if (!p)
-		return NULL;
 	if (t->type == KFI_EP_MSG)
 		ret = pair_open_msg(t, p, a, b);
 	else

@@ -86,15 +86,13 @@ static struct any *any_open(struct test *t, const struct node_opts *opts)
 	static const struct deed plain;		/* of an attempt to connect */
 	struct any *w = test_new(t, struct any);
 
-	if (!w)
-		return NULL;
 	w->t = t;
 	w->deed = &plain;
 	w->most = t->w->quick ? SZ_256K : SZ_1M;
 	w->near = test_pages(t, w->most);
 	w->far = test_pages(t, w->most);
 	w->p = pair_open(t, opts, opts);
-	return w->near && w->far && w->p ? w : NULL;
+	return w->p ? w : NULL;
 }
 
 static void accepted(struct any *w, int side, unsigned long i, ssize_t ret)
@@ -451,7 +449,7 @@ static void no_allocation(struct test *t)
 	struct any *w = deeds_open(t);
 	struct trap *trap = test_new(t, struct trap);
 
-	REQUIRE(t, w && trap);
+	REQUIRE(t, w);
 	w->most = SZ_256K;
 	trap_catches(w, trap);
 	for (w->deed = d; w->deed->post && !t->failures; w->deed++)

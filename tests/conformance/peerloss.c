@@ -10,15 +10,13 @@ struct traffic *traffic_start(struct test *t, struct pair *p)
 {
 	struct traffic *f = test_new(t, struct traffic);
 
-	if (!f)
-		return NULL;
 	f->p = p;
 	f->most = t->w->lost_ops;
 	f->len = min_t(size_t, 200000, t->info[0]->ep_attr->max_msg_size);
 	f->near = test_best(t, p->a.domain, f->len);
 	f->far = test_best(t, p->b.domain, f->len);
 	f->seen = test_zalloc(t, BITS_TO_LONGS(f->most) * sizeof(long));
-	if (!f->near || !f->far || !f->seen ||
+	if (!f->near || !f->far ||
 	    region_open(&p->b, &f->r, f->far, f->len, KFI_REMOTE_READ | KFI_REMOTE_WRITE))
 		return NULL;
 	return f;
@@ -165,12 +163,10 @@ static void drain_rx(struct node *n)
 }
 
 /* B's endpoint is closed while operations are under way. */
-static void endpoint_closed(struct test *t)
+static void endpoint_closed(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	struct traffic *f;
 
-	REQUIRE(t, p);
 	f = traffic_start(t, p);
 	REQUIRE(t, f);
 	traffic_fill(f);
@@ -186,14 +182,12 @@ static void endpoint_closed(struct test *t)
 }
 
 /* The loss of a peer ends no receive that takes messages of any sender. */
-static void receives_stay(struct test *t)
+static void receives_stay(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *rx = test_pages(t, 4096), *tx = test_pages(t, 4096);
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && rx && tx);
 	for (i = 0; i < 4; i++)
 		POST(t, kfi_recv(p->a.ep, rx + 1000 * i, 1000, NULL, KFI_ADDR_UNSPEC, CTX(i)));
 	/* They know each other, and then B is closed. */
@@ -214,12 +208,10 @@ static void receives_stay(struct test *t)
 }
 
 /* The same address is another endpoint now: it is recognised, and served. */
-static void restarted(struct test *t)
+static void restarted(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	int i, n = t->w->quick ? 5 : 20;
 
-	REQUIRE(t, p);
 	for (i = 0; i < n && !t->failures; i++) {
 		still_works(p);
 		REQUIRE(t, !node_close_ep(&p->b));
@@ -263,15 +255,13 @@ static void region_closed_end(struct node *a, u32 posted, size_t len, u32 *told,
 }
 
 /* A region is closed while it is written: after that no byte changes. */
-static void region_closed(struct test *t)
+static void region_closed(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	struct region r;
 	u32 posted = 0, round, told = 0, untold = 0;
 	size_t len = 50000;
 	u8 *near = test_pages(t, len), *far = test_pages(t, len);
 
-	REQUIRE(t, p && near && far);
 	memset(near, 0xa5, len);
 	for (round = 0; round < 10 && !t->failures; round++) {
 		REQUIRE(t, !region_open(&p->b, &r, far, len, KFI_REMOTE_WRITE));
@@ -291,10 +281,11 @@ static void region_closed(struct test *t)
 }
 
 const struct test_case peerloss_cases[] = {
-	{ "peerloss.endpoint_closed", T_REL, 0, C_MSG | C_RMA, endpoint_closed },
-	{ "peerloss.endpoint_closed_atomics", T_REL, 0, C_MSG | C_RMA | KFI_ATOMIC, endpoint_closed },
-	{ "peerloss.receives_stay", T_RDM, 0, C_MSG, receives_stay },
-	{ "peerloss.restarted", T_RDM, 0, C_MSG, restarted },
-	{ "peerloss.region_closed", T_REL, 0, C_MSG | C_RMA, region_closed },
+	{ "peerloss.endpoint_closed", T_REL, 0, C_MSG | C_RMA, .pair = endpoint_closed },
+	{ "peerloss.endpoint_closed_atomics", T_REL, 0, C_MSG | C_RMA | KFI_ATOMIC,
+	  .pair = endpoint_closed },
+	{ "peerloss.receives_stay", T_RDM, 0, C_MSG, .pair = receives_stay },
+	{ "peerloss.restarted", T_RDM, 0, C_MSG, .pair = restarted },
+	{ "peerloss.region_closed", T_REL, 0, C_MSG | C_RMA, .pair = region_closed },
 	{ }
 };

@@ -56,7 +56,7 @@ static void before(struct test *t)
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && tx && rx && !node_open_ep(t, &p->a, 0, NULL) && !node_open(t, &p->b, 1, NULL) && !node_listen(&p->b));
+	REQUIRE(t, !node_open_ep(t, &p->a, 0, NULL) && !node_open(t, &p->b, 1, NULL) && !node_listen(&p->b));
 	for (i = 0; i < EARLY; i++)
 		REQUIRE(t, !POST(t, kfi_recv(p->a.ep, rx + 4096 * i, 4096, NULL, KFI_ADDR_UNSPEC, CTX(i))));
 	EXPECT_EQ(t, kfi_cancel(&p->a.ep->fid, CTX(5)), 0);
@@ -84,7 +84,7 @@ static void never(struct test *t)
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && rx && ev && !node_open_ep(t, &p->a, 0, NULL) && !node_open(t, &p->b, 1, NULL) && !node_listen(&p->b));
+	REQUIRE(t, !node_open_ep(t, &p->a, 0, NULL) && !node_open(t, &p->b, 1, NULL) && !node_listen(&p->b));
 	REQUIRE_EQ(t, test_close(t, &p->b.pep->fid), 0);
 	for (i = 0; i < 4; i++)
 		REQUIRE(t, !POST(t, kfi_recv(p->a.ep, rx + 64 * i, 64, NULL, KFI_ADDR_UNSPEC, CTX(i))));
@@ -102,15 +102,13 @@ static void never(struct test *t)
 }
 
 /* A message waits for its receive no longer than that takes, whichever side has called: the device asks again soon. */
-static void late(struct test *t)
+static void late(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *buf = test_zalloc(t, 256);
 	unsigned long start;
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && buf);
 	for (i = 0; i < 2; i++) {
 		struct node *from = i ? &p->b : &p->a, *to = i ? &p->a : &p->b;
 		int n;
@@ -130,14 +128,12 @@ static void late(struct test *t)
  * A connection on which nothing happens stays, although the device reports nothing of the last message. The pause is longer than
  * keepalive_s and peer_timeout_ms together.
  */
-static void idle(struct test *t)
+static void idle(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *buf = test_zalloc(t, 256);
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && buf);
 	for (i = 0; i < 2; i++) {
 		REQUIRE(t, !POST(t, kfi_recv(p->b.ep, buf, 100, NULL, KFI_ADDR_UNSPEC, CTX(i))));
 		REQUIRE(t, !POST(t, kfi_inject(p->a.ep, buf + 128, 16, 0)) && !WAIT_RX(&p->b, &c));
@@ -163,7 +159,7 @@ static void one_too_long(struct test *t, size_t room, size_t len)
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && tx && rx);
+	REQUIRE(t, p);
 	memset(rx, 0x5a, 16384);
 	for (i = 0; i < 3; i++)
 		REQUIRE(t, !POST(t, kfi_recv(p->b.ep, rx + 5000 * i, i ? 4096 : room, NULL, KFI_ADDR_UNSPEC, CTX(i))));
@@ -193,14 +189,13 @@ static void too_long(struct test *t)
 }
 
 /* Memory that lies in more pieces than a request has, which are 16 at most: of side A, for the other's is what the agent has. */
-static void pieces(struct test *t)
+static void pieces(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	size_t len = 20 * PAGE_SIZE;
 	u8 *buf = vzalloc(len);
 	comp_t c;
 
-	if (EXPECT(t, p && buf)) {
+	if (EXPECT(t, buf)) {
 		EXPECT_EQ(t, kfi_recv(p->a.ep, buf, len, NULL, KFI_ADDR_UNSPEC, NULL), -EMSGSIZE);
 		if (!POST(t, kfi_send(p->a.ep, buf, len, NULL, 0, buf)) && !WAIT_TX(&p->a, &c))
 			EXPECT_ERR(t, &c, buf, EMSGSIZE);
@@ -228,16 +223,14 @@ static int open_as(struct node *n, u64 caps, enum kfi_ep_type type)
 	return ret;
 }
 
-static void absent(struct test *t)
+static void absent(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *buf = test_zalloc(t, 64);
 	struct kvec iov = { buf, 8 };
 	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1 };
 	struct kfi_rma_iov remote = { .len = 8 };
 	struct kfi_msg_rma write = { .type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .rma_iov = &remote, .rma_iov_count = 1 };
 
-	REQUIRE(t, p && buf);
 	EXPECT_EQ(t, t->info[0]->ep_attr->protocol, KFI_PROTO_RDMA_CM_IB_RC);
 	EXPECT_EQ(t, t->info[0]->domain_attr->max_ep_srx_ctx, 0);
 	EXPECT_EQ(t, open_as(&p->a, KFI_TAGGED, KFI_EP_MSG), -EOPNOTSUPP);
@@ -298,7 +291,6 @@ static void not_offered(struct test *t)
 	kfi_freeinfo(info);
 	for (; f < absent_features + ARRAY_SIZE(absent_features); f++) {
 		hints = test_hints(t, C_MSG | C_RMA | f->caps);
-		REQUIRE(t, hints);
 		info = NULL;
 		hints->tx_attr->op_flags = f->tx_flags;
 		hints->rx_attr->op_flags = f->rx_flags;
@@ -339,7 +331,6 @@ static void foreign(struct test *t)
 	struct kfi_info *info = t->info[1];
 	int i, ret;
 
-	REQUIRE(t, a && b && ev);
 	t->type = KFI_EP_RDM;
 	ret = test_getinfo(t, 1, C_MSG, &t->info[1]) ?: node_open_ep(t, b, 1, &opts);
 	kfi_freeinfo(t->info[1]);
@@ -390,8 +381,6 @@ static struct pair *pair_beside(struct pair *p)
 	struct test *t = p->a.t;
 	struct pair *other = test_new(t, struct pair);
 
-	if (!other)
-		return NULL;
 	other->b = p->b;
 	other->b.ep = NULL;
 	return node_open_ep(t, &other->a, 0, NULL) || pair_connect(&other->a, &other->b) ? NULL : other;
@@ -406,7 +395,7 @@ static void refused_by_device(struct test *t, enum reason why, bool write)
 	struct region r;
 	u64 addr, key;
 
-	REQUIRE(t, p && near && far);
+	REQUIRE(t, p);
 	if (why == W_ENDPOINT)
 		other = pair_beside(p);
 	REQUIRE(t, other || why < W_ENDPOINT);
@@ -448,14 +437,12 @@ static void wrong_keys(struct test *t)
 }
 
 /* What a key of the device's can't be for is refused when the region is made. */
-static void no_region(struct test *t)
+static void no_region(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *buf = test_pages(t, 4 * PAGE_SIZE);
 	struct kvec gap[] = { { buf, 100 }, { buf + PAGE_SIZE, 100 } };
 	struct kfid_mr *mr;
 
-	REQUIRE(t, p && buf);
 	EXPECT_EQ(t, kfi_mr_reg(p->b.domain, buf, 64, BOTH, 0, 0, KFI_RMA_EVENT, &mr, NULL), -EOPNOTSUPP);
 	EXPECT_EQ(t, kfi_mr_regv(p->b.domain, gap, 2, BOTH, 0, 0, 0, &mr, NULL), -EINVAL);
 	REQUIRE_EQ(t, kfi_mr_reg(p->b.domain, buf, 64, BOTH, 0, 0, 0, &mr, NULL), 0);
@@ -474,7 +461,7 @@ static void region_first(struct test *t)
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && near && far && r && !node_open_ep(t, &p->a, 0, NULL) && !node_open(t, &p->b, 1, NULL) && !node_listen(&p->b));
+	REQUIRE(t, !node_open_ep(t, &p->a, 0, NULL) && !node_open(t, &p->b, 1, NULL) && !node_listen(&p->b));
 	for (i = 0; i < EARLY; i++)
 		REQUIRE(t, !region_open(&p->a, &r[i], far + i * 64, 64, BOTH));
 	REQUIRE(t, !pair_connect(&p->a, &p->b));
@@ -494,9 +481,8 @@ static void region_first(struct test *t)
  * Pages that begin anywhere have an address with that place in it, whatever offset the owner has named; and the peer may use what a message tells
  * of at once, without a registration that anybody has waited for.
  */
-static void pages(struct test *t)
+static void pages(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *near = test_pages(t, 2 * PAGE_SIZE), *far = test_pages(t, 2 * PAGE_SIZE), *note = test_zalloc(t, 64);
 	struct bio_vec bv[2];
 	struct kfi_mr_attr attr = {
@@ -509,7 +495,6 @@ static void pages(struct test *t)
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && near && far && note && io);
 	REQUIRE_EQ(t, kfi_mr_alloc(p->b.domain, 2, 0, &mr, NULL), 0);
 	test_keep(t, &mr->fid);
 	EXPECT_EQ(t, kfi_mr_register(mr, &attr, NULL), -EINVAL);	/* nobody's */
@@ -554,7 +539,7 @@ static void invalidate_other(struct test *t)
 	struct region r;
 	comp_t c;
 
-	REQUIRE(t, p && buf && far);
+	REQUIRE(t, p);
 	if (beside)
 		other = pair_beside(p);
 	REQUIRE(t, (other || !beside) && !region_open(beside ? &other->b : &p->b, &r, far, REACH, BOTH));
@@ -580,9 +565,8 @@ static void invalidate_other(struct test *t)
 #define READS	200
 
 /* More READs than a device has under way, in series, into memory of more pieces than a request has. */
-static void reads(struct test *t)
+static void reads(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	size_t len = 3 * PAGE_SIZE, all = 40 * PAGE_SIZE;
 	u8 *far = test_pages(t, all), *near = vzalloc(READS * 64 + all);
 	struct kfi_rma_iov rma;
@@ -592,7 +576,7 @@ static void reads(struct test *t)
 	comp_t c;
 	int i;
 
-	if (!EXPECT(t, p && far && near && !region_open(&p->b, &r, far, all, BOTH)))
+	if (!EXPECT(t, far && near && !region_open(&p->b, &r, far, all, BOTH)))
 		goto free;
 	fill(far, all, 1);
 	for (i = 0; i < READS && !t->failures; i++) {
@@ -627,21 +611,21 @@ free:
 const struct test_case plain_cases[] = {
 	{ "plain.before", T_MSG, CASE_HW_RECV, C_MSG, before },
 	{ "plain.never", T_MSG, CASE_HW_RECV, C_MSG, never },
-	{ "plain.late", T_MSG, CASE_HW_RECV, C_MSG, late },
-	{ "plain.idle", T_MSG, CASE_HW_RECV, C_MSG, idle },
+	{ "plain.late", T_MSG, CASE_HW_RECV, C_MSG, .pair = late },
+	{ "plain.idle", T_MSG, CASE_HW_RECV, C_MSG, .pair = idle },
 	{ "plain.too_long", T_MSG, CASE_HW_RECV, C_MSG, too_long },
-	{ "plain.pieces", T_MSG, CASE_HW_RECV, C_MSG, pieces },
-	{ "plain.absent", T_MSG, CASE_HW_RECV, C_MSG, absent },
+	{ "plain.pieces", T_MSG, CASE_HW_RECV, C_MSG, .pair = pieces },
+	{ "plain.absent", T_MSG, CASE_HW_RECV, C_MSG, .pair = absent },
 	{ "plain.not_offered", T_MSG, CASE_HW_RECV, C_MSG, not_offered },
 	{ "plain.foreign", T_MSG, CASE_HW_RECV, C_MSG, foreign },
 	{ "plain.wrong_keys", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, wrong_keys },
-	{ "plain.no_region", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, no_region },
+	{ "plain.no_region", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, .pair = no_region },
 	{ "plain.region_first", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, region_first },
-	{ "plain.pages", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, pages },
+	{ "plain.pages", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, .pair = pages },
 	{ "plain.invalidates_other", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, invalidate_other,
 	  CASE_NUM(false) },
 	{ "plain.invalidates_beside", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, invalidate_other,
 	  CASE_NUM(true) },
-	{ "plain.reads", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, reads },
+	{ "plain.reads", T_MSG, CASE_HW_RECV, C_MSG | C_RMA, .pair = reads },
 	{ }
 };

@@ -15,8 +15,7 @@ static void gone_while_answered(struct test *t)
 	struct event *ev = test_new(t, struct event);
 	int i, ret;
 
-	REQUIRE(t, a && b && ev && !node_open(t, a, 0, NULL) && !node_open(t, b, 1, NULL) &&
-			   !node_listen(b));
+	REQUIRE(t, !node_open(t, a, 0, NULL) && !node_open(t, b, 1, NULL) && !node_listen(b));
 	for (i = 0; i < REJECTS && !t->failures; i++) {
 		REQUIRE(t, !node_endpoint(a, a->info) && !node_enable(a));
 		REQUIRE_EQ(t, kfi_connect(a->ep, b->addr, NULL, 0), 0);
@@ -55,16 +54,15 @@ static void gone_while_answered(struct test *t)
 #define READS	64
 
 /* A read does not see a later write, if that order was granted. */
-static void write_after_read(struct test *t)
+static void write_after_read(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *near = test_pages(t, READS * 4096), *new = test_pages(t, 4096),
 	   *far = test_pages(t, 4096);
 	struct region r;
 	comp_t c;
 	int i, j;
 
-	REQUIRE(t, p && near && new && far &&
+	REQUIRE(t, far &&
 		   !region_open(&p->b, &r, far, 4096, KFI_REMOTE_READ | KFI_REMOTE_WRITE));
 	if (!(p->a.info->tx_attr->msg_order & KFI_ORDER_WAR)) {
 		EXPECT_EQ(t, p->a.info->ep_attr->max_order_war_size, 0);
@@ -75,24 +73,20 @@ static void write_after_read(struct test *t)
 		memset(far, 0x11, 4096);
 		POST(t, kfi_read(p->a.ep, near, 4096, NULL, p->a.peer, r.addr, r.key, CTX(1)));
 		POST(t, kfi_write(p->a.ep, new, 4096, NULL, p->a.peer, r.addr, r.key, CTX(2)));
-		for (j = 0; j < 2; j++) {
-			REQUIRE(t, !WAIT_TX(&p->a, &c));
-			EXPECT_EQ(t, c.err, 0);
-		}
+		for (j = 0; j < 2; j++)
+			REQUIRE_TX_OK(&p->a, &c);
 		EXPECT_EQ(t, not_all(near, 4096, 0x11), -1);
 	}
 }
 
 /* A post with KFI_MORE is sent although no other follows to the same peer. */
-static void more_and_no_more(struct test *t)
+static void more_and_no_more(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *tx = test_pages(t, 64), *rx = test_pages(t, 64);
 	struct kvec iov = { tx, 64 };
 	struct kfi_msg msg = { .type = KFI_KVEC, .iov_count = 1, .context = tx };
 	comp_t c;
 
-	REQUIRE(t, p && tx && rx);
 	fill(tx, 64, 5);
 	POST(t, kfi_recv(p->b.ep, rx, 64, NULL, KFI_ADDR_UNSPEC, rx));
 	msg.msg_iov = &iov;
@@ -120,7 +114,7 @@ static void last_words(struct test *t)
 	int i, sent = 0, got = 0;
 	comp_t c;
 
-	REQUIRE(t, p && tx && rx && !POST(t, recv_multi(p->b.ep, rx, 65536, NULL)));
+	REQUIRE(t, p && !POST(t, recv_multi(p->b.ep, rx, 65536, NULL)));
 	for (i = 0; i < WORDS; i++)
 		REQUIRE(t, !POST(t, kfi_send(p->a.ep, tx, 100, NULL, p->a.peer, CTX(i))));
 	msleep(500);
@@ -149,7 +143,6 @@ void pair_part(struct pair *p, bool inject)
 	comp_t c;
 	int i;
 
-	REQUIRE(t, tx && rx);
 	fill(tx, PARTING_LEN, 3);
 	for (i = 0; i < PARTING; i++)
 		POST(t, kfi_recv(p->b.ep, rx + i * PARTING_LEN, PARTING_LEN, NULL, KFI_ADDR_UNSPEC,
@@ -168,21 +161,18 @@ void pair_part(struct pair *p, bool inject)
 }
 
 /* They know each other, so nothing delays the messages. */
-static void part(struct test *t)
+static void part(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
-
-	REQUIRE(t, p);
 	still_works(p);
 	pair_part(p, case_num(t));
 }
 
 const struct test_case regress_cases[] = {
 	{ "regress.gone_while_answered", T_MSG, 0, 0, gone_while_answered },
-	{ "regress.write_after_read", T_REL, 0, C_RMA, write_after_read },
-	{ "regress.more_and_no_more", T_ALL, 0, C_MSG, more_and_no_more },
+	{ "regress.write_after_read", T_REL, 0, C_RMA, .pair = write_after_read },
+	{ "regress.more_and_no_more", T_ALL, 0, C_MSG, .pair = more_and_no_more },
 	{ "regress.last_words", T_RDM, 0, C_MSG | KFI_MULTI_RECV, last_words },
-	{ "regress.parting", T_REL, 0, C_MSG, part, CASE_NUM(false) },
-	{ "regress.parting_inject", T_REL, 0, C_MSG, part, CASE_NUM(true) },
+	{ "regress.parting", T_REL, 0, C_MSG, .pair = part, .arg = CASE_NUM(false) },
+	{ "regress.parting_inject", T_REL, 0, C_MSG, .pair = part, .arg = CASE_NUM(true) },
 	{ }
 };

@@ -80,9 +80,8 @@ static bool all_ended(struct node *a)
 	return true;
 }
 
-static void connected(struct test *t)
+static void connected(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *near_mem = test_pages(t, LONG), *far_mem = test_pages(t, LONG);
 	u8 *buf = test_pages(t, 3 * LONG);
 	bool bound = t->info[1]->domain_attr->mr_mode & KFI_MR_ENDPOINT;
@@ -90,7 +89,6 @@ static void connected(struct test *t)
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && buf && near_mem && far_mem);
 	REQUIRE(t, !region_open(&p->b, &far, far_mem, LONG, KFI_REMOTE_WRITE));
 	REQUIRE(t, !region_open(&p->a, &near, near_mem, LONG, KFI_REMOTE_READ));
 	for (i = 0; i < 4; i++) {
@@ -116,9 +114,8 @@ static void connected(struct test *t)
 }
 
 /* No memory is attached to regions for one I/O any more, and they can be used at once. */
-static void regions(struct test *t)
+static void regions(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *mem = test_pages(t, LONG), *buf = test_pages(t, LONG);
 	struct kvec iov = { mem, LONG };
 	struct kfi_mr_attr attr = io_attr(&iov, KFI_REMOTE_READ);
@@ -128,7 +125,6 @@ static void regions(struct test *t)
 	comp_t c;
 	int i, j;
 
-	REQUIRE(t, p && mem && buf && io);
 	for (j = 0; j < 2; j++) {
 		REQUIRE_EQ(t, kfi_mr_alloc(p->a.domain, DIV_ROUND_UP(LONG, PAGE_SIZE) + 1, 0,
 					   &mr[j], NULL), 0);
@@ -164,14 +160,12 @@ static void regions(struct test *t)
  * A region is enabled behind a message for which the peer has no receive: a device may not have
  * registered it when the connection ends. The next peer can use it all the same.
  */
-static void region_behind(struct test *t)
+static void region_behind(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *mem = test_pages(t, LONG), *buf = test_pages(t, LONG);
 	struct region r;
 	comp_t c;
 
-	REQUIRE(t, p && mem && buf);
 	REQUIRE(t, !POST(t, kfi_send(p->a.ep, buf, LONG, NULL, p->a.peer, buf)));
 	REQUIRE(t, !region_open(&p->a, &r, mem, LONG, KFI_REMOTE_READ));
 	if (!reset_it(&p->a))
@@ -193,7 +187,6 @@ static void calling(struct test *t)
 	u8 *buf = test_zalloc(t, 64);
 	comp_t c;
 
-	REQUIRE(t, a && b && ev && buf);
 	REQUIRE(t, !node_open_ep(t, a, 0, NULL) && !node_open(t, b, 1, NULL) && !node_listen(b));
 	REQUIRE(t, !POST(t, kfi_recv(a->ep, buf, 64, NULL, KFI_ADDR_UNSPEC, buf)));
 	if (!reset_it(a))
@@ -225,12 +218,10 @@ static void calling(struct test *t)
 	transfer(a, b, 100, 1);
 }
 
-static void peer_gone(struct test *t)
+static void peer_gone(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	int i;
 
-	REQUIRE(t, p);
 	for (i = 0; i < 4; i++) {
 		REQUIRE(t, !node_close_ep(&p->b));
 		if (i % 2)
@@ -249,7 +240,7 @@ static bool answer_at_once(struct test *t, struct node *a, struct node *b, u8 *b
 	comp_t c;
 	int ret;
 
-	if (!ev || !EXPECT_EQ(t, kfi_connect(a->ep, b->addr, NULL, 0), 0) || WAIT_EVENT(b, ev) ||
+	if (!EXPECT_EQ(t, kfi_connect(a->ep, b->addr, NULL, 0), 0) || WAIT_EVENT(b, ev) ||
 	    !EXPECT_EQ(t, ev->type, KFI_CONNREQ))
 		return false;
 	ret = node_endpoint(b, ev->info) ?: node_enable(b);
@@ -275,7 +266,6 @@ static void early(struct test *t)
 	u8 *buf = test_zalloc(t, 192);
 	int i;
 
-	REQUIRE(t, a && b && buf);
 	REQUIRE(t, !node_open_ep(t, a, 0, NULL) && !node_open(t, b, 1, NULL) && !node_listen(b));
 	for (i = 0; i < 20; i++) {
 		REQUIRE(t, answer_at_once(t, a, b, buf) && reset_it(a));
@@ -288,7 +278,7 @@ static void refused(struct test *t)
 {
 	struct node *a = test_new(t, struct node);
 
-	REQUIRE(t, a && !node_open(t, a, 0, NULL));
+	REQUIRE(t, !node_open(t, a, 0, NULL));
 	if (t->type == KFI_EP_MSG) {
 		REQUIRE(t, !node_endpoint(a, a->info));
 		EXPECT(t, kfi_ep_reset(a->ep) < 0);	/* it is not enabled */
@@ -299,11 +289,11 @@ static void refused(struct test *t)
 }
 
 const struct test_case reset_cases[] = {
-	{ "reset.connected", T_MSG, 0, C_MSG | C_RMA, connected },
-	{ "reset.regions", T_MSG, 0, C_MSG | C_RMA, regions },
-	{ "reset.region_behind", T_MSG, 0, C_MSG | C_RMA, region_behind },
+	{ "reset.connected", T_MSG, 0, C_MSG | C_RMA, .pair = connected },
+	{ "reset.regions", T_MSG, 0, C_MSG | C_RMA, .pair = regions },
+	{ "reset.region_behind", T_MSG, 0, C_MSG | C_RMA, .pair = region_behind },
 	{ "reset.calling", T_MSG, 0, C_MSG, calling },
-	{ "reset.peer_gone", T_MSG, 0, C_MSG, peer_gone },
+	{ "reset.peer_gone", T_MSG, 0, C_MSG, .pair = peer_gone },
 	{ "reset.early", T_MSG, 0, C_MSG, early },
 	{ "reset.refused", T_ALL, 0, C_MSG, refused },
 	{}

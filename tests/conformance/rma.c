@@ -2,16 +2,15 @@
 /* Remote memory access that succeeds. errors.c has accesses that must not. */
 #include "harness.h"
 
-static void sizes(struct test *t)
+static void sizes(struct test *t, struct pair *p)
 {
 	bool write = case_num(t);
-	struct pair *p = pair_open(t, NULL, NULL);
 	size_t max = size_max(t), size;
 	u8 *near = test_pages(t, max), *far = test_pages(t, max);
 	struct region r;
 	comp_t c;
 
-	REQUIRE(t, p && near && far && !region_open(&p->b, &r, far, max, ALL_RIGHTS));
+	REQUIRE(t, !region_open(&p->b, &r, far, max, ALL_RIGHTS));
 	for (size = 1; size <= max && !t->failures; size = size_next(t, size)) {
 		fill(write ? near : far, size, size);
 		memset(write ? far : near, 0, size);
@@ -45,7 +44,6 @@ static void delivered(struct test *t)
 	comp_t c;
 	int i;
 
-	REQUIRE(t, hints);
 	hints->tx_attr->op_flags = KFI_DELIVERY_COMPLETE;
 	i = test_answer(t, 0, hints, &info);
 	if (i == -ENODATA) {
@@ -57,28 +55,26 @@ static void delivered(struct test *t)
 	p = pair_open(t, &opts, NULL);
 	near = test_pages(t, 65536);
 	far = test_pages(t, 65536);
-	REQUIRE(t, p && near && far && !region_open(&p->b, &r, far, 65536, ALL_RIGHTS));
+	REQUIRE(t, p && !region_open(&p->b, &r, far, 65536, ALL_RIGHTS));
 	for (i = 0; i < 30 && !t->failures; i++) {
 		size_t len = 1 + test_random(t, 65536);
 
 		fill(near, len, i);
 		POST(t, kfi_write(p->a.ep, near, len, NULL, p->a.peer, r.addr, r.key, near));
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-		EXPECT_EQ(t, c.err, 0);
+		REQUIRE_TX_OK(&p->a, &c);
 		EXPECT_DATA(t, far, len, i);
 	}
 }
 
 /* It needs no posted receive, and uses none. */
-static void remote_data(struct test *t)
+static void remote_data(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *near = test_pages(t, 8192), *far = test_pages(t, 8192), *rx = test_zalloc(t, 64);
 	struct region r;
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && near && far && rx && !region_open(&p->b, &r, far, 8192, ALL_RIGHTS));
+	REQUIRE(t, !region_open(&p->b, &r, far, 8192, ALL_RIGHTS));
 	for (i = 0; i < 20 && !t->failures; i++) {
 		size_t len = i ? 1 + test_random(t, 8192) : 0;
 
@@ -87,8 +83,7 @@ static void remote_data(struct test *t)
 		fill(near, len, i);
 		POST(t, kfi_writedata(p->a.ep, near, len, NULL, 0xfeed0000 + i, p->a.peer, r.addr,
 				      r.key, CTX(i)));
-		REQUIRE(t, !WAIT_RX(&p->b, &c));
-		EXPECT_EQ(t, c.err, 0);
+		REQUIRE_RX_OK(&p->b, &c);
 		EXPECT_EQ(t, c.flags, KFI_RMA | KFI_REMOTE_WRITE | KFI_REMOTE_CQ_DATA);
 		EXPECT_EQ(t, c.data, 0xfeed0000 + i);
 		/* The entry reports that the data is in place. */
@@ -126,8 +121,6 @@ static struct many *many_open(struct test *t)
 
 	for (side = 0; side < 2; side++) {
 		hints = test_hints(t, t->c->caps);
-		if (!hints)
-			return NULL;
 		hints->tx_attr->rma_iov_limit = MANY;
 		ret = test_answer(t, side, hints, &info);
 		if (ret == -ENODATA)
@@ -137,12 +130,10 @@ static struct many *many_open(struct test *t)
 		kfi_freeinfo(t->info[side]);
 		t->info[side] = info;
 	}
-	if (!m)
-		return NULL;
 	m->p = pair_open(t, NULL, NULL);
 	m->near = test_pages(t, MANY * MANY_LEN);
 	m->far = test_pages(t, 2 * MANY * MANY_LEN);
-	if (!m->p || !m->near || !m->far)
+	if (!m->p)
 		return NULL;
 	at = 2 * MANY * MANY_LEN / ARRAY_SIZE(m->r);
 	for (i = 0; i < ARRAY_SIZE(m->r); i++)
@@ -268,8 +259,7 @@ static void many_ends(struct test *t)
 	m->msg.rma_iov_count = 1;
 	POST(t, kfi_writemsg(m->p->a.ep, &m->msg,
 			     KFI_COMPLETION | KFI_REMOTE_CQ_DATA | KFI_DELIVERY_COMPLETE));
-	REQUIRE(t, !WAIT_TX(&m->p->a, &c));
-	EXPECT_EQ(t, c.err, 0);
+	REQUIRE_TX_OK(&m->p->a, &c);
 	while (last != 100) {
 		REQUIRE(t, !WAIT_RX(&m->p->b, &c));
 		EXPECT(t, c.len == m->len || c.len == 100);
@@ -279,10 +269,9 @@ static void many_ends(struct test *t)
 }
 
 /* Every kind of local vector, and of region. */
-static void kinds(struct test *t)
+static void kinds(struct test *t, struct pair *p)
 {
 	static const enum kfi_iov_type types[] = { KFI_KVEC, KFI_BVEC, KFI_SGL };
-	struct pair *p = pair_open(t, NULL, NULL);
 	size_t len = 30000, limit = min_t(size_t, 64, t->info[0]->tx_attr->iov_limit);
 	u8 *near = test_pages(t, 65536), *far = test_pages(t, 65536);
 	struct kfi_mr_attr attr = { .access = ALL_RIGHTS };
@@ -291,7 +280,6 @@ static void kinds(struct test *t)
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && near && far);
 	len = min(len, limit * 1024);
 	for (i = 0; i < 9 && !t->failures; i++) {
 		struct kfi_rma_iov rma = { .len = len };
@@ -317,8 +305,7 @@ static void kinds(struct test *t)
 		msg.msg_iov = local.any;
 		msg.iov_count = local.count;
 		POST(t, kfi_writemsg(p->a.ep, &msg, KFI_COMPLETION));
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-		EXPECT_EQ(t, c.err, 0);
+		REQUIRE_TX_OK(&p->a, &c);
 		EXPECT(t, test_until(t, differs(far + 1001, len, i) == -1));
 		memset(near, 0, 65536);
 		uncut(&p->a, &local);
@@ -327,8 +314,7 @@ static void kinds(struct test *t)
 		msg.msg_iov = local.any;
 		msg.iov_count = local.count;
 		POST(t, kfi_readmsg(p->a.ep, &msg, KFI_COMPLETION));
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-		EXPECT_EQ(t, c.err, 0);
+		REQUIRE_TX_OK(&p->a, &c);
 		uncut(&p->a, &local);
 		EXPECT_DATA(t, near + 100, len, i);
 		EXPECT_EQ(t, test_close(t, &mr->fid), 0);
@@ -375,14 +361,13 @@ static void receive_over(struct pair *p, u8 *tx, u8 *rx)
 }
 
 /* A few bytes on both sides of a page's border. */
-static void borders(struct test *t)
+static void borders(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *near = test_pages(t, 8192), *far = test_pages(t, 8192);
 	struct region r;
 	size_t len;
 
-	REQUIRE(t, p && near && far && !region_open(&p->b, &r, far, 8192, ALL_RIGHTS));
+	REQUIRE(t, !region_open(&p->b, &r, far, 8192, ALL_RIGHTS));
 	fill(far, 8192, 1);
 	for (len = 2; len <= 70 && !t->failures; len++) {
 		read_over(p, &r, near, len, 1);
@@ -396,14 +381,14 @@ static void borders(struct test *t)
 }
 
 const struct test_case rma_cases[] = {
-	{ "rma.write_sizes", T_REL, 0, C_MSG | C_RMA, sizes, CASE_NUM(true) },
-	{ "rma.read_sizes", T_REL, 0, C_MSG | C_RMA, sizes, CASE_NUM(false) },
+	{ "rma.write_sizes", T_REL, 0, C_MSG | C_RMA, .pair = sizes, .arg = CASE_NUM(true) },
+	{ "rma.read_sizes", T_REL, 0, C_MSG | C_RMA, .pair = sizes, .arg = CASE_NUM(false) },
 	{ "rma.delivered", T_REL, CASE_CHECKED, C_MSG | C_RMA, delivered },
-	{ "rma.remote_data", T_REL, CASE_CHECKED, C_MSG | C_RMA, remote_data },
+	{ "rma.remote_data", T_REL, CASE_CHECKED, C_MSG | C_RMA, .pair = remote_data },
 	{ "rma.many_segments", T_REL, 0, C_MSG | C_RMA, many_segments },
 	{ "rma.many_refused", T_REL, CASE_CHECKED, C_MSG | C_RMA, many_refused },
 	{ "rma.many_ends", T_REL, CASE_CHECKED, C_MSG | C_RMA, many_ends },
-	{ "rma.kinds", T_REL, CASE_CHECKED, C_MSG | C_RMA, kinds },
-	{ "rma.borders", T_REL, 0, C_MSG | C_RMA, borders },
+	{ "rma.kinds", T_REL, CASE_CHECKED, C_MSG | C_RMA, .pair = kinds },
+	{ "rma.borders", T_REL, 0, C_MSG | C_RMA, .pair = borders },
 	{ }
 };

@@ -49,11 +49,8 @@ bool script_ask(struct test *t, const char *fmt, ...)
 }
 
 /* Objects are open: the script tries to unload the provider and kfi.ko. */
-static void hold(struct test *t)
+static void hold(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
-
-	REQUIRE(t, p);
 	still_works(p);
 	REQUIRE(t, script_ask(t, "hold"));
 	still_works(p);
@@ -78,7 +75,6 @@ static void no_way(struct node *a)
 	comp_t c;
 	int i;
 
-	REQUIRE(t, buf);
 	for (i = 0; i < 3; i++) {
 		REQUIRE_EQ(t, kfi_send(a->ep, buf, 64, NULL, a->peer, CTX(i)), 0);
 		REQUIRE(t, !comp_wait_ms(t, a, a->txcq, &c, t->w->loss_ms + t->w->wait_ms, __FILE__,
@@ -90,13 +86,11 @@ static void no_way(struct node *a)
 }
 
 /* The wire is cut during traffic, and joined when all operations have ended. */
-static void wire_cut(struct test *t)
+static void wire_cut(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	struct traffic *f;
 	comp_t c;
 
-	REQUIRE(t, p);
 	f = traffic_start(t, p);
 	REQUIRE(t, f);
 	traffic_fill(f);
@@ -119,16 +113,15 @@ static void wire_cut(struct test *t)
  * The wire drops everything, and A continues with little traffic. None of it can arrive, so the
  * loss is noticed.
  */
-static void wire_trickle(struct test *t)
+static void wire_trickle(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *near = test_pages(t, 64), *far = test_pages(t, 64);
 	struct region r;
 	unsigned long until;
 	comp_t c = {};
 	int ret = 0;
 
-	REQUIRE(t, p && near && far && !region_open(&p->b, &r, far, 64, KFI_REMOTE_WRITE));
+	REQUIRE(t, !region_open(&p->b, &r, far, 64, KFI_REMOTE_WRITE));
 	POST(t, kfi_write(p->a.ep, near, 64, NULL, p->a.peer, r.addr, r.key, NULL));
 	REQUIRE(t, !WAIT_TX(&p->a, &c));
 	REQUIRE(t, script_ask(t, "wire_trickle"));
@@ -206,13 +199,11 @@ static void lend(struct pair *p, unsigned int n)
  * Memory that does not belong to a domain, in one piece and in several: the script checks how the
  * bytes were moved.
  */
-static void lent_memory(struct test *t)
+static void lent_memory(struct test *t, struct pair *p)
 {
 	static const unsigned int pieces[] = { 1, 16, 17 };
-	struct pair *p = pair_open(t, NULL, NULL);
 	int i;
 
-	REQUIRE(t, p);
 	still_works(p);
 	for (i = 0; i < ARRAY_SIZE(pieces) && !t->failures; i++) {
 		REQUIRE(t, script_ask(t, "lent.%u", pieces[i]));
@@ -226,38 +217,32 @@ static void lent_memory(struct test *t)
  */
 #define GRANTED		100000
 
-static void granted(struct test *t)
+static void granted(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *near = test_pages(t, GRANTED), *far;
 	struct region r;
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && near);
 	far = test_best(t, p->b.domain, GRANTED);
 	REQUIRE(t, far && !region_open(&p->b, &r, far, GRANTED, KFI_REMOTE_WRITE));
 	for (i = 0; i < 20; i++) {
 		fill(near, GRANTED, i);
 		POST(t, kfi_write(p->a.ep, near, GRANTED, NULL, p->a.peer, r.addr, r.key, near));
-		REQUIRE(t, !WAIT_TX(&p->a, &c));
-		EXPECT_EQ(t, c.err, 0);
+		REQUIRE_TX_OK(&p->a, &c);
 		EXPECT_DATA(t, far, GRANTED, i);
 	}
 	REQUIRE(t, script_ask(t, "granted"));
 }
 
 /* Side B's namespace ends during traffic, with an endpoint and receives in it. */
-static void namespace_gone(struct test *t)
+static void namespace_gone(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *buf = test_pages(t, 4096);
-	unsigned long until;
 	struct traffic *f;
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && buf);
 	f = traffic_start(t, p);
 	REQUIRE(t, f);
 	for (i = 0; i < 8; i++)
@@ -273,14 +258,8 @@ static void namespace_gone(struct test *t)
 		REQUIRE(t, !WAIT_RX(&p->b, &c));
 		EXPECT(t, c.err > 0);
 	}
-	until = jiffies + msecs_to_jiffies(t->w->wait_ms);
-	while (kfi_trecv(p->b.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, 1, 0, NULL) != -ENODEV) {
-		if (time_after(jiffies, until)) {
-			FAIL(t, "a post in a namespace that has gone is not refused");
-			break;
-		}
-		msleep(20);
-	}
+	EXPECT(t, test_until(t, kfi_trecv(p->b.ep, buf, 64, NULL, KFI_ADDR_UNSPEC, 1, 0, NULL) ==
+				-ENODEV));
 	EXPECT_EQ(t, kfi_send(p->b.ep, buf, 8, NULL, p->b.peer, NULL), -ENODEV);
 }
 
@@ -288,9 +267,8 @@ static void namespace_gone(struct test *t)
  * Garbage is sent to B's port while A and B communicate. What a peer of a connection may send is
  * tested in tests/kunit/proto_hostile_test.c.
  */
-static void garbage_peer(struct test *t)
+static void garbage_peer(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	char text[64], what[96];
 	struct node *b = &p->b;
 	size_t len = sizeof(text);
@@ -301,7 +279,6 @@ static void garbage_peer(struct test *t)
 	size_t max = min_t(size_t, 1400, t->info[0]->ep_attr->max_msg_size);
 	unsigned int i = 0;
 
-	REQUIRE(t, p && tx && rx);
 	REQUIRE_EQ(t, kfi_av_open(b->domain, &attr, &av, NULL), 0);
 	test_keep(t, &av->fid);
 	kfi_av_straddr(av, b->addr, text, &len);
@@ -411,7 +388,6 @@ static void removal_reported(struct removal *r)
 	struct event *ev = test_new(t, struct event);
 	bool ep = false, pep = !n->pep, shut = false;
 
-	REQUIRE(t, ev);
 	while (!ep || !pep) {
 		REQUIRE(t, !WAIT_EVENT(n, ev));
 		if (t->type == KFI_EP_MSG && !ev->err && ev->type == KFI_SHUTDOWN && !shut && !ep) {
@@ -476,7 +452,7 @@ static void device_gone_once(struct test *t, u32 round)
 {
 	struct removal *r = test_new(t, struct removal);
 
-	REQUIRE(t, r && removal_open(t, r, !(round & 1)));
+	REQUIRE(t, removal_open(t, r, !(round & 1)));
 	REQUIRE(t, removal_under_load(t, r, round));
 	removal_reported(r);
 	are_dead(r);
@@ -509,7 +485,6 @@ static void pause_once(struct test *t, struct pair *p)
 	struct batch *there = test_new(t, struct batch), *back = test_new(t, struct batch);
 	struct pair *swapped = test_new(t, struct pair);
 
-	REQUIRE(t, there && back && swapped);
 	*swapped = (struct pair){ .a = p->b, .b = p->a };
 	REQUIRE(t, !batch_open(t, there, p, 0) && !batch_open(t, back, swapped, 1));
 	REQUIRE(t, script_ask(t, "wire_pause"));
@@ -522,12 +497,10 @@ static void pause_once(struct test *t, struct pair *p)
  * The wire drops everything for a second, and no data is lost. Both sides have sent packets that
  * they have to repeat.
  */
-static void wire_pause(struct test *t)
+static void wire_pause(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u32 i;
 
-	REQUIRE(t, p);
 	still_works(p);
 	for (i = 0; i < PAUSES && !t->failures; i++)
 		pause_once(t, p);
@@ -537,13 +510,11 @@ static void wire_pause(struct test *t)
 /* ---- two bridges between the same machines ---- */
 
 /* The link of the bridge is down when an endpoint calls. The call is made when the link is up. */
-static void call_waits(struct test *t)
+static void call_waits(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	struct batch *b = test_new(t, struct batch);
 	int i;
 
-	REQUIRE(t, p && b);
 	REQUIRE(t, script_ask(t, "call_waits"));
 	REQUIRE(t, !batch_open(t, b, p, 0) && batch_begin(b));
 	msleep(200);
@@ -560,8 +531,6 @@ static struct kfid_domain *other_domain(struct test *t, struct node *b)
 	struct kfid_domain *domain;
 	int ret;
 
-	if (!hints)
-		return NULL;
 	hints->domain_attr->name = kstrdup("mock1.1", GFP_KERNEL);
 	ret = kfi_getinfo_net(t->w->side[1].net, kfi_version(), NULL, NULL, 0, hints, &info);
 	kfi_freeinfo(hints);
@@ -585,7 +554,7 @@ static void other_bridge(struct test *t)
 	struct kfid_ep *ep;
 	struct event ev;
 
-	REQUIRE(t, a && b && !node_open_ep(t, a, 0, NULL) && !node_open(t, b, 1, NULL) &&
+	REQUIRE(t, !node_open_ep(t, a, 0, NULL) && !node_open(t, b, 1, NULL) &&
 			   !node_listen(b));
 	domain = other_domain(t, b);
 	REQUIRE(t, domain);
@@ -625,11 +594,8 @@ static void parting_lossy(struct test *t)
 	script_ask(t, "lossless");
 }
 
-static void stress_lossy(struct test *t)
+static void stress_lossy(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
-
-	REQUIRE(t, p);
 	still_works(p);
 	REQUIRE(t, script_ask(t, "lossy"));
 	stress_pairs(t, &p, 1);
@@ -638,22 +604,23 @@ static void stress_lossy(struct test *t)
 
 const struct test_case lossy_cases[] = {
 	{ "lossy.parting", T_REL, CASE_SCRIPT, C_MSG, parting_lossy },
-	{ "lossy.stress", T_REL, CASE_SCRIPT, C_MSG | C_TAGGED | C_RMA, stress_lossy },
+	{ "lossy.stress", T_REL, CASE_SCRIPT, C_MSG | C_TAGGED | C_RMA, .pair = stress_lossy },
 	{ }
 };
 
 const struct test_case script_cases[] = {
-	{ "script.hold", T_REL, CASE_SCRIPT | CASE_ONCE, C_MSG, hold },
+	{ "script.hold", T_REL, CASE_SCRIPT | CASE_ONCE, C_MSG, .pair = hold },
 	{ "script.fabric", T_REL, CASE_SCRIPT | CASE_ONCE, C_MSG, hold_fabric },
-	{ "script.lent", T_REL, CASE_SCRIPT, C_MSG | C_RMA, lent_memory },
-	{ "script.granted", T_REL, CASE_SCRIPT, C_MSG | C_RMA, granted },
-	{ "script.wire_cut", T_REL, CASE_SCRIPT, C_MSG | C_RMA, wire_cut },
-	{ "script.wire_trickle", T_REL, CASE_SCRIPT, C_RMA, wire_trickle },
-	{ "script.wire_pause", T_REL, CASE_SCRIPT, C_MSG | C_TAGGED | C_RMA, wire_pause },
-	{ "script.namespace_gone", T_REL, CASE_SCRIPT, C_MSG | C_TAGGED | C_RMA, namespace_gone },
+	{ "script.lent", T_REL, CASE_SCRIPT, C_MSG | C_RMA, .pair = lent_memory },
+	{ "script.granted", T_REL, CASE_SCRIPT, C_MSG | C_RMA, .pair = granted },
+	{ "script.wire_cut", T_REL, CASE_SCRIPT, C_MSG | C_RMA, .pair = wire_cut },
+	{ "script.wire_trickle", T_REL, CASE_SCRIPT, C_RMA, .pair = wire_trickle },
+	{ "script.wire_pause", T_REL, CASE_SCRIPT, C_MSG | C_TAGGED | C_RMA, .pair = wire_pause },
+	{ "script.namespace_gone", T_REL, CASE_SCRIPT, C_MSG | C_TAGGED | C_RMA,
+	  .pair = namespace_gone },
 	{ "script.device_gone", T_REL, CASE_SCRIPT, C_MSG | C_RMA, device_gone },
-	{ "script.call_waits", T_RDM, CASE_SCRIPT, C_MSG | C_TAGGED | C_RMA, call_waits },
+	{ "script.call_waits", T_RDM, CASE_SCRIPT, C_MSG | C_TAGGED | C_RMA, .pair = call_waits },
 	{ "script.other_bridge", T_MSG, CASE_SCRIPT, C_MSG, other_bridge },
-	{ "script.garbage_datagrams", T_DGRAM, CASE_SCRIPT, C_MSG, garbage_peer },
+	{ "script.garbage_datagrams", T_DGRAM, CASE_SCRIPT, C_MSG, .pair = garbage_peer },
 	{ }
 };

@@ -120,7 +120,7 @@ static struct big *two_open(struct test *t)
 	kfi_addr_t addr;
 	int i, j;
 
-	if (!b || big_open(t, &b[0], 0) || big_open(t, &b[1], 1))
+	if (big_open(t, &b[0], 0) || big_open(t, &b[1], 1))
 		return NULL;
 	for (i = 0; i < 2; i++) {
 		if (know(b[i].av, &b[!i].n, &addr))
@@ -142,7 +142,7 @@ static void bring_up(struct test *t)
 	u8 name[128];
 	size_t len = sizeof(name), eager = 2000;
 
-	REQUIRE(t, b && !sep_open(t, b, 0) && !open_cq(&b->n, &cq));
+	REQUIRE(t, !sep_open(t, b, 0) && !open_cq(&b->n, &cq));
 	REQUIRE_EQ(t, kfi_rx_context(b->sep, 0, NULL, &ep, NULL), 0);
 	test_keep(t, &ep->fid);
 	EXPECT_EQ(t, kfi_rx_context(b->sep, 0, NULL, &other, NULL), -EBUSY);
@@ -186,7 +186,7 @@ static void halves(struct test *t)
 	kfi_addr_t self;
 	u8 buf[8] = {};
 
-	REQUIRE(t, b && !big_open(t, b, 0) && !know(b->av, &b->n, &self));
+	REQUIRE(t, !big_open(t, b, 0) && !know(b->av, &b->n, &self));
 	EXPECT(t, may_use_the_reserve(t, &b->tx[0]) && may_use_the_reserve(t, &b->rx[LANES - 1]));
 	EXPECT_EQ(t, kfi_send(b->sep, buf, 8, NULL, self, CTX(1)), -EOPNOTSUPP);
 	EXPECT_EQ(t, kfi_recv(b->sep, buf, 8, NULL, KFI_ADDR_UNSPEC, CTX(1)), -EOPNOTSUPP);
@@ -226,7 +226,7 @@ static void source(struct test *t)
 	comp_t c;
 	int i;
 
-	REQUIRE(t, b && buf);
+	REQUIRE(t, b);
 	for (i = 0; i < LANES; i++) {
 		REQUIRE(t,
 			!POST(t, kfi_recv(b[1].rx[0].ep, buf, 64, NULL, b[1].rx[0].peer, CTX(i))));
@@ -249,7 +249,7 @@ static void plain_peer(struct test *t)
 	comp_t c;
 	int i;
 
-	REQUIRE(t, b && plain && buf && !big_open(t, b, 0) && !node_open_ep(t, plain, 1, NULL));
+	REQUIRE(t, !big_open(t, b, 0) && !node_open_ep(t, plain, 1, NULL));
 	REQUIRE(t, !know(b->av, plain, &addr) && !know(plain->av, &b->n, &plain->peer));
 	for (i = 0; i < LANES && !t->failures; i++) {
 		b->tx[i].peer = addr;
@@ -335,7 +335,7 @@ static void rma(struct test *t)
 	comp_t c;
 	int i, j;
 
-	REQUIRE(t, b && near && far);
+	REQUIRE(t, b);
 	owner[0] = b[1].sep;
 	owner[1] = b[1].rx[1].ep;
 	for (i = 0; i < 2; i++) {
@@ -388,16 +388,14 @@ static void tagged_rma(struct test *t)
 	comp_t c;
 	int n, write;
 
-	REQUIRE(t, b && near && far);
+	REQUIRE(t, b);
 	for (write = 0; write < 2; write++) {
 		for (n = 0; n < LANES * LANES; n++)
 			REQUIRE(t, bulk_post(b, near + n * BULK, far + n * BULK, n / LANES,
 					     n % LANES, write));
 		for (n = 0; n < LANES * LANES; n++) {
-			REQUIRE(t, !WAIT_TX(&b[0].tx[n / LANES], &c));
-			EXPECT_EQ(t, c.err, 0);
-			REQUIRE(t, !WAIT_RX(&b[1].rx[n % LANES], &c));
-			EXPECT_EQ(t, c.err, 0);
+			REQUIRE_TX_OK(&b[0].tx[n / LANES], &c);
+			REQUIRE_RX_OK(&b[1].rx[n % LANES], &c);
 		}
 		for (n = 0; n < LANES * LANES; n++)
 			EXPECT_DATA(t, (write ? far : near) + n * BULK, BULK,

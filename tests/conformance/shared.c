@@ -142,7 +142,7 @@ static void receives(struct test *t)
 	comp_t e;
 	int i;
 
-	REQUIRE(t, c && tx && rx);
+	REQUIRE(t, c);
 	for (i = 0; i < 4 * CROWD; i++)
 		REQUIRE(t, !crowd_recv(c, rx + i * 2000, 2000, CTX(i)));
 	for (i = 0; i < 4 * CROWD; i++) {
@@ -164,7 +164,7 @@ static void unexpected(struct test *t)
 	comp_t e;
 	int i;
 
-	REQUIRE(t, c && tx && rx);
+	REQUIRE(t, c);
 	fill(tx, LONG, 5);
 	for (i = 0; i < CROWD; i++) {
 		REQUIRE(t, !crowd_send(c, i, tx, 100 + i, CTX(0)));
@@ -174,8 +174,7 @@ static void unexpected(struct test *t)
 	for (i = 0; i < 2 * CROWD; i++)
 		REQUIRE(t, !crowd_recv(c, rx + i * LONG, LONG, CTX(i)));
 	for (i = 0; i < 2 * CROWD; i++) {
-		REQUIRE(t, !WAIT_RX(&c->host, &e));
-		EXPECT_EQ(t, e.err, 0);
+		REQUIRE_RX_OK(&c->host, &e);
 		EXPECT_DATA(t, rx + (unsigned long)e.op_context * LONG, e.len, 5);
 		/* each length once */
 		EXPECT(t,
@@ -193,7 +192,7 @@ static void tags(struct test *t)
 	comp_t e;
 	int i;
 
-	REQUIRE(t, c && buf);
+	REQUIRE(t, c);
 	for (i = 0; i < CROWD; i++)
 		REQUIRE(t, !POST(t, kfi_trecv(c->srx, buf + 64 * i, 64, NULL, KFI_ADDR_UNSPEC, i, 0,
 					      CTX(i))));
@@ -224,7 +223,7 @@ static void multi_receive(struct test *t)
 	comp_t e;
 	int i;
 
-	REQUIRE(t, c && tx && rx);
+	REQUIRE(t, c);
 	REQUIRE_EQ(t, set_min(c, 512), 0);
 	REQUIRE(t, !POST(t, recv_multi(c->srx, rx, 4096, CTX(7))));
 	for (i = 0; !last; i = (i + 1) % CROWD) {
@@ -248,7 +247,7 @@ static void counted(struct test *t)
 	comp_t e;
 	int i, j;
 
-	REQUIRE(t, c && buf);
+	REQUIRE(t, c);
 	for (i = 0; i < CROWD; i++)
 		REQUIRE(t, !KEEP(t, kfi_cntr_open(c->host.domain, &attr, &c->cntrs[i], NULL),
 				 &c->cntrs[i]->fid));
@@ -271,7 +270,7 @@ static void one_leaves(struct test *t)
 	comp_t e;
 	int i;
 
-	REQUIRE(t, c && tx && rx);
+	REQUIRE(t, c);
 	fill(tx, LONG, 1);
 	for (i = 0; i < 2; i++) {
 		REQUIRE(t, !crowd_send(c, i, tx, 100 + i, CTX(0)));
@@ -282,8 +281,7 @@ static void one_leaves(struct test *t)
 	for (i = 0; i < 4; i++)
 		REQUIRE(t, !crowd_recv(c, rx + i * LONG, LONG, CTX(i)));
 	for (i = 0; i < 2; i++) {
-		REQUIRE(t, !WAIT_RX(&c->host, &e));
-		EXPECT_EQ(t, e.err, 0);
+		REQUIRE_RX_OK(&c->host, &e);
 		EXPECT(t, e.len == 101 || e.len == LONG - 1);
 		EXPECT_DATA(t, rx + (unsigned long)e.op_context * LONG, e.len, 1);
 		REQUIRE(t, !WAIT_TX(&c->a[0], &e) && !WAIT_TX(&c->a[1], &e));
@@ -338,7 +336,7 @@ static void leaves_during_transfers(struct test *t)
 	u8 *tx = test_pages(t, LONG), *rx = test_pages(t, 2 * LONG);
 	int i;
 
-	REQUIRE(t, c && tx && rx);
+	REQUIRE(t, c);
 	fill(tx, LONG, 3);
 	for (i = 0; i < (t->w->quick ? 20 : 200) && !t->failures; i++) {
 		leave_once(c, tx, rx);
@@ -361,7 +359,7 @@ static void ends(struct test *t)
 	comp_t e;
 	int i;
 
-	REQUIRE(t, c && buf);
+	REQUIRE(t, c);
 	for (i = 0; i < 3; i++)
 		REQUIRE(t, !crowd_recv(c, buf + 64 * i, 64, CTX(i)));
 	EXPECT_EQ(t, kfi_cancel(&c->srx->fid, CTX(1)), 0);
@@ -396,7 +394,7 @@ static void refused(struct test *t)
 	struct kfid_ep *ep;
 	u8 buf[8];
 
-	REQUIRE(t, c && n && !node_open_ep(t, n, 1, NULL));
+	REQUIRE(t, c && !node_open_ep(t, n, 1, NULL));
 	b = &c->b[0];
 	EXPECT_EQ(t, kfi_srx_context(c->host.domain, &wide_rx, &ep, NULL), -EINVAL);
 	EXPECT_EQ(t, kfi_stx_context(c->host.domain, &wide_tx, &thin, NULL), -EINVAL);
@@ -456,7 +454,7 @@ static void enabled_first(struct test *t)
 	u8 *buf = test_zalloc(t, 256);
 	comp_t e;
 
-	REQUIRE(t, c && buf);
+	REQUIRE(t, c);
 	EXPECT_EQ(t, kfi_recv(c->srx, buf, 64, NULL, KFI_ADDR_UNSPEC, CTX(1)), -KFI_EOPBADSTATE);
 	EXPECT_EQ(t, kfi_enable(c->srx), -KFI_ENOCQ);
 	EXPECT_EQ(t, kfi_ep_bind(c->srx, &c->host.rxcq->fid, KFI_TRANSMIT), -EINVAL);
@@ -555,7 +553,7 @@ static void named(struct test *t)
 	comp_t e;
 	int i;
 
-	REQUIRE(t, c && n && tx && rx);
+	REQUIRE(t, c);
 	for (i = 0; i < CROWD * EACH / 2; i++)
 		REQUIRE(t, !named_recv(c, &n[i], rx + i * LONG));
 	for (i = 0; i < CROWD * EACH; i++)
@@ -584,7 +582,7 @@ static void named_ends(struct test *t)
 	u8 *tx = test_pages(t, LONG), *rx = test_pages(t, LONG);
 	comp_t e;
 
-	REQUIRE(t, c && n && tx && rx);
+	REQUIRE(t, c);
 	n->slow = true;
 	REQUIRE(t, !named_recv(c, n, rx) && !crowd_send(c, 0, tx, 100, CTX(0)));
 	REQUIRE(t, test_until(t, READ_ONCE(n->called)));
@@ -660,7 +658,7 @@ static void room(struct test *t)
 	comp_t e;
 	int i;
 
-	REQUIRE(t, c && tx && rx && told);
+	REQUIRE(t, c);
 	EXPECT_EQ(t, kfi_getopt(&c->b[0].ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_TX_SIZE, &size, &len),
 		  0);
 	EXPECT_EQ(t, size, DEPTH);

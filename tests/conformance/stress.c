@@ -169,8 +169,6 @@ int batch_open(struct test *t, struct batch *th, struct pair *p, u32 id)
 		init_completion(&th->tx[i].ended);
 		init_completion(&th->rx[i].ended);
 	}
-	if (!th->near || !th->far)
-		return -ENOMEM;
 	return region_open(&p->b, &th->r, th->far, BATCH * MAXLEN,
 			   KFI_REMOTE_READ | KFI_REMOTE_WRITE);
 }
@@ -183,7 +181,6 @@ void stress_pairs(struct test *t, struct pair **p, int pairs)
 	u64 ops = 0;
 	int i, n;
 
-	REQUIRE(t, th);
 	for (i = 0; i < threads; i++)
 		REQUIRE(t, !batch_open(t, &th[i], p[i % pairs], i));
 	for (n = 0; n < threads; n++, cpu++) {
@@ -254,7 +251,6 @@ static void churn(struct test *t)
 	struct batch *th = test_zalloc(t, 4 * sizeof(*th));
 	int i, n;
 
-	REQUIRE(t, th);
 	for (n = 0; n < 4; n++) {
 		th[n].t = t;
 		th[n].until = jiffies + msecs_to_jiffies(t->w->stress_ms);

@@ -31,15 +31,13 @@ static int access_tag(struct node *n, void *buf, size_t len, u64 tag, void *ctx,
 }
 
 /* The operation finds the receive, moves the data, and completes at both sides. */
-static void moves(struct test *t)
+static void moves(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	size_t len = min_t(size_t, 100000, t->info[0]->ep_attr->max_msg_size);
 	u8 *near = test_pages(t, len), *far = test_pages(t, len);
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && near && far);
 	for (i = 0; i < 6 && !t->failures; i++) {
 		bool write = i & 1;
 
@@ -71,14 +69,12 @@ static void moves(struct test *t)
 #define RMA_FLAGS(write)	(KFI_TAGGED | KFI_RMA | ((write) ? KFI_WRITE : KFI_READ))
 
 /* There is no such receive, or no longer: refused at once, without effect on a later receive. */
-static void no_receive(struct test *t)
+static void no_receive(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *near = test_pages(t, 4096), *far = test_pages(t, 4096);
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && near && far);
 	memset(near, 0xa5, 4096);
 	memset(far, 0x5a, 4096);
 	for (i = 0; i < 6 && !t->failures; i++) {
@@ -106,14 +102,12 @@ static void no_receive(struct test *t)
 }
 
 /* A receive that permits one direction is not found by the other one. */
-static void direction(struct test *t)
+static void direction(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *near = test_pages(t, 4096), *far = test_pages(t, 4096);
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && near && far);
 	for (i = 0; i < 2 && !t->failures; i++) {
 		struct kvec iov = { far, 4096 };
 		struct kfi_msg_tagged msg = {
@@ -137,15 +131,13 @@ static void direction(struct test *t)
 }
 
 /* Any number of refusals: they hold no resource. */
-static void refusals(struct test *t)
+static void refusals(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	int i, n = t->w->quick ? 600 : 20000, ended = 0;
 	unsigned long until = jiffies + msecs_to_jiffies(3 * t->w->wait_ms);
 	u8 *near = test_pages(t, 65536);
 	comp_t c;
 
-	REQUIRE(t, p && near);
 	for (i = 0; ended < n && !t->failures && time_before(jiffies, until); ) {
 		size_t len = i % 3 ? 100 : 65536;
 
@@ -162,14 +154,12 @@ static void refusals(struct test *t)
 }
 
 /* Longer than the receive: the part that fits is moved, and both sides get an error. */
-static void truncated(struct test *t)
+static void truncated(struct test *t, struct pair *p)
 {
-	struct pair *p = pair_open(t, NULL, NULL);
 	u8 *near = test_pages(t, 65536), *far = test_pages(t, 65536);
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && near && far);
 	for (i = 0; i < 4 && !t->failures; i++) {
 		size_t len = i < 2 ? 1000 : 65536;
 		bool write = i & 1;
@@ -252,7 +242,7 @@ static void cancelled(struct test *t)
 	u8 *far = test_pages(t, x.len);
 
 	x.near = test_pages(t, x.len);
-	REQUIRE(t, x.p && x.near && far);
+	REQUIRE(t, x.p);
 	for (i = 0; i < n && !t->failures; i++) {
 		x.tag = i;
 		x.write = i & 1;
@@ -280,7 +270,7 @@ static void passes(struct test *t)
 	comp_t c;
 	int i;
 
-	REQUIRE(t, p && near && far && buf && tx);
+	REQUIRE(t, p);
 	fill(tx, 1000, 9);
 	POST(t, kfi_recv(p->b.ep, buf, 4096, NULL, KFI_ADDR_UNSPEC, CTX(1)));
 	for (posted = 0; posted < 64; posted++)
@@ -301,8 +291,7 @@ static void passes(struct test *t)
 		REQUIRE(t, !expect_tag(to, far, 65536, i, CTX(5)));
 		REQUIRE(t, !access_tag(from, near, 65536, i, CTX(2), write));
 		do {
-			REQUIRE(t, !WAIT_TX(from, &c));
-			EXPECT_EQ(t, c.err, 0);
+			REQUIRE_TX_OK(from, &c);
 			ended += c.op_context == CTX(3);
 		} while (c.op_context == CTX(3));
 		EXPECT_COMP(t, &c, CTX(2), RMA_FLAGS(write) | KFI_SEND);
@@ -322,11 +311,11 @@ static void passes(struct test *t)
 }
 
 const struct test_case tagged_rma_cases[] = {
-	{ "tagged.rma", T_RDM, 0, C_TRMA, moves },
-	{ "tagged.rma_no_receive", T_RDM, 0, C_TRMA, no_receive },
-	{ "tagged.rma_direction", T_RDM, 0, C_TRMA, direction },
-	{ "tagged.rma_refusals", T_RDM, 0, C_TRMA, refusals },
-	{ "tagged.rma_truncated", T_RDM, 0, C_TRMA, truncated },
+	{ "tagged.rma", T_RDM, 0, C_TRMA, .pair = moves },
+	{ "tagged.rma_no_receive", T_RDM, 0, C_TRMA, .pair = no_receive },
+	{ "tagged.rma_direction", T_RDM, 0, C_TRMA, .pair = direction },
+	{ "tagged.rma_refusals", T_RDM, 0, C_TRMA, .pair = refusals },
+	{ "tagged.rma_truncated", T_RDM, 0, C_TRMA, .pair = truncated },
 	{ "tagged.rma_cancelled", T_RDM, 0, C_TRMA, cancelled },
 	{ "tagged.rma_passes", T_RDM, 0, C_TRMA, passes },
 	{ }

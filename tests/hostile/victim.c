@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* victim.c - an endpoint, used by the public interface only */
-#include <linux/delay.h>
 #include <linux/kthread.h>
 #include <linux/percpu.h>
 #include <linux/slab.h>
@@ -132,11 +131,7 @@ int victim_close_begin(struct victim *v)
 
 bool victim_closed_in(struct victim *v, unsigned int ms)
 {
-	unsigned long end = jiffies + msecs_to_jiffies(ms);
-
-	while (!READ_ONCE(v->closed) && time_before(jiffies, end))
-		msleep(20);
-	return READ_ONCE(v->closed);
+	return victim_until(READ_ONCE(v->closed), ms);
 }
 
 void victim_close_end(struct victim *v)

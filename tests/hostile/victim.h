@@ -6,6 +6,8 @@
 #ifndef KFI_HOSTILE_VICTIM_H
 #define KFI_HOSTILE_VICTIM_H
 
+#include <linux/delay.h>
+#include <linux/jiffies.h>
 #include <kfabric.h>
 #include <kfi_prov.h>
 
@@ -71,6 +73,17 @@ void victim_close(struct victim *v);
 int victim_close_begin(struct victim *v);
 bool victim_closed_in(struct victim *v, unsigned int ms);
 void victim_close_end(struct victim *v);
+
+/* Wait until @cond holds. Return: does it, within @ms? */
+#define victim_until(cond, ms)						\
+({									\
+	unsigned long __end = jiffies + msecs_to_jiffies(ms);		\
+	bool __holds;							\
+									\
+	while (!(__holds = (cond)) && time_before(jiffies, __end))	\
+		msleep(20);						\
+	__holds;							\
+})
 
 int victim_region(struct victim *v, void *mem, size_t len, u64 access, u64 key);
 /* open a region of kfi_mem_alloc() that peers may write to */

@@ -126,10 +126,9 @@ static void add(void *arg, unsigned int nr, struct rnd_state *rnd)
 
 static void atomic_loses_nothing(struct kunit *test)
 {
-	struct adding *a = kunit_kzalloc(test, sizeof(*a), GFP_KERNEL);
+	struct adding *a = kfi_test_zalloc(test, sizeof(*a));
 	struct kfid_mr *mr, *alias;
 
-	KUNIT_ASSERT_NOT_NULL(test, a);
 	a->w = atomic_open(test);
 	a->word = vzalloc(PAGE_SIZE);
 	a->seen = kunit_kcalloc(test, BITS_TO_LONGS(ADDERS * ADDS), sizeof(long), GFP_KERNEL);
@@ -193,15 +192,13 @@ static int add_two(struct kfi_world *w, u64 *one)
  */
 static void atomic_verdict_is_true(struct kunit *test)
 {
-	struct adding *a = kunit_kzalloc(test, sizeof(*a), GFP_KERNEL);
+	struct adding *a = kfi_test_zalloc(test, sizeof(*a));
 	u64 one[2] = { 1, 1 }, good = 0, half = 0, none = 0, i;
 	struct kfid_mr *mr;
 	int ret;
 
-	KUNIT_ASSERT_NOT_NULL(test, a);
 	a->w = atomic_open(test);
-	a->word = kunit_kzalloc(test, 16, GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, a->word);
+	a->word = kfi_test_zalloc(test, 16);
 	init_completion(&a->gone);
 	atomic_set(&a->left, 1);
 	mr = kfi_world_region(a->w, a->word, 8, KEY);
@@ -233,14 +230,6 @@ static void atomic_verdict_is_true(struct kunit *test)
 	kfi_world_close(a->w);
 }
 
-static struct kunit_case atomic_cases[] = {
+KFI_SUITE(kfi_atomic,
 	KUNIT_CASE_SLOW(atomic_loses_nothing),
-	KUNIT_CASE_SLOW(atomic_verdict_is_true),
-	{}
-};
-
-static struct kunit_suite atomic_suite = {
-	.name = "kfi_atomic",
-	.test_cases = atomic_cases,
-};
-kunit_test_suite(atomic_suite);
+	KUNIT_CASE_SLOW(atomic_verdict_is_true));

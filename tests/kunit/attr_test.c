@@ -3,10 +3,9 @@
  * attr_test.c - which offers match which hints, in the order of fi_getinfo(3). Next to each row
  * that matches is one that does not.
  */
-#include <kunit/test.h>
 #include <linux/slab.h>
 #include <linux/string.h>
-
+#include "suite.h"
 #include "../../kfi/attr.h"
 
 /* ---- an offer ---- */
@@ -370,14 +369,6 @@ static void test_auth_key(struct kunit *test)
 	kfi_freeinfo(info);
 }
 
-static struct kunit_case attr_cases[] = {
+KFI_SUITE(kfi_attr,
 	KUNIT_CASE_PARAM(test_row, attr_gen_params),
-	KUNIT_CASE(test_auth_key),
-	{ }
-};
-
-static struct kunit_suite attr_suite = {
-	.name = "kfi-attr",
-	.test_cases = attr_cases,
-};
-kunit_test_suite(attr_suite);
+	KUNIT_CASE(test_auth_key));

@@ -2,7 +2,6 @@
 /*
  * Address vectors: removals, ranges of text addresses, and writers and readers at the same time.
  */
-#include <kunit/test.h>
 #include <linux/slab.h>
 #include "../../kfi/av.h"
 #include "crew.h"
@@ -25,9 +24,8 @@ static void removal_is_notified(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
 	kfi_addr_t other = kfi_world_peer(w, 4), h = kfi_world_peer(w, 5);
-	struct kfi_ep *ep = kunit_kzalloc(test, sizeof(*ep), GFP_KERNEL);
+	struct kfi_ep *ep = kfi_test_zalloc(test, sizeof(*ep));
 
-	KUNIT_ASSERT_NOT_NULL(test, ep);
 	kfi_world_peer(w, 5);
 	w->ops.addr_removed = note_removed;
 	ep->ops = &w->ops;
@@ -219,16 +217,8 @@ static void many_writers(struct kunit *test)
 	kfi_world_close(c.w);
 }
 
-static struct kunit_case av_cases[] = {
+KFI_SUITE(kfi_av,
 	KUNIT_CASE(removal_is_notified),
 	KUNIT_CASE(removed_index_rests),
 	KUNIT_CASE(ranges),
-	KUNIT_CASE_SLOW(many_writers),
-	{}
-};
-
-static struct kunit_suite av_suite = {
-	.name = "kfi_av",
-	.test_cases = av_cases,
-};
-kunit_test_suite(av_suite);
+	KUNIT_CASE_SLOW(many_writers));

@@ -27,14 +27,5 @@ static void cntr_is_exact(struct kunit *test)
 	fake_close(w);
 }
 
-static struct kunit_case cntr_cases[] = {
-	KUNIT_CASE(cntr_is_exact),
-	{}
-};
-
-static struct kunit_suite cntr_suite = {
-	.name = "kfi_cntr",
-	.test_cases = cntr_cases,
-};
-
-kunit_test_suite(cntr_suite);
+KFI_SUITE(kfi_cntr,
+	KUNIT_CASE(cntr_is_exact));

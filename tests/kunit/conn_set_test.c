@@ -169,10 +169,9 @@ static void hw_ep_free(struct hw_ep *he)
 
 static struct hw *hw_open(struct kunit *test)
 {
-	struct hw *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
+	struct hw *w = kfi_test_zalloc(test, sizeof(*w));
 	int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, w);
 	w->test = test;
 	w->wq = alloc_workqueue("kfi_kunit_conn_set", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	KUNIT_ASSERT_NOT_NULL(test, w->wq);
@@ -392,10 +391,9 @@ static void race_thread(void *arg, unsigned int id, struct rnd_state *rnd)
 
 static void everything_ends_once(struct kunit *test)
 {
-	struct race *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	struct race *r = kfi_test_zalloc(test, sizeof(*r));
 	int listed;
 
-	KUNIT_ASSERT_NOT_NULL(test, r);
 	r->w = hw_open(test);
 	atomic_set(&r->calling, RACE_CALLERS);
 	crew_run(test, RACE_THREADS, race_thread, r);
@@ -417,14 +415,6 @@ static void everything_ends_once(struct kunit *test)
 	hw_close(r->w);
 }
 
-static struct kunit_case conn_set_race_cases[] = {
+KFI_SUITE(kfi_conn_set_race,
 	KUNIT_CASE(accepts_too_late),
-	KUNIT_CASE_SLOW(everything_ends_once),
-	{}
-};
-
-static struct kunit_suite conn_set_race_suite = {
-	.name = "kfi_conn_set_race",
-	.test_cases = conn_set_race_cases,
-};
-kunit_test_suite(conn_set_race_suite);
+	KUNIT_CASE_SLOW(everything_ends_once));

@@ -256,21 +256,12 @@ static void cq_rounds(struct kunit *test)
 	fake_close(w);
 }
 
-static struct kunit_case cq_cases[] = {
+KFI_SUITE(kfi_cq,
 	KUNIT_CASE(cq_attributes),
 	KUNIT_CASE(cq_batch),
 	KUNIT_CASE(cq_batch_chain),
 	KUNIT_CASE(cq_local),
-	KUNIT_CASE(cq_rounds),
-	{}
-};
-
-static struct kunit_suite cq_suite = {
-	.name = "kfi_cq",
-	.test_cases = cq_cases,
-};
-
-kunit_test_suite(cq_suite);
+	KUNIT_CASE(cq_rounds));
 
 /* ---- several threads: writers, readers, handlers ---- */
 
@@ -341,9 +332,8 @@ static void stress_thread(void *arg, unsigned int id, struct rnd_state *rnd)
 static void each_entry_once(struct kunit *test)
 {
 	struct kfi_world *w = fake_open(test);
-	struct stress *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	struct stress *s = kfi_test_zalloc(test, sizeof(*s));
 
-	KUNIT_ASSERT_NOT_NULL(test, s);
 	s->cq = fake_cq(w, 13, 0, NULL, NULL);
 	s->end = jiffies + 60 * HZ;
 	crew_run(test, 2 * STRESS_TASKS, stress_thread, s);
@@ -409,14 +399,6 @@ static void no_lost_edge(struct kunit *test)
 	fake_close(w);
 }
 
-static struct kunit_case cq_race_cases[] = {
+KFI_SUITE(kfi_cq_race,
 	KUNIT_CASE_SLOW(each_entry_once),
-	KUNIT_CASE_SLOW(no_lost_edge),
-	{}
-};
-
-static struct kunit_suite cq_race_suite = {
-	.name = "kfi_cq_race",
-	.test_cases = cq_race_cases,
-};
-kunit_test_suite(cq_race_suite);
+	KUNIT_CASE_SLOW(no_lost_edge));

@@ -3,7 +3,6 @@
  * Credits: a sender never sends more than there is room for, a receiver never accepts more, and
  * what was freed always returns to the sender, also when the counts wrap around.
  */
-#include <kunit/test.h>
 #include <linux/prandom.h>
 #include <linux/random.h>
 #include "../../kfi/proto/credit.h"
@@ -122,16 +121,8 @@ static void random_traffic_over_the_wrap(struct kunit *test)
 	traffic(test, 13);
 }
 
-static struct kunit_case credit_cases[] = {
+KFI_SUITE(kfi_credit,
 	KUNIT_CASE(take_and_charge),
 	KUNIT_CASE(update_is_suspicious),
 	KUNIT_CASE(huge_windows_are_cut),
-	KUNIT_CASE(random_traffic_over_the_wrap),
-	{}
-};
-
-static struct kunit_suite credit_suite = {
-	.name = "kfi_credit",
-	.test_cases = credit_cases,
-};
-kunit_test_suite(credit_suite);
+	KUNIT_CASE(random_traffic_over_the_wrap));

@@ -55,12 +55,11 @@ static int thread_start(struct crew *c, unsigned int id, u64 seed)
 
 void crew_run(struct kunit *test, unsigned int threads, crew_fn fn, void *arg)
 {
-	struct crew *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	struct crew *c = kfi_test_zalloc(test, sizeof(*c));
 	u64 seed = get_random_u64();
 	unsigned int i, started;
 	int ret = 0;
 
-	KUNIT_ASSERT_NOT_NULL(test, c);
 	KUNIT_ASSERT_LE(test, threads, CREW_MAX);
 	kunit_info(test, "seed %llu\n", seed);
 	c->fn = fn;

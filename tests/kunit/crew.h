@@ -6,10 +6,10 @@
 #ifndef _KFI_KUNIT_CREW_H
 #define _KFI_KUNIT_CREW_H
 
-#include <kunit/test.h>
 #include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/prandom.h>
+#include "suite.h"
 
 #define CREW_MAX	8
 

@@ -330,7 +330,7 @@ static void cm_taken_while_closing(struct kunit *test)
 	info = cm_request(test, &cm);
 	sched_set_fifo(current);	/* on one CPU, no other task runs until we wait */
 	mutex_lock(&cm.w->fabric.lock);
-	queue_work(system_dfl_wq, &c.work);
+	schedule_work(&c.work);
 	msleep(20);			/* until it waits for the lock */
 	mutex_unlock(&cm.w->fabric.lock);
 	ret = kfi_endpoint(&cm.w->domain.fid, info, &ep, NULL);
@@ -346,18 +346,9 @@ static void cm_taken_while_closing(struct kunit *test)
 	cm_close(test, &cm);
 }
 
-static struct kunit_case ep_cases[] = {
+KFI_SUITE(kfi_ep,
 	KUNIT_CASE(ep_close_waits_for_done),
 	KUNIT_CASE(ep_close_direct),
 	KUNIT_CASE_SLOW(ep_kill_races),
 	KUNIT_CASE(cm_requests),
-	KUNIT_CASE(cm_taken_while_closing),
-	{}
-};
-
-static struct kunit_suite ep_suite = {
-	.name = "kfi_ep",
-	.test_cases = ep_cases,
-};
-
-kunit_test_suite(ep_suite);
+	KUNIT_CASE(cm_taken_while_closing));

@@ -198,16 +198,11 @@ struct kfid_ep *fake_rdm(struct kfi_world *w, struct kfi_info *info, struct kfid
 	return ep;
 }
 
-void fake_rig_prepare(struct kunit *test, struct fake_rig *r, u32 cq_size, u64 cq_flags)
+void fake_rig_open(struct kunit *test, struct fake_rig *r, u32 cq_size, u64 cq_flags)
 {
 	r->w = fake_open(test);
 	r->info = fake_info(r->w, KFI_EP_RDM);
 	r->cq = fake_cq(r->w, cq_size, cq_flags, NULL, NULL);
-}
-
-void fake_rig_open(struct kunit *test, struct fake_rig *r, u32 cq_size, u64 cq_flags)
-{
-	fake_rig_prepare(test, r, cq_size, cq_flags);
 	r->ep = fake_rdm(r->w, r->info, r->cq);
 	r->fake = to_fake(r->ep);
 }

@@ -73,8 +73,6 @@ struct fake_rig {
 	struct fake_ep		*fake;
 };
 
-/* Open all but the endpoint. */
-void fake_rig_prepare(struct kunit *test, struct fake_rig *r, u32 cq_size, u64 cq_flags);
 /* Open all, and enable the endpoint. */
 void fake_rig_open(struct kunit *test, struct fake_rig *r, u32 cq_size, u64 cq_flags);
 void fake_rig_close(struct fake_rig *r);

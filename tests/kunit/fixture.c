@@ -111,9 +111,8 @@ static void make_ep(struct kfi_world *w, const struct kfi_world_opts *opts)
 struct kfi_world *kfi_world_open(struct kunit *test, const struct kfi_world_opts *opts)
 {
 	static const struct kfi_world_opts plain;
-	struct kfi_world *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
+	struct kfi_world *w = kfi_test_zalloc(test, sizeof(*w));
 
-	KUNIT_ASSERT_NOT_NULL(test, w);
 	w->test = test;
 	make_domain(w, opts ?: &plain);
 	make_ep(w, opts ?: &plain);

@@ -6,8 +6,8 @@
 #ifndef _KFI_KUNIT_FIXTURE_H
 #define _KFI_KUNIT_FIXTURE_H
 
-#include <kunit/test.h>
 #include <linux/completion.h>
+#include "suite.h"
 #include "../../kfi/core.h"
 
 /**

@@ -52,9 +52,8 @@ static void gone_dereg(struct kfi_mr *mr)
 
 static struct gone *gone_open(struct kunit *test)
 {
-	struct gone *g = kunit_kzalloc(test, sizeof(*g), GFP_KERNEL);
+	struct gone *g = kfi_test_zalloc(test, sizeof(*g));
 
-	KUNIT_ASSERT_NOT_NULL(test, g);
 	g->w = fake_open(test);
 	g->w->ops.mr_reg = gone_reg;
 	g->w->ops.mr_dereg = gone_dereg;
@@ -264,19 +263,10 @@ static void gone_request(struct kunit *test)
 	gone_close(g);
 }
 
-static struct kunit_case gone_cases[] = {
+KFI_SUITE(kfi_gone,
 	KUNIT_CASE(gone_endpoint),
 	KUNIT_CASE(gone_opens),
 	KUNIT_CASE(gone_regions),
 	KUNIT_CASE(gone_while_registering),
 	KUNIT_CASE(gone_listeners),
-	KUNIT_CASE(gone_request),
-	{}
-};
-
-static struct kunit_suite gone_suite = {
-	.name = "kfi_gone",
-	.test_cases = gone_cases,
-};
-
-kunit_test_suite(gone_suite);
+	KUNIT_CASE(gone_request));

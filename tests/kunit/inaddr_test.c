@@ -3,11 +3,11 @@
  * IP names: their order, their source, and their form in proofs. What queries ask for is tested by
  * the list of conformance (info.*).
  */
-#include <kunit/test.h>
 #include <linux/inet.h>
 #include <linux/mm.h>
 #include <net/net_namespace.h>
 #include <kfi_inaddr.h>
+#include "suite.h"
 
 static union kfi_inaddr in4(u32 ip, u16 port)
 {
@@ -95,17 +95,8 @@ static void inaddr_wire(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, six, bytes, sizeof(bytes));
 }
 
-static struct kunit_case inaddr_cases[] = {
+KFI_SUITE(kfi_inaddr,
 	KUNIT_CASE(inaddr_order),
 	KUNIT_CASE(inaddr_scope),
 	KUNIT_CASE(inaddr_origin),
-	KUNIT_CASE(inaddr_wire),
-	{}
-};
-
-static struct kunit_suite inaddr_suite = {
-	.name = "kfi_inaddr",
-	.test_cases = inaddr_cases,
-};
-
-kunit_test_suite(inaddr_suite);
+	KUNIT_CASE(inaddr_wire));

@@ -5,7 +5,6 @@
  * both a receive is compared with very few messages at a time, so that most searches are continued
  * in a work item.
  */
-#include <kunit/test.h>
 #include <linux/delay.h>
 #include <linux/prandom.h>
 #include <linux/random.h>
@@ -259,11 +258,10 @@ static void drain(struct model *m)
 
 static void random_sequences(struct kunit *test)
 {
-	struct model *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	struct model *m = kfi_test_zalloc(test, sizeof(*m));
 	u64 seed = get_random_u64();
 	unsigned int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, m);
 	kunit_info(test, "seed %llu\n", seed);
 	prandom_seed_state(&m->rnd, seed);
 	m->test = test;
@@ -403,10 +401,9 @@ static void crowd_role(void *arg, unsigned int id, struct rnd_state *rnd)
 /* @steps: as &kfi_match.steps, 0 for the default. Return: the number of messages that met a receive */
 static int crowd_run(struct kunit *test, unsigned int steps)
 {
-	struct crowd *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	struct crowd *c = kfi_test_zalloc(test, sizeof(*c));
 	int i, landed;
 
-	KUNIT_ASSERT_NOT_NULL(test, c);
 	c->w = kfi_world_open(test, NULL);
 	if (steps)
 		c->w->ep.match.steps = steps;
@@ -440,15 +437,7 @@ static void each_search_ends_once(struct kunit *test)
 	crowd_run(test, 1);
 }
 
-static struct kunit_case model_cases[] = {
+KFI_SUITE(kfi_match_model,
 	KUNIT_CASE_SLOW(random_sequences),
 	KUNIT_CASE_SLOW(each_receive_ends_once),
-	KUNIT_CASE_SLOW(each_search_ends_once),
-	{}
-};
-
-static struct kunit_suite model_suite = {
-	.name = "kfi_match_model",
-	.test_cases = model_cases,
-};
-kunit_test_suite(model_suite);
+	KUNIT_CASE_SLOW(each_search_ends_once));

@@ -3,7 +3,6 @@
  * Matching: what a search costs, when it continues, and that no message or receive is lost when one
  * of them ends. match_model_test.c shows which receive a message matches.
  */
-#include <kunit/test.h>
 #include <linux/delay.h>
 #include <linux/list.h>
 #include <linux/slab.h>
@@ -326,10 +325,9 @@ static void sender_is_lost(struct kfi_ep *ep, struct kfi_rx *rx)
 static void lost_senders_one_after_the_other(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
-	struct kfi_rx rx, *waits = kunit_kcalloc(test, 32, sizeof(*waits), GFP_KERNEL);
+	struct kfi_rx rx, *waits = kfi_test_zalloc(test, 32 * sizeof(*waits));
 	int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, waits);
 	depth = 0;
 	deepest = 0;
 	w->ops.rx_matched = sender_is_lost;
@@ -346,19 +344,11 @@ static void lost_senders_one_after_the_other(struct kunit *test)
 	kfi_world_close(w);
 }
 
-static struct kunit_case match_cases[] = {
+KFI_SUITE(kfi_match,
 	KUNIT_CASE(handle_while_stalled),
 	KUNIT_CASE(directed_needs_the_capability),
 	KUNIT_CASE_SLOW(long_searches),
 	KUNIT_CASE(searches_end),
 	KUNIT_CASE_SLOW(no_bad_strides),
 	KUNIT_CASE(claimed_is_not_forgotten),
-	KUNIT_CASE(lost_senders_one_after_the_other),
-	{}
-};
-
-static struct kunit_suite match_suite = {
-	.name = "kfi_match",
-	.test_cases = match_cases,
-};
-kunit_test_suite(match_suite);
+	KUNIT_CASE(lost_senders_one_after_the_other));

@@ -3,7 +3,6 @@
  * The end of regions: leases, which delay it; memory of kfi_mem_alloc(), which its regions keep;
  * and peers that move bytes meanwhile.
  */
-#include <kunit/test.h>
 #include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/kthread.h>
@@ -178,11 +177,10 @@ static void lease_elsewhere(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
 	struct test_lease l = { .lease.recall = lease_recalled };
-	struct kfi_ep *other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
+	struct kfi_ep *other = kfi_test_zalloc(test, sizeof(*other));
 	struct kfid_mr *fid;
 	struct kfi_mr *mr;
 
-	KUNIT_ASSERT_NOT_NULL(test, other);
 	fid = kfi_world_region(w, mem, sizeof(mem), 3);
 	mr = got(w, 3);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(mr));
@@ -318,23 +316,14 @@ static void without_memory(struct kunit *test)
 	mem_world_close(w);
 }
 
-static struct kunit_case mr_lease_cases[] = {
+KFI_SUITE(kfi_mr_lease,
 	KUNIT_CASE(invalidation_waits),
 	KUNIT_CASE(close_waits),
 	KUNIT_CASE(lease_refused),
 	KUNIT_CASE(lease_elsewhere),
 	KUNIT_CASE(regions_keep_memory),
 	KUNIT_CASE(other_memory),
-	KUNIT_CASE(without_memory),
-	{ }
-};
-
-static struct kunit_suite mr_lease_suite = {
-	.name = "kfi_mr_lease",
-	.test_cases = mr_lease_cases,
-};
-
-kunit_test_suite(mr_lease_suite);
+	KUNIT_CASE(without_memory));
 
 /*
  * A peer moves bytes into a region, as a provider does, while its owner ends the region: after
@@ -361,12 +350,10 @@ struct race {
 
 static struct race *race_open(struct kunit *test)
 {
-	struct race *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	struct race *r = kfi_test_zalloc(test, sizeof(*r));
 
-	KUNIT_ASSERT_NOT_NULL(test, r);
 	r->w = kfi_world_open(test, NULL);
-	r->mem = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, r->mem);
+	r->mem = kfi_test_zalloc(test, PAGE_SIZE);
 	KUNIT_ASSERT_EQ(test, 0, kfi_mr_alloc(&r->w->domain.fid, 1, 0, &r->per_io, NULL));
 	return r;
 }
@@ -540,10 +527,9 @@ static void one_call_at_a_time(struct kunit *test)
 {
 	struct kfi_world_opts opts = { .mr_mode = KFI_MR_ENDPOINT | KFI_MR_PROV_KEY };
 	struct kfi_world *w = kfi_world_open(test, &opts);
-	struct binding *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
+	struct binding *b = kfi_test_zalloc(test, sizeof(*b));
 	u64 word;
 
-	KUNIT_ASSERT_NOT_NULL(test, b);
 	init_completion(&b->begun);
 	w->ops.mr_enable = slow_enable;
 	KUNIT_ASSERT_EQ(test, 0, kfi_cntr_open(&w->domain.fid, NULL, &b->cntr, NULL));
@@ -559,15 +545,7 @@ static void one_call_at_a_time(struct kunit *test)
 	kfi_world_close(w);
 }
 
-static struct kunit_case race_cases[] = {
+KFI_SUITE(kfi_mr_race,
 	KUNIT_CASE_SLOW(nothing_lands_after_invalidate),
 	KUNIT_CASE_SLOW(the_end_waits_for_a_move),
-	KUNIT_CASE(one_call_at_a_time),
-	{}
-};
-
-static struct kunit_suite race_suite = {
-	.name = "kfi_mr_race",
-	.test_cases = race_cases,
-};
-kunit_test_suite(race_suite);
+	KUNIT_CASE(one_call_at_a_time));

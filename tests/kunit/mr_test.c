@@ -3,7 +3,6 @@
  * Memory regions: access, keys, positions of iterators; and regions of kfi_mr_alloc(), with the order
  * of registrations, invalidations and accesses of a peer.
  */
-#include <kunit/test.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 #include "fixture.h"
@@ -129,7 +128,7 @@ static void iterator_position(struct kunit *test)
 		{ 5 }, { 5, 6 }, { 5, 6, 7 },
 	};
 	struct kfi_world *w = kfi_world_open(test, NULL);
-	char *flat = kunit_kzalloc(test, 8192, GFP_KERNEL), *out = flat + 4096;
+	char *flat = kfi_test_zalloc(test, 8192), *out = flat + 4096;
 	struct kvec iov[8];
 	struct kfid_mr *mr;
 	int s, i, n;
@@ -170,19 +169,11 @@ static void close_does_not_wait_for_peers(struct kunit *test)
 	kfi_world_close(w);
 }
 
-static struct kunit_case mr_cases[] = {
+KFI_SUITE(kfi_mr,
 	KUNIT_CASE(range_is_checked),
 	KUNIT_CASE(keys_fit_32_bits_and_differ),
 	KUNIT_CASE(iterator_position),
-	KUNIT_CASE(close_does_not_wait_for_peers),
-	{}
-};
-
-static struct kunit_suite mr_suite = {
-	.name = "kfi_mr",
-	.test_cases = mr_cases,
-};
-kunit_test_suite(mr_suite);
+	KUNIT_CASE(close_does_not_wait_for_peers));
 
 /* ---- regions of kfi_mr_alloc() ---- */
 
@@ -293,15 +284,7 @@ static void killed_crosswise(struct kunit *test)
 	kfi_world_close(w);
 }
 
-static struct kunit_case async_cases[] = {
+KFI_SUITE(kfi_mr_async,
 	KUNIT_CASE(a_former_use_is_reported),
 	KUNIT_CASE(killed_by_the_peer),
-	KUNIT_CASE(killed_crosswise),
-	{}
-};
-
-static struct kunit_suite async_suite = {
-	.name = "kfi_mr_async",
-	.test_cases = async_cases,
-};
-kunit_test_suite(async_suite);
+	KUNIT_CASE(killed_crosswise));

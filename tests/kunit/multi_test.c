@@ -3,7 +3,6 @@
  * Multi-receive buffers: where messages land, which completion releases the buffer, and what
  * happens when the queue is full.
  */
-#include <kunit/test.h>
 #include <linux/slab.h>
 #include "../../kfi/cq.h"
 #include "crew.h"
@@ -225,16 +224,8 @@ static void cancel_in_the_middle(struct kunit *test)
 	end(g.w);
 }
 
-static struct kunit_case multi_cases[] = {
+KFI_SUITE(kfi_multi,
 	KUNIT_CASE(any_order_of_completion),
 	KUNIT_CASE(closing_while_stalled),
 	KUNIT_CASE(cancel_while_stalled),
-	KUNIT_CASE(cancel_in_the_middle),
-	{}
-};
-
-static struct kunit_suite multi_suite = {
-	.name = "kfi_multi",
-	.test_cases = multi_cases,
-};
-kunit_test_suite(multi_suite);
+	KUNIT_CASE(cancel_in_the_middle));

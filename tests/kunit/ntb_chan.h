@@ -158,9 +158,8 @@ static int chan_terminate(struct dma_chan *chan)
 
 static struct chan *chan_begin(struct kunit *test, struct end *end, bool loose)
 {
-	struct chan *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	struct chan *c = kfi_test_zalloc(test, sizeof(*c));
 
-	KUNIT_ASSERT_NOT_NULL(test, c);
 	c->device.device_prep_dma_memcpy = chan_prep;
 	c->device.device_issue_pending = chan_issue;
 	c->device.device_tx_status = chan_status;

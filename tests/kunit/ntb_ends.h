@@ -163,6 +163,12 @@ static u32 put_all(struct end *end, enum ntw_which which, u32 seq, bool more)
 	return n;
 }
 
+/* The end has handled @n records. */
+static bool got_all(struct end *end, u32 n)
+{
+	return wait_event_timeout(end->wait, READ_ONCE(end->got) == n, PATIENCE);
+}
+
 static bool rooms_are(struct end *end, u32 rooms)
 {
 	return wait_event_timeout(end->wait, READ_ONCE(end->rooms) == rooms, PATIENCE);

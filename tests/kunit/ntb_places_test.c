@@ -3,8 +3,8 @@
  * Where the peer of a kfi_ntb reaches memory: in the arena, in a flat window, or not at all.
  * kfi_ntb exports nothing, so its source is compiled into this module.
  */
-#include <kunit/test.h>
 #include <linux/bvec.h>
+#include "suite.h"
 #include "../../providers/ntb/win.c"
 #include "../../providers/ntb/flat.c"
 #include "../../providers/ntb/map.c"
@@ -39,9 +39,8 @@ static u8 *arena(struct kunit *test)
 
 static int places_init(struct kunit *test)
 {
-	struct nt_link *link = kunit_kzalloc(test, sizeof(*link), GFP_KERNEL);
+	struct nt_link *link = kfi_test_zalloc(test, sizeof(*link));
 
-	KUNIT_ASSERT_NOT_NULL(test, link);
 	test->priv = link;
 	link->win.in = kunit_kzalloc(test, sizeof(*link->win.in), GFP_KERNEL);
 	link->win.mem = alloc_pages_exact(INBOUND, GFP_KERNEL);
@@ -134,11 +133,10 @@ static void within_reach(struct kunit *test)
 
 static void anywhere(struct kunit *test)
 {
-	u8 *mem = kunit_kzalloc(test, 8192, GFP_KERNEL);
+	u8 *mem = kfi_test_zalloc(test, 8192);
 	struct kvec vec[3] = { { mem + 10, 90 }, { mem + 100, 50 }, { mem + 200, 1000 } };
 	struct nt_place place[PLACES];
 
-	KUNIT_ASSERT_NOT_NULL(test, mem);
 	KUNIT_EXPECT_EQ(test, 0, places(test, vec, 3, 1140, false, place));
 	/* adjacent pieces are merged */
 	KUNIT_EXPECT_EQ(test, 2, places(test, vec, 3, 1100, true, place));
@@ -157,11 +155,10 @@ static void anywhere(struct kunit *test)
 /* up to the end of the window, to the byte */
 static void behind_its_end(struct kunit *test)
 {
-	u8 *mem = kunit_kzalloc(test, 4096, GFP_KERNEL);
+	u8 *mem = kfi_test_zalloc(test, 4096);
 	struct kvec vec = { mem, 4096 };
 	struct nt_place place[PLACES];
 
-	KUNIT_ASSERT_NOT_NULL(test, mem);
 	link_of(test)->flat.size = virt_to_phys(mem) + 100;
 	KUNIT_EXPECT_EQ(test, 1, places(test, &vec, 1, 100, true, place));
 	KUNIT_EXPECT_EQ(test, 0, places(test, &vec, 1, 101, true, place));
@@ -227,11 +224,10 @@ static void by_pages(struct kunit *test)
 /* Behind an IOMMU memory that is not mapped has no places, although the peer reaches the window. */
 static void registered_alone(struct kunit *test)
 {
-	u8 *mem = kunit_kzalloc(test, 4096, GFP_KERNEL);
+	u8 *mem = kfi_test_zalloc(test, 4096);
 	struct kvec vec = { mem, 4096 };
 	struct nt_place place[PLACES];
 
-	KUNIT_ASSERT_NOT_NULL(test, mem);
 	link_of(test)->flat.all = false;
 	KUNIT_EXPECT_EQ(test, 0, places(test, &vec, 1, 4096, true, place));
 	KUNIT_EXPECT_TRUE(test, nt_link_flat_in_use(link_of(test)));
@@ -297,7 +293,7 @@ static void fence(struct kunit *test)
 	free_pages_exact(window, 2 * PAGE_SIZE);
 }
 
-static struct kunit_case cases[] = {
+KFI_SUITE_IN(kfi_ntb_places, places_init, places_exit,
 	KUNIT_CASE(in_the_arena),
 	KUNIT_CASE(within_reach),
 	KUNIT_CASE(anywhere),
@@ -306,14 +302,4 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(by_pages),
 	KUNIT_CASE(registered_alone),
 	KUNIT_CASE(in_a_row),
-	KUNIT_CASE(fence),
-	{}
-};
-
-static struct kunit_suite suite = {
-	.name = "kfi_ntb_places",
-	.init = places_init,
-	.exit = places_exit,
-	.test_cases = cases,
-};
-kunit_test_suite(suite);
+	KUNIT_CASE(fence));

@@ -5,7 +5,6 @@
  * liberty that the dmaengine interface allows. tests/link shows more of what channels do, with a
  * bridge that is simulated.
  */
-#include <kunit/test.h>
 #include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
@@ -13,6 +12,7 @@
 #include <linux/prandom.h>
 #include <linux/slab.h>
 
+#include "suite.h"
 #include "ntb_map.h"
 #include "../../providers/ntb/piece.c"
 #include "../../providers/ntb/dma.c"
@@ -102,7 +102,7 @@ static void no_line(struct kunit *test)
 
 	KUNIT_EXPECT_TRUE(test, reported(a));
 	KUNIT_EXPECT_EQ(test, 0, put(a, NTW_MSG, 0, 0, false));
-	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 1, PATIENCE), 0L);
+	KUNIT_EXPECT_TRUE(test, got_all(b, 1));
 	KUNIT_EXPECT_EQ(test, 1ULL, a->ring.stats.bursts);
 	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
 }
@@ -128,7 +128,7 @@ static void room_in(struct kunit *test, enum ntw_which which)
 	KUNIT_ASSERT_TRUE(test, rooms_are(a, round));
 	nt_ring_want(&a->ring, which);
 	KUNIT_EXPECT_TRUE(test, rooms_are(a, round + 1));
-	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == seq, PATIENCE), 0L);
+	KUNIT_EXPECT_TRUE(test, got_all(b, seq));
 	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
 }
 
@@ -168,7 +168,7 @@ static void no_room(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, nt_ring_progress(&a->ring, NT_PEER_BULK, &later));
 	KUNIT_EXPECT_EQ(test, given, later);
 	end_resume(b);
-	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 19, PATIENCE), 0L);
+	KUNIT_EXPECT_TRUE(test, got_all(b, 19));
 	KUNIT_EXPECT_EQ(test, 0U, b->wrong);
 	KUNIT_EXPECT_GE(test, a->ring.stats.full, 1ULL);
 	KUNIT_EXPECT_TRUE(test, reported(a));
@@ -183,11 +183,9 @@ static void no_room(struct kunit *test)
 static void line_was_there(struct kunit *test)
 {
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
-	struct placed *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
-	u8 *bytes = kunit_kzalloc(test, 64, GFP_KERNEL);
+	struct placed *p = kfi_test_zalloc(test, sizeof(*p));
+	u8 *bytes = kfi_test_zalloc(test, 64);
 
-	KUNIT_ASSERT_NOT_NULL(test, p);
-	KUNIT_ASSERT_NOT_NULL(test, bytes);
 	memset(bytes, 0xa5, 64);
 	msleep(20);	/* first lines */
 	end_pause(a);
@@ -195,7 +193,7 @@ static void line_was_there(struct kunit *test)
 	flush_work(&a->ring.engine.work);
 	/* The ring signals only when it reaps the line, so let the peer look now. */
 	nt_ring_schedule(&b->ring);
-	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 1, PATIENCE), 0L);
+	KUNIT_EXPECT_TRUE(test, got_all(b, 1));
 	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(b->mem + PLACED_AT, 0xa5, 64), NULL);
 	memset(b->mem + PLACED_AT, 0x5a, 64);
 	KUNIT_EXPECT_EQ(test, 1U, fail_made(&a->ring, NT_LINE));
@@ -302,14 +300,13 @@ static void forged_record(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, 0, put(a, NTW_MSG, i, 0, false));
 		KUNIT_ASSERT_TRUE(test, i % 32 || reported(a));
 	}
-	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == i, PATIENCE), 0L);
+	KUNIT_EXPECT_TRUE(test, got_all(b, i));
 	KUNIT_EXPECT_EQ(test, (u64)RING_LEN + NTW_ALIGN, a->ring.out.tx[NTW_MSG].placed);
 	nt_ring_schedule(&b->ring);
 	msleep(20);
 	KUNIT_EXPECT_EQ(test, i, b->got);
 	KUNIT_EXPECT_EQ(test, 0, put(a, NTW_MSG, i, 0, false));
-	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == i + 1, PATIENCE),
-			0L);
+	KUNIT_EXPECT_TRUE(test, got_all(b, i + 1));
 	/* the first, which has other bytes than expected */
 	KUNIT_EXPECT_EQ(test, 1U, b->wrong);
 	KUNIT_EXPECT_EQ(test, 0U, a->faults + b->faults);
@@ -370,11 +367,11 @@ static void bulk_answer_reports(struct kunit *test)
 
 	msleep(20);	/* first lines */
 	KUNIT_EXPECT_EQ(test, 0, post(a, 0, 40, false));
-	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 1, PATIENCE), 0L);
+	KUNIT_EXPECT_TRUE(test, got_all(b, 1));
 	msleep(20);
 	KUNIT_EXPECT_FALSE(test, nt_ring_acked(&a->ring, nt_ring_placed(&a->ring)));
 	KUNIT_EXPECT_EQ(test, 0, post(b, 0, 40, false));
-	KUNIT_EXPECT_GT(test, wait_event_timeout(a->wait, READ_ONCE(a->got) == 1, PATIENCE), 0L);
+	KUNIT_EXPECT_TRUE(test, got_all(a, 1));
 	KUNIT_EXPECT_TRUE(test, nt_ring_acked(&a->ring, nt_ring_placed(&a->ring)));
 }
 
@@ -390,15 +387,13 @@ static void no_wait_for_batches(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, 0, post(a, i, 8, false));
 	flush_work(&a->ring.engine.work);
 	nt_ring_schedule(&b->ring);
-	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == i, PATIENCE), 0L);
+	KUNIT_EXPECT_TRUE(test, got_all(b, i));
 	KUNIT_EXPECT_EQ(test, 0, put(a, NTW_MSG, i, 8, true));
 	KUNIT_EXPECT_EQ(test, 0, post(a, i + 1, 8, false));
 	nt_ring_schedule(&b->ring);
-	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == i + 1, PATIENCE),
-			0L);
+	KUNIT_EXPECT_TRUE(test, got_all(b, i + 1));
 	end_resume(a);
-	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == i + 2, PATIENCE),
-			0L);
+	KUNIT_EXPECT_TRUE(test, got_all(b, i + 2));
 	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
 }
 
@@ -419,7 +414,7 @@ static void fences_of(struct kunit *test, bool loose)
 	for (i = 0; i < 40; i++)
 		KUNIT_EXPECT_EQ(test, 0,
 				post(a, i, i % 2 ? 1900 : 40, i % 4 != 3));
-	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 40, PATIENCE), 0L);
+	KUNIT_EXPECT_TRUE(test, got_all(b, 40));
 	KUNIT_EXPECT_GT(test, c->ran, 20U);
 	KUNIT_EXPECT_EQ(test, 0U, c->early);
 	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
@@ -451,7 +446,7 @@ static void engine_hangs(struct kunit *test)
 	c->hold = true;
 	KUNIT_EXPECT_EQ(test, 0, post(a, 1, 1900, false));
 	KUNIT_EXPECT_EQ(test, 0, put(a, NTW_MSG, 0, 40, false));
-	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 1, PATIENCE), 0L);
+	KUNIT_EXPECT_TRUE(test, got_all(b, 1));
 	KUNIT_EXPECT_TRUE(test, nt_ring_progress(&a->ring, NT_ENGINE, &done));
 	serial = nt_ring_peer_serial(&b->ring);
 	nt_ring_beat(&a->ring, 0);
@@ -462,7 +457,7 @@ static void engine_hangs(struct kunit *test)
 	c->hold = false;
 	chan_issue(&c->chan);
 	spin_unlock_bh(&a->ring.lock);
-	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 2, PATIENCE), 0L);
+	KUNIT_EXPECT_TRUE(test, got_all(b, 2));
 	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
 	chan_end(a);
 }
@@ -490,8 +485,8 @@ static size_t some_payload(struct rnd_state *rnd, u64 *at)
 static void payload_at_random(struct kunit *test)
 {
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
-	struct placed *q, *p = kunit_kcalloc(test, SLOTS, sizeof(*p), GFP_KERNEL);
-	u8 *want = kunit_kzalloc(test, SPAN, GFP_KERNEL);
+	struct placed *q, *p = kfi_test_zalloc(test, SLOTS * sizeof(*p));
+	u8 *want = kfi_test_zalloc(test, SPAN);
 	u8 *from = alloc_pages_exact(SLOTS * SLOT, GFP_KERNEL), *bytes;
 	struct chan *c = chan_begin(test, a, false);
 	u64 seed = get_random_u64(), at;
@@ -499,7 +494,7 @@ static void payload_at_random(struct kunit *test)
 	unsigned int i;
 	size_t len, k;
 
-	KUNIT_ASSERT_TRUE(test, p && want && from);
+	KUNIT_ASSERT_NOT_NULL(test, from);
 	kunit_info(test, "seed %llu\n", seed);
 	prandom_seed_state(&rnd, seed);
 	unmappable = virt_to_page(from);
@@ -585,11 +580,10 @@ static void proof_refused(struct kunit *test)
 static void by_turns(struct kunit *test)
 {
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
-	struct placed *p = kunit_kcalloc(test, 3, sizeof(*p), GFP_KERNEL);
-	u8 *bytes = kunit_kzalloc(test, 64, GFP_KERNEL);
+	struct placed *p = kfi_test_zalloc(test, 3 * sizeof(*p));
+	u8 *bytes = kfi_test_zalloc(test, 64);
 	u64 copied;
 
-	KUNIT_ASSERT_TRUE(test, p && bytes);
 	chan_begin(test, a, false)->device.copy_align = DMAENGINE_ALIGN_8_BYTES;
 	memset(bytes, 'a', 64);
 	end_pause(b);
@@ -608,7 +602,7 @@ static void by_turns(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, post_placed(a, &p[2], bytes, 64, false));
 	KUNIT_EXPECT_GT(test, wait_for_completion_timeout(&p[2].sent, PATIENCE), 0UL);
 	KUNIT_EXPECT_LT(test, copied, a->ring.engine.count.descriptors);
-	KUNIT_EXPECT_GT(test, wait_event_timeout(b->wait, READ_ONCE(b->got) == 3, PATIENCE), 0L);
+	KUNIT_EXPECT_TRUE(test, got_all(b, 3));
 	KUNIT_EXPECT_EQ(test, 0U, a->faults + b->faults);
 	chan_end(a);
 }
@@ -673,7 +667,7 @@ static void bulk_after_nothing(struct kunit *test)
 	end_on(a->other, 101, 100);
 }
 
-static struct kunit_case cases[] = {
+KFI_SUITE_IN(kfi_ntb_ring, ring_init, ring_exit,
 	KUNIT_CASE(two_threads),
 	KUNIT_CASE(no_line),
 	KUNIT_CASE(no_room),
@@ -693,14 +687,4 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(proof_refused),
 	KUNIT_CASE(by_turns),
 	KUNIT_CASE(refused),
-	KUNIT_CASE(bulk_after_nothing),
-	{}
-};
-
-static struct kunit_suite suite = {
-	.name = "kfi_ntb_ring",
-	.init = ring_init,
-	.exit = ring_exit,
-	.test_cases = cases,
-};
-kunit_test_suite(suite);
+	KUNIT_CASE(bulk_after_nothing));

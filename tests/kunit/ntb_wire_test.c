@@ -4,7 +4,7 @@
  * and invalid values are refused: that is tested by fuzzing (tests/fuzz/ntb_fuzz.c). kfi_ntb
  * exports nothing, so its source is compiled into this module.
  */
-#include <kunit/test.h>
+#include "suite.h"
 #include "../../providers/ntb/wire.c"
 #include "../../providers/ntb/record.c"
 
@@ -71,14 +71,6 @@ static void queues_of_calls(struct kunit *test)
 	}
 }
 
-static struct kunit_case cases[] = {
+KFI_SUITE(kfi_ntb_wire,
 	KUNIT_CASE(bells_of_queues),
-	KUNIT_CASE(queues_of_calls),
-	{}
-};
-
-static struct kunit_suite suite = {
-	.name = "kfi_ntb_wire",
-	.test_cases = cases,
-};
-kunit_test_suite(suite);
+	KUNIT_CASE(queues_of_calls));

@@ -47,14 +47,5 @@ static void op_freed_first(struct kunit *test)
 	fake_rig_close(&o);
 }
 
-static struct kunit_case op_cases[] = {
-	KUNIT_CASE(op_freed_first),
-	{}
-};
-
-static struct kunit_suite op_suite = {
-	.name = "kfi_op",
-	.test_cases = op_cases,
-};
-
-kunit_test_suite(op_suite);
+KFI_SUITE(kfi_op,
+	KUNIT_CASE(op_freed_first));

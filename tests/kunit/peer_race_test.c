@@ -196,12 +196,11 @@ static void race_thread(void *arg, unsigned int id, struct rnd_state *rnd)
 
 static void everything_ends_once(struct kunit *test)
 {
-	struct race *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	struct race *r = kfi_test_zalloc(test, sizeof(*r));
 	struct ph_peer *peer;
 	unsigned long begin;
 	int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, r);
 	ph.accepts = true;
 	ph.there = -1;
 	ph.room = 8192;
@@ -230,15 +229,5 @@ static void everything_ends_once(struct kunit *test)
 	KUNIT_EXPECT_GT(test, atomic_read(&r->called), 10);
 }
 
-static struct kunit_case peer_race_cases[] = {
-	KUNIT_CASE_SLOW(everything_ends_once),
-	{}
-};
-
-static struct kunit_suite peer_race_suite = {
-	.name = "kfi_peer_race",
-	.init = ph_init,
-	.exit = ph_exit,
-	.test_cases = peer_race_cases,
-};
-kunit_test_suite(peer_race_suite);
+KFI_SUITE_IN(kfi_peer_race, ph_init, ph_exit,
+	KUNIT_CASE_SLOW(everything_ends_once));

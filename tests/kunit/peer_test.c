@@ -64,8 +64,6 @@ static int asks(struct ph_peer **peer, u64 node, u64 self, u64 life, u64 known)
 	return ph_ask(*peer, &hello);
 }
 
-/* ---- waiting ---- */
-
 /* ---- which call stands ---- */
 
 /*
@@ -264,23 +262,13 @@ static void freed_when_found(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&ph.dials));
 }
 
-static struct kunit_case peer_cases[] = {
+KFI_SUITE_IN(kfi_peer, ph_init, ph_exit,
 	KUNIT_CASE(called_twice),
 	KUNIT_CASE(calls_of_the_connected),
 	KUNIT_CASE(name_in_use),
 	KUNIT_CASE(callers_are_bounded),
 	KUNIT_CASE(forgotten_and_named_again),
-	KUNIT_CASE(freed_when_found),
-	{}
-};
-
-static struct kunit_suite peer_suite = {
-	.name = "kfi_peer",
-	.init = ph_init,
-	.exit = ph_exit,
-	.test_cases = peer_cases,
-};
-kunit_test_suite(peer_suite);
+	KUNIT_CASE(freed_when_found));
 
 /* ---- operations that take too long: KFI_OPT_OP_TIMEOUT_MS ---- */
 
@@ -364,16 +352,6 @@ static void overdue_ended(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, kfi_cq_poll(ph.cq, 1));
 }
 
-static struct kunit_case overdue_cases[] = {
+KFI_SUITE_IN(kfi_overdue, ph_init, ph_exit,
 	KUNIT_CASE(overdue_unconnected),
-	KUNIT_CASE(overdue_ended),
-	{}
-};
-
-static struct kunit_suite overdue_suite = {
-	.name = "kfi_overdue",
-	.init = ph_init,
-	.exit = ph_exit,
-	.test_cases = overdue_cases,
-};
-kunit_test_suite(overdue_suite);
+	KUNIT_CASE(overdue_ended));

@@ -152,15 +152,7 @@ static void place_device_gone(struct kunit *test)
 	place_close(test, &p);
 }
 
-static struct kunit_case place_cases[] = {
+KFI_SUITE(kfi_place,
 	KUNIT_CASE(place_put_fails),
 	KUNIT_CASE(place_other_life),
-	KUNIT_CASE(place_device_gone),
-	{}
-};
-
-static struct kunit_suite place_suite = {
-	.name = "kfi_place",
-	.test_cases = place_cases,
-};
-kunit_test_suite(place_suite);
+	KUNIT_CASE(place_device_gone));

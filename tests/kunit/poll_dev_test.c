@@ -114,11 +114,9 @@ static bool gadget_armed(struct gadget *d)
 
 static struct gadget *gadget_new(struct kunit *test, struct kfi_world *w, struct kfid_cq *tx)
 {
-	struct gadget *d = kunit_kzalloc(test, sizeof(*d), GFP_KERNEL);
+	struct gadget *d = kfi_test_zalloc(test, sizeof(*d));
 
-	KUNIT_ASSERT_NOT_NULL(test, d);
-	d->ep = kunit_kzalloc(test, sizeof(*d->ep), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, d->ep);
+	d->ep = kfi_test_zalloc(test, sizeof(*d->ep));
 	spin_lock_init(&d->lock);
 	d->cq = fake_cq(w, 64, KFI_CQ_DIRECT, NULL, NULL);
 	d->ep->rx_cq = kfi_to_cq(d->cq);
@@ -338,19 +336,10 @@ static void poll_dev_race(struct kunit *test)
 	fake_close(w);
 }
 
-static struct kunit_case poll_dev_cases[] = {
+KFI_SUITE(kfi_poll_dev,
 	KUNIT_CASE(poll_dev_overtaken),
 	KUNIT_CASE(poll_dev_attended),
 	KUNIT_CASE(poll_dev_two_queues),
 	KUNIT_CASE(poll_dev_sleeper),
 	KUNIT_CASE(poll_dev_stopped),
-	KUNIT_CASE(poll_dev_race),
-	{}
-};
-
-static struct kunit_suite poll_dev_suite = {
-	.name = "kfi_poll_dev",
-	.test_cases = poll_dev_cases,
-};
-
-kunit_test_suite(poll_dev_suite);
+	KUNIT_CASE(poll_dev_race));

@@ -107,15 +107,6 @@ static void post_sgl(struct kunit *test)
 	free_pages((unsigned long)page, 2);
 }
 
-static struct kunit_case post_cases[] = {
+KFI_SUITE(kfi_post,
 	KUNIT_CASE(post_refusals),
-	KUNIT_CASE(post_sgl),
-	{}
-};
-
-static struct kunit_suite post_suite = {
-	.name = "kfi_post",
-	.test_cases = post_cases,
-};
-
-kunit_test_suite(post_suite);
+	KUNIT_CASE(post_sgl));

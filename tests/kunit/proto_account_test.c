@@ -249,21 +249,11 @@ static void account_eager(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 2, ph_held());
 }
 
-static struct kunit_case account_cases[] = {
+KFI_SUITE_IN(kfi_proto_account, ph_init, ph_exit,
 	KUNIT_CASE(account_eager),
 	KUNIT_CASE(messages_are_left),
 	KUNIT_CASE(promises_are_kept),
 	KUNIT_CASE(account_all_full),
 	KUNIT_CASE(account_origin),
 	KUNIT_CASE(account_port_zero),
-	KUNIT_CASE(account_process),
-	{}
-};
-
-static struct kunit_suite account_suite = {
-	.name = "kfi_proto_account",
-	.init = ph_init,
-	.exit = ph_exit,
-	.test_cases = account_cases,
-};
-kunit_test_suite(account_suite);
+	KUNIT_CASE(account_process));

@@ -562,7 +562,7 @@ static void recall_crosses(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, fake_soon(pm_broken()));
 }
 
-static struct kunit_case pg_cases[] = {
+KFI_SUITE_IN(kfi_proto_grant, pg_init, pg_exit,
 	KUNIT_CASE(second_write_granted),
 	KUNIT_CASE(closes_between_parts),
 	KUNIT_CASE(short_writes_need_no_rtw),
@@ -577,14 +577,4 @@ static struct kunit_case pg_cases[] = {
 	KUNIT_CASE(bounds_of_connection),
 	KUNIT_CASE(invalid_frames_end),
 	KUNIT_CASE(wrong_answers),
-	KUNIT_CASE(recall_crosses),
-	{}
-};
-
-static struct kunit_suite pg_suite = {
-	.name = "kfi_proto_grant",
-	.init = pg_init,
-	.exit = pg_exit,
-	.test_cases = pg_cases,
-};
-kunit_test_suite(pg_suite);
+	KUNIT_CASE(recall_crosses));

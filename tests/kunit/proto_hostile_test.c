@@ -58,6 +58,16 @@ static void silent_callers_cost_little(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, conn->tx.held);
 }
 
+/* Request to send, and wait for the receive. Return: the header of the payload */
+static struct kfw_hdr ph_granted(struct ph_peer *peer, struct kfw_hdr *rts)
+{
+	struct kfw_hdr cts = {};
+
+	ph_send(peer, rts, 0);
+	PH_RECV(peer, KFW_CTS, &cts);
+	return ph_data(&cts);
+}
+
 /* ---- messages that end with their connection ---- */
 
 #define LOSSES	24
@@ -177,7 +187,7 @@ static void relays_hold_once(struct kunit *test)
 /* A message that is longer than any may be, and one that is longer than its receive. */
 static void too_long(struct kunit *test)
 {
-	struct kfw_hdr cts, data, rts = ph_rts(TAG_X, 1, KFW_PAYLOAD_MAX + 1);
+	struct kfw_hdr data, rts = ph_rts(TAG_X, 1, KFW_PAYLOAD_MAX + 1);
 	struct ph_peer *peer = ph_call(2, 5);
 	u8 byte = 0;
 	int i, x;
@@ -187,9 +197,7 @@ static void too_long(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, ph_closes(peer, PH_WAIT_MS));
 	peer = ph_call(2, 5);
 	rts = ph_rts(TAG_X, 1, KFW_PAYLOAD_MAX);
-	ph_send(peer, &rts, 0);
-	PH_RECV(peer, KFW_CTS, &cts);
-	data = ph_data(&cts);
+	data = ph_granted(peer, &rts);
 	ph_begin(peer, &data, NULL, KFW_FRAME_MAX);
 	for (i = 0; i < PH_BUF; i++)
 		ph_put(peer, &byte, 1);
@@ -210,14 +218,12 @@ static void ph_drips(struct ph_peer *peer)
 
 static void dripping_ends(struct kunit *test)
 {
-	struct kfw_hdr cts, data, rts = ph_rts(TAG_X, 1, KFW_PAYLOAD_MAX), msg = ph_msg(TAG_Y);
+	struct kfw_hdr data, rts = ph_rts(TAG_X, 1, KFW_PAYLOAD_MAX), msg = ph_msg(TAG_Y);
 	struct ph_peer *peer = ph_call_short();
 	int x, y;
 
 	ph_receive(TAG_X, &x);
-	ph_send(peer, &rts, 0);
-	PH_RECV(peer, KFW_CTS, &cts);
-	data = ph_data(&cts);
+	data = ph_granted(peer, &rts);
 	ph_begin(peer, &data, NULL, KFW_FRAME_MAX);
 	ph_drips(peer);
 	peer = ph_call(2, 5);
@@ -231,15 +237,13 @@ static void dripping_ends(struct kunit *test)
 /* A peer sends the first part of a payload, and then other frames: the receive must return. */
 static void stopped_part_ends(struct kunit *test)
 {
-	struct kfw_hdr cts, data, rts = ph_rts(TAG_X, 1, KFW_FRAME_MAX + 1);
+	struct kfw_hdr data, rts = ph_rts(TAG_X, 1, KFW_FRAME_MAX + 1);
 	struct kfw_hdr credit = { .type = KFW_CREDIT };
 	struct ph_peer *peer = ph_call_short();
 	int i, x;
 
 	ph_long_receive(TAG_X, &x);
-	ph_send(peer, &rts, 0);
-	PH_RECV(peer, KFW_CTS, &cts);
-	data = ph_data(&cts);
+	data = ph_granted(peer, &rts);
 	KUNIT_EXPECT_TRUE(test, ph_part(peer, &data, KFW_FRAME_MAX));
 	for (i = 0; i < 100 && !ph_closes(peer, 50); i++)
 		ph_send(peer, &credit, 0);
@@ -256,7 +260,7 @@ static void stopped_part_ends(struct kunit *test)
 static void write_before_payload(struct kunit *test)
 {
 	const struct kfw_rma seg = { .len = cpu_to_le64(CHUNKS * PH_BUF), .key = cpu_to_le64(0xbad) };
-	struct kfw_hdr cts, data, ack, rts = ph_rts(TAG_X, 1, 32768);
+	struct kfw_hdr data, ack, rts = ph_rts(TAG_X, 1, 32768);
 	struct kfw_hdr write = {
 		.type = KFW_WRITE, .id = cpu_to_le32(2), .rma_count = cpu_to_le16(1),
 		.len = seg.len, .payload = cpu_to_le64(KFW_FRAME_MAX),
@@ -265,8 +269,7 @@ static void write_before_payload(struct kunit *test)
 	int i, x;
 
 	ph_receive(TAG_X, &x);
-	ph_send(peer, &rts, 0);
-	PH_RECV(peer, KFW_CTS, &cts);
+	data = ph_granted(peer, &rts);
 	for (i = 0; i < CHUNKS; i++) {
 		if (!(i * PH_BUF % KFW_FRAME_MAX)) {
 			ph_put_hdr(peer, &write);
@@ -275,7 +278,6 @@ static void write_before_payload(struct kunit *test)
 		msleep(PH_SHORT_MS / 8);
 		KUNIT_ASSERT_TRUE(test, ph_put(peer, ph.buf, PH_BUF));
 	}
-	data = ph_data(&cts);
 	PH_RECV(peer, KFW_ACK, &ack);
 	KUNIT_EXPECT_EQ(test, EACCES, le16_to_cpu(ack.status));
 	KUNIT_EXPECT_TRUE(test, ph_send(peer, &data, 32768));
@@ -299,8 +301,7 @@ static void granted_takes_turns(struct kunit *test)
 	int i, x, first = 0;
 
 	ph_region();
-	said = kunit_kzalloc(test, (READS + 1) * sizeof(*said), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, said);
+	said = kfi_test_zalloc(test, (READS + 1) * sizeof(*said));
 	KUNIT_ASSERT_EQ(test, (ssize_t)0, kfi_send(ph.ep, ph.buf, PH_BUF, NULL, ph_addr(2, 5), &x));
 	PH_RECV(peer, KFW_RTS, &rts);
 	for (i = 0; i <= READS; i++) {
@@ -369,14 +370,13 @@ static u64 ph_turns(struct ph_peer *peer, struct kfw_hdr *hdr, bool message)
 /* Neither a short message nor an acknowledgement waits for all of a message of 64 MiB. */
 static void message_takes_turns(struct kunit *test)
 {
-	struct kvec *vec = kunit_kcalloc(test, LONG / KFW_FRAME_MAX, sizeof(*vec), GFP_KERNEL);
-	u8 *buf = kunit_kzalloc(test, KFW_FRAME_MAX, GFP_KERNEL);
+	struct kvec *vec = kfi_test_zalloc(test, LONG / KFW_FRAME_MAX * sizeof(*vec));
+	u8 *buf = kfi_test_zalloc(test, KFW_FRAME_MAX);
 	struct kfw_hdr hdr, rts, cts = { .type = KFW_CTS };
 	struct ph_peer *peer = ph_call(2, 5);
 	unsigned int i;
 	void *context;
 
-	KUNIT_ASSERT_TRUE(test, vec && buf);
 	for (i = 0; i < LONG / KFW_FRAME_MAX; i++)
 		vec[i] = (struct kvec) { buf, KFW_FRAME_MAX };
 	KUNIT_ASSERT_EQ(test, (ssize_t)0, kfi_sendv(ph.ep, vec, NULL, LONG / KFW_FRAME_MAX,
@@ -404,7 +404,7 @@ static void broken_parts_end(struct kunit *test)
 	};
 	const struct kfw_rma whole = { .len = write.len, .key = cpu_to_le64(KEY) };
 	struct kfw_rma seg;
-	struct kfw_hdr cts, data, last, rts = ph_rts(TAG_X, 1, MANY);
+	struct kfw_hdr data, last, rts = ph_rts(TAG_X, 1, MANY);
 	struct ph_peer *peer;
 	int kind, x;
 
@@ -413,9 +413,7 @@ static void broken_parts_end(struct kunit *test)
 		peer = ph_call(2, 5);
 		seg = whole;
 		if (kind < 4) {
-			ph_send(peer, &rts, 0);
-			PH_RECV(peer, KFW_CTS, &cts);
-			data = ph_data(&cts);
+			data = ph_granted(peer, &rts);
 			if (kind)
 				ph_part(peer, &data, KFW_FRAME_MAX);
 		} else if (kind > 4) {
@@ -700,7 +698,7 @@ static void broken_frames_end(struct kunit *test)
 	}
 }
 
-static struct kunit_case ph_cases[] = {
+KFI_SUITE_IN(kfi_proto_hostile, ph_init, ph_exit,
 	KUNIT_CASE(wrong_hello_ends),
 	KUNIT_CASE(silent_callers_cost_little),
 	KUNIT_CASE(lost_after_rts),
@@ -717,14 +715,4 @@ static struct kunit_case ph_cases[] = {
 	KUNIT_CASE(region_ends_between_parts),
 	KUNIT_CASE(commits_take_turns),
 	KUNIT_CASE(rtw_is_answered),
-	KUNIT_CASE(broken_frames_end),
-	{}
-};
-
-static struct kunit_suite ph_suite = {
-	.name = "kfi_proto_hostile",
-	.init = ph_init,
-	.exit = ph_exit,
-	.test_cases = ph_cases,
-};
-kunit_test_suite(ph_suite);
+	KUNIT_CASE(broken_frames_end));

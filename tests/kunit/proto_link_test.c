@@ -337,7 +337,7 @@ static void proof_is_for_one_connection(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, (u32)EKEYREJECTED, prove(test, wrong[i]));
 }
 
-static struct kunit_case link_cases[] = {
+KFI_SUITE_IN(kfi_proto_link, ph_init, ph_exit,
 	KUNIT_CASE(nonsense_comes_early),
 	KUNIT_CASE(version_is_looked_at_first),
 	KUNIT_CASE(front_is_frozen),
@@ -349,14 +349,4 @@ static struct kunit_case link_cases[] = {
 	KUNIT_CASE(securing_makes_room),
 	KUNIT_CASE(full_link_holds_up_nobody),
 	KUNIT_CASE(full_link_ends),
-	KUNIT_CASE(proof_is_for_one_connection),
-	{}
-};
-
-static struct kunit_suite link_suite = {
-	.name = "kfi_proto_link",
-	.init = ph_init,
-	.exit = ph_exit,
-	.test_cases = link_cases,
-};
-kunit_test_suite(link_suite);
+	KUNIT_CASE(proof_is_for_one_connection));

@@ -360,11 +360,10 @@ static int pm_gather(const struct kfi_rma_iov *rma)
 static void reads_paid(struct kunit *test)
 {
 	const unsigned int fit = KFW_READ_SEGS / KFW_RMA_MAX;
-	struct kfi_rma_iov *rma = kunit_kcalloc(test, KFW_RMA_MAX, sizeof(*rma), GFP_KERNEL);
+	struct kfi_rma_iov *rma = kfi_test_zalloc(test, KFW_RMA_MAX * sizeof(*rma));
 	static struct kfi_account account = { .bytes = &pm_paid, .max_mib = &pm_max_mib };
 	unsigned int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, rma);
 	for (i = 0; i < KFW_RMA_MAX; i++)
 		rma[i] = (struct kfi_rma_iov) { .addr = i, .len = 1, .key = pm.mr[1]->key };
 	pm_max_mib = 64;
@@ -551,7 +550,7 @@ static void part_has_its_time(struct kunit *test)
 	}
 }
 
-static struct kunit_case pm_cases[] = {
+KFI_SUITE_IN(kfi_proto_pair, pm_init, pm_exit,
 	KUNIT_CASE(all_kinds),
 	KUNIT_CASE(long_payload),
 	KUNIT_CASE(writes_in_order),
@@ -563,14 +562,4 @@ static struct kunit_case pm_cases[] = {
 	KUNIT_CASE(part_has_its_time),
 	KUNIT_CASE(link_ends),
 	KUNIT_CASE(link_ends_in_parts),
-	KUNIT_CASE(link_ends_unreleased),
-	{}
-};
-
-static struct kunit_suite pm_suite = {
-	.name = "kfi_proto_pair",
-	.init = pm_init,
-	.exit = pm_exit,
-	.test_cases = pm_cases,
-};
-kunit_test_suite(pm_suite);
+	KUNIT_CASE(link_ends_unreleased));

@@ -498,7 +498,7 @@ static void recalled_twice(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ECONNRESET, pp_put(0, PP_LEN));
 }
 
-static struct kunit_case pp_cases[] = {
+KFI_SUITE_IN(kfi_proto_place, pp_init, pp_exit,
 	KUNIT_CASE(one_rtw),
 	KUNIT_CASE(refused),
 	KUNIT_CASE(pageless),
@@ -512,14 +512,4 @@ static struct kunit_case pp_cases[] = {
 	KUNIT_CASE(room),
 	KUNIT_CASE(any_order),
 	KUNIT_CASE(wrong_answers),
-	KUNIT_CASE(recalled_twice),
-	{}
-};
-
-static struct kunit_suite pp_suite = {
-	.name = "kfi_proto_place",
-	.init = pp_init,
-	.exit = pp_exit,
-	.test_cases = pp_cases,
-};
-kunit_test_suite(pp_suite);
+	KUNIT_CASE(recalled_twice));

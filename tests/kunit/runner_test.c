@@ -112,9 +112,8 @@ static void race(void *arg, unsigned int id, struct rnd_state *rnd)
 /* Each round, two contexts hand something over. When both have returned, everything was taken. */
 static void runner_race(struct kunit *test)
 {
-	struct job *j = kunit_kzalloc(test, sizeof(*j), GFP_KERNEL);
+	struct job *j = kfi_test_zalloc(test, sizeof(*j));
 
-	KUNIT_ASSERT_NOT_NULL(test, j);
 	kfi_runner_init(&j->r);
 	j->rounds = num_online_cpus() > 1 ? 50000 : 300;
 	crew_run(test, RACERS, race, j);
@@ -123,14 +122,6 @@ static void runner_race(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, j->passes, atomic_read(&j->made));
 }
 
-static struct kunit_case cases[] = {
+KFI_SUITE(kfi_runner,
 	KUNIT_CASE(runner_claimed),
-	KUNIT_CASE_SLOW(runner_race),
-	{}
-};
-
-static struct kunit_suite suite = {
-	.name = "kfi_runner",
-	.test_cases = cases,
-};
-kunit_test_suites(&suite);
+	KUNIT_CASE_SLOW(runner_race));

@@ -4,9 +4,9 @@
  * nothing, so its source is compiled into this module. A buffer of frames replaces TCP; the test
  * ignores the contents of frames.
  */
-#include <kunit/test.h>
 #include <linux/skbuff.h>
 #include <net/tcp.h>
+#include "suite.h"
 
 static int stream_read(struct sock *sk, read_descriptor_t *desc, sk_read_actor_t actor);
 #define tcp_read_sock stream_read
@@ -86,9 +86,8 @@ void kfi_link_fail(struct kfi_link *link, int err)
 /* A link whose socket has @frames frames. */
 static struct ks_link *stream_link(struct kunit *test, unsigned int frames)
 {
-	struct ks_link *kl = kunit_kzalloc(test, sizeof(*kl), GFP_KERNEL);
+	struct ks_link *kl = kfi_test_zalloc(test, sizeof(*kl));
 
-	KUNIT_ASSERT_NOT_NULL(test, kl);
 	memset(&stream, 0, sizeof(stream));
 	stream.skb = alloc_skb(PER_SKB * FRAME, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, stream.skb);
@@ -136,15 +135,7 @@ static void stream_is_urgent(struct kunit *test)
 	kfree_skb(stream.skb);
 }
 
-static struct kunit_case stream_cases[] = {
+KFI_SUITE(kfi_sockets_stream,
 	KUNIT_CASE(stream_is_read_in_pieces),
 	KUNIT_CASE(stream_stops),
-	KUNIT_CASE(stream_is_urgent),
-	{}
-};
-
-static struct kunit_suite stream_suite = {
-	.name = "kfi_sockets_stream",
-	.test_cases = stream_cases,
-};
-kunit_test_suite(stream_suite);
+	KUNIT_CASE(stream_is_urgent));

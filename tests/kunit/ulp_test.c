@@ -963,7 +963,7 @@ static void kit_caller_silent(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, fake_soon(kit_alone_lost(1)));
 }
 
-static struct kunit_case kit_cases[] = {
+KFI_SUITE_IN(kfi_ulp, kit_init, kit_exit,
 	KUNIT_CASE(kit_lies_end),
 	KUNIT_CASE(kit_answer_early),
 	KUNIT_CASE(kit_send_refused),
@@ -983,15 +983,4 @@ static struct kunit_case kit_cases[] = {
 	KUNIT_CASE(kit_domains_shared),
 	KUNIT_CASE(kit_callers_crowd),
 	KUNIT_CASE(kit_callers_bounded),
-	KUNIT_CASE(kit_caller_silent),
-	{}
-};
-
-static struct kunit_suite kit_suite = {
-	.name = "kfi_ulp",
-	.init = kit_init,
-	.exit = kit_exit,
-	.test_cases = kit_cases,
-};
-
-kunit_test_suite(kit_suite);
+	KUNIT_CASE(kit_caller_silent));

@@ -109,14 +109,11 @@ static void step_none(struct work_struct *work)
 
 static struct msg *msg_open(struct kunit *test)
 {
-	struct msg *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	struct msg *m = kfi_test_zalloc(test, sizeof(*m));
 	unsigned int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, m);
-	for (i = 0; i < OPS; i++) {
-		m->op[i] = kunit_kzalloc(test, struct_size(m->op[i], iov.kvec, 1), GFP_KERNEL);
-		KUNIT_ASSERT_NOT_NULL(test, m->op[i]);
-	}
+	for (i = 0; i < OPS; i++)
+		m->op[i] = kfi_test_zalloc(test, struct_size(m->op[i], iov.kvec, 1));
 	the_msg = m;
 	m->w = world_open(test);
 	KUNIT_ASSERT_EQ(test, 0, kv_plain_open(&m->w->vep));
@@ -486,7 +483,7 @@ static void event_in_irq(struct kunit *test)
 	msg_close(m);
 }
 
-static struct kunit_case conn_cases[] = {
+KFI_SUITE(kfi_verbs_conn,
 	KUNIT_CASE(held_until_connected),
 	KUNIT_CASE(says_no_more),
 	KUNIT_CASE(post_refused),
@@ -495,12 +492,4 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(end_while_registered),
 	KUNIT_CASE(registered_before_message),
 	KUNIT_CASE(lost_with_connection),
-	KUNIT_CASE(event_in_irq),
-	{}
-};
-
-static struct kunit_suite conn_suite = {
-	.name = "kfi_verbs_conn",
-	.test_cases = conn_cases,
-};
-kunit_test_suite(conn_suite);
+	KUNIT_CASE(event_in_irq));

@@ -4,10 +4,10 @@
  * registration can hold, each byte once and in its order. The source is compiled into this module:
  * a provider exports nothing.
  */
-#include <kunit/test.h>
 #include <linux/prandom.h>
 #include <linux/random.h>
 #include <linux/vmalloc.h>
+#include "suite.h"
 #include "../../providers/verbs/mem.c"
 
 #define POOL	(16 * PAGE_SIZE)	/* memory of each kind that is used */
@@ -215,15 +215,5 @@ static void random_memory(struct kunit *test)
 	}
 }
 
-static struct kunit_case mem_cases[] = {
-	KUNIT_CASE(random_memory),
-	{}
-};
-
-static struct kunit_suite mem_suite = {
-	.name = "kfi_verbs_mem",
-	.init = make_pools,
-	.exit = free_pools,
-	.test_cases = mem_cases,
-};
-kunit_test_suite(mem_suite);
+KFI_SUITE_IN(kfi_verbs_mem, make_pools, free_pools,
+	KUNIT_CASE(random_memory));

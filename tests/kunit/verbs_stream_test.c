@@ -91,9 +91,8 @@ static const struct kv_qp_ops side_ops = {
 
 static struct side *side_open(struct kunit *test)
 {
-	struct side *side = kunit_kzalloc(test, sizeof(*side), GFP_KERNEL);
+	struct side *side = kfi_test_zalloc(test, sizeof(*side));
 
-	KUNIT_ASSERT_NOT_NULL(test, side);
 	the_side = side;
 	side->w = world_open(test);
 	side->takes = SIZE_MAX;
@@ -445,19 +444,11 @@ static void conceal_fails(struct kunit *test)
 	side_close(side);
 }
 
-static struct kunit_case stream_cases[] = {
+KFI_SUITE(kfi_verbs_stream,
 	KUNIT_CASE(heads),
 	KUNIT_CASE(limit_wraps),
 	KUNIT_CASE(reserve),
 	KUNIT_CASE(memory_is_read),
 	KUNIT_CASE(closed),
 	KUNIT_CASE(exposed),
-	KUNIT_CASE(conceal_fails),
-	{}
-};
-
-static struct kunit_suite stream_suite = {
-	.name = "kfi_verbs_stream",
-	.test_cases = stream_cases,
-};
-kunit_test_suite(stream_suite);
+	KUNIT_CASE(conceal_fails));

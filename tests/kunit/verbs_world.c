@@ -217,9 +217,8 @@ static void open_ep(struct world *w)
 
 struct world *world_open(struct kunit *test)
 {
-	struct world *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
+	struct world *w = kfi_test_zalloc(test, sizeof(*w));
 
-	KUNIT_ASSERT_NOT_NULL(test, w);
 	the_world = w;
 	w->test = test;
 	w->mem = (void *)__get_free_pages(GFP_KERNEL, 1);

@@ -6,7 +6,7 @@
 #ifndef _KFI_KUNIT_VERBS_WORLD_H
 #define _KFI_KUNIT_VERBS_WORLD_H
 
-#include <kunit/test.h>
+#include "suite.h"
 #include "../../providers/verbs/region.h"
 
 #define WRS	256

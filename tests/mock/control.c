@@ -37,41 +37,22 @@ struct nm_command {
 	int		(*run)(const struct nm_target *target, const u32 *n);
 };
 
-static int nm_link_down(const struct nm_target *t, const u32 *n)
-{
-	nm_link_hold(t->bridge, true);
-	return 0;
+/* A command that does one thing */
+#define NM_COMMAND(name, deed)							\
+static int nm_ ## name(const struct nm_target *t, const u32 *n)			\
+{										\
+	deed;									\
+	return 0;								\
 }
 
-static int nm_link_up(const struct nm_target *t, const u32 *n)
-{
-	nm_link_hold(t->bridge, false);
-	return 0;
-}
-
-static int nm_link_lag(const struct nm_target *t, const u32 *n)
-{
-	nm_link_configure(t->bridge, &t->bridge->lag_us, n[0]);
-	return 0;
-}
-
-static int nm_link_stuck(const struct nm_target *t, const u32 *n)
-{
-	nm_link_configure(t->bridge, &t->bridge->stuck, n[0]);
-	return 0;
-}
-
-static int nm_link_posted(const struct nm_target *t, const u32 *n)
-{
-	nm_link_configure(t->bridge, &t->bridge->posted_us, n[0]);
-	return 0;
-}
-
-static int nm_link_devices(const struct nm_target *t, const u32 *n)
-{
-	nm_link_configure(t->bridge, &t->bridge->devices_us, n[0]);
-	return 0;
-}
+NM_COMMAND(link_down, nm_link_hold(t->bridge, true))
+NM_COMMAND(link_up, nm_link_hold(t->bridge, false))
+NM_COMMAND(link_lag, nm_link_configure(t->bridge, &t->bridge->lag_us, n[0]))
+NM_COMMAND(link_stuck, nm_link_configure(t->bridge, &t->bridge->stuck, n[0]))
+NM_COMMAND(link_posted, nm_link_configure(t->bridge, &t->bridge->posted_us, n[0]))
+NM_COMMAND(link_devices, nm_link_configure(t->bridge, &t->bridge->devices_us, n[0]))
+NM_COMMAND(stick, WRITE_ONCE(t->end->stuck, n[0]))
+NM_COMMAND(lose_tlp, WRITE_ONCE(t->end->lose_tlp, n[0]))
 
 /* The machine of the end dies: it sends nothing any more, and then its device is removed. */
 static int nm_kill(const struct nm_target *t, const u32 *n)
@@ -88,18 +69,6 @@ static int nm_revive(const struct nm_target *t, const u32 *n)
 	return t->end->present ? -EEXIST : nm_end_appear(t->end);
 }
 
-static int nm_stick(const struct nm_target *t, const u32 *n)
-{
-	WRITE_ONCE(t->end->stuck, n[0]);
-	return 0;
-}
-
-static int nm_lose_tlp(const struct nm_target *t, const u32 *n)
-{
-	WRITE_ONCE(t->end->lose_tlp, n[0]);
-	return 0;
-}
-
 static void nm_set_fault(struct nm_chan *c, u32 *fault, u32 value)
 {
 	spin_lock_irq(&c->lock);
@@ -107,15 +76,8 @@ static void nm_set_fault(struct nm_chan *c, u32 *fault, u32 value)
 	spin_unlock_irq(&c->lock);
 }
 
-#define NM_FAULT(name)									\
-static int nm_dma_ ## name(const struct nm_target *t, const u32 *n)			\
-{											\
-	nm_set_fault(t->chan, &t->chan->fault.name, n[0]);				\
-	return 0;									\
-}
-
-NM_FAULT(fail_write)
-NM_FAULT(reorder)
+NM_COMMAND(dma_fail_write, nm_set_fault(t->chan, &t->chan->fault.fail_write, n[0]))
+NM_COMMAND(dma_reorder, nm_set_fault(t->chan, &t->chan->fault.reorder, n[0]))
 
 static int nm_dma_hang(const struct nm_target *t, const u32 *n)
 {

@@ -3,13 +3,13 @@
  * perf_test.c - does the tester find faults? Patterns, control messages and quantiles, without a
  * transport.
  */
-#include <kunit/test.h>
 #include <linux/module.h>
 #include <linux/random.h>
 
 #include "../../ulps/perf/buf.c"
 #include "../../ulps/perf/proto.c"
 #include "../../ulps/perf/samples.c"
+#include "../kunit/suite.h"
 
 /* ---- patterns ---- */
 
@@ -175,22 +175,14 @@ static void quantiles_are_exact(struct kunit *test)
 	perf_samples_free(&s);
 }
 
-static struct kunit_case perf_cases[] = {
+KFI_SUITE(kfi_perf,
 	KUNIT_CASE(pattern_notices_each_byte),
 	KUNIT_CASE(pattern_spans_chunks),
 	KUNIT_CASE(pattern_notices_other_message),
 	KUNIT_CASE(vector_is_the_buffer),
 	KUNIT_CASE(refuses_bad_hellos),
 	KUNIT_CASE(decodes_noise),
-	KUNIT_CASE(quantiles_are_exact),
-	{}
-};
-
-static struct kunit_suite perf_suite = {
-	.name		= "kfi_perf",
-	.test_cases	= perf_cases,
-};
-kunit_test_suite(perf_suite);
+	KUNIT_CASE(quantiles_are_exact));
 
 MODULE_DESCRIPTION("kfabric: unit tests of kfi_perf");
 MODULE_LICENSE("GPL");

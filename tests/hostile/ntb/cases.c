@@ -46,14 +46,21 @@ static unsigned long mem_used(unsigned long before)
 	return before > now ? before - now : 0;
 }
 
-int hp_victim(struct victim *v, bool key)
+int hp_victim(struct victim *v, size_t len, bool key)
 {
 	struct victim_attr attr = {
-		.provider = "ntb", .auth = key ? VICTIM_KEY : NULL, .buf_len = VICTIM_BUF,
+		.provider = "ntb", .auth = key ? VICTIM_KEY : NULL, .buf_len = len,
 		.cq_size = VICTIM_CQ, .txcq_size = 256,
 	};
 
 	return victim_open(v, &attr);
+}
+
+int hp_victim_sends(struct hp *hp, struct victim *v)
+{
+	struct ntw_addr us = { cpu_to_le32(ntb_port_number(hp->ntb)), cpu_to_le32(HP_PORT) };
+
+	return victim_send(v, &us);
 }
 
 static u32 victim_port(const struct victim *v)
@@ -160,7 +167,7 @@ static bool unread_answers(struct hp *hp, struct victim *none)
 	unsigned int i;
 	int ret = 0;
 
-	hp_set_deaf(hp, ~0U);
+	hp_set(hp, deaf, ~0U);
 	before = mem_free();
 	for (i = 0; i < MANY / 2 && !ret; i++)
 		ret = hp_send_answer(hp, NUMBER_NOBODY + i % 8, 1);
@@ -168,7 +175,7 @@ static bool unread_answers(struct hp *hp, struct victim *none)
 		ret = hp_call(hp, NULL, i) ? 0 : -EIO;
 	ret = ret ?: hp_wait_taken(hp);
 	used = mem_used(before);
-	hp_set_deaf(hp, 0);
+	hp_set(hp, deaf, 0);
 	pr_info("hostile: %lu KiB for answers that the peer does not read\n", used / 1024);
 	return hp_check(!ret, "records are not handled") &
 	       hp_check(used < 3 * MIB, "each answer takes memory");
@@ -271,24 +278,23 @@ static bool streams(struct hp *hp, struct victim *v)
  */
 static bool unread_rings(struct hp *hp, struct victim *v)
 {
-	struct ntw_addr us = { cpu_to_le32(ntb_port_number(hp->ntb)), cpu_to_le32(HP_PORT) };
 	bool ok = hp_accepted(hp, v);
 	unsigned int i;
 
-	hp_set_deaf(hp, ~0U);
+	hp_set(hp, deaf, ~0U);
 	for (i = 0; i < HP_CREDIT && ok; i++)
-		ok = hp_check(!victim_send(v, &us), "nothing can be posted");
+		ok = hp_check(!hp_victim_sends(hp, v), "nothing can be posted");
 	for (i = 0; i < BACKLOG && ok; i++)
 		ok = hp_call(hp, NULL, i);
 	ok = ok && hp_check(!hp_wait_taken(hp), "calls are not handled");
 	msleep(200);	/* the refusals are sent meanwhile, which the peer can't observe */
 	if (!hp_check(!victim_close_begin(v), "no thread")) {
-		hp_set_deaf(hp, 0);
+		hp_set(hp, deaf, 0);
 		return false;
 	}
 	ok &= hp_check(victim_closed_in(v, HP_WAIT_MS),
 		       "an endpoint can't be closed while the peer reads nothing");
-	hp_set_deaf(hp, 0);
+	hp_set(hp, deaf, 0);
 	victim_close_end(v);
 	return ok;
 }
@@ -317,12 +323,11 @@ u32 hp_exposed_to(struct hp *hp, struct victim *v)
  */
 static bool exposed_once(struct hp *hp, bool answer)
 {
-	unsigned int tries;
 	struct victim v;
 	u32 number, life;
 	bool ok;
 
-	if (!hp_check(!hp_wait_up(hp) && !hp_victim(&v, false), "no endpoint"))
+	if (!hp_check(!hp_wait_up(hp) && !hp_victim(&v, VICTIM_BUF, false), "no endpoint"))
 		return false;
 	ok = hp_check(!victim_offer(&v, 4096), "no memory in the window");
 	number = ok ? hp_exposed_to(hp, &v) : 0;
@@ -346,8 +351,8 @@ static bool exposed_once(struct hp *hp, bool answer)
 	hp_flush(hp);
 	ok &= hp_check(victim_closed_in(&v, answer ? 2000 : HP_WAIT_MS), "it does not close");
 	/* The endpoint may close a moment before the link is told to go. */
-	for (tries = 0; !answer && hp->own_id == life && tries < 50; tries++)
-		msleep(20);
+	if (!answer)
+		victim_until(READ_ONCE(hp->own_id) != life, 1000);
 	ok &= hp_check((hp->own_id == life) == answer,
 		       answer ? "the link ends without a reason" :
 				"the link stays, and the peer may still write");
@@ -366,7 +371,6 @@ static bool exposed(struct hp *hp, struct victim *none)
  */
 static bool asked_close(struct hp *hp, struct victim *v)
 {
-	struct ntw_addr us = { cpu_to_le32(ntb_port_number(hp->ntb)), cpu_to_le32(HP_PORT) };
 	u32 number = hp_accepted(hp, v);
 	unsigned int i;
 	u64 counts;
@@ -381,12 +385,12 @@ static bool asked_close(struct hp *hp, struct victim *v)
 	hp_flush(hp);
 	ok = ok && hp_check(hp_wait(hp, number, HP_RECEIVED(NTW_CLOSE), HP_WAIT_MS),
 			    "no CLOSE");
-	counts = hp_count(hp, NTW_DATA);
-	ok = ok && hp_check(!victim_send(v, &us), "nothing can be posted");
+	counts = hp_get(hp, counts[NTW_DATA]);
+	ok = ok && hp_check(!hp_victim_sends(hp, v), "nothing can be posted");
 	if (ok)
 		victim_done(v, HP_WAIT_MS);	/* may succeed, because the bytes were copied */
 	return ok &
-	       hp_check(hp_count(hp, NTW_DATA) == counts,
+	       hp_check(hp_get(hp, counts[NTW_DATA]) == counts,
 			"there is DATA behind CLOSE");
 }
 
@@ -407,7 +411,6 @@ void hp_fill(u8 *bytes, u32 len)
  */
 static bool unanswered_once(struct hp *hp, struct victim *v, bool checks)
 {
-	struct ntw_addr us = { cpu_to_le32(ntb_port_number(hp->ntb)), cpu_to_le32(HP_PORT) };
 	u32 at = ntw_arena_at(hp->pads.queues, HP_RING);
 	u8 *there = hp->mem + at;
 	u32 number = hp_accepted(hp, v), crc, sent;
@@ -416,7 +419,7 @@ static bool unanswered_once(struct hp *hp, struct victim *v, bool checks)
 
 	hp_fill(v->buf, HP_PLACED);
 	memset(there, 0, HP_PLACED);
-	ok = number && hp_check(!victim_send(v, &us), "nothing can be posted");
+	ok = number && hp_check(!hp_victim_sends(hp, v), "nothing can be posted");
 	ok = ok && hp_check(hp_wait(hp, number, HP_FRAME(KFW_RTS), HP_WAIT_MS), "it does not ask");
 	ok = ok && hp_check(!kfi_ntb_mock_command("end 0.0 lose-tlp 1"), "nothing can be lost");
 	ok = ok && hp_check(!hp_send_take(hp, number, at, HP_PLACED), "the link has gone");
@@ -440,16 +443,13 @@ static bool unanswered_once(struct hp *hp, struct victim *v, bool checks)
 
 static bool unanswered(struct hp *hp, struct victim *none)
 {
-	struct victim_attr attr = {
-		.provider = "ntb", .buf_len = HP_PLACED, .cq_size = VICTIM_CQ, .txcq_size = 256
-	};
 	struct victim v = {};
 	bool ok = true;
 	int i;
 
 	for (i = 0; i < 2 && ok; i++) {
 		hp_set_features(hp, i ? NTW_FEAT_CRC_PLACED : 0);
-		ok = hp_answers(hp) && hp_check(!victim_open(&v, &attr), "no endpoint");
+		ok = hp_answers(hp) && hp_check(!hp_victim(&v, HP_PLACED, false), "no endpoint");
 		if (!ok)
 			break;
 		ok = unanswered_once(hp, &v, i);
@@ -476,19 +476,15 @@ static bool next_copy_fails(bool fails)
 /* The engine does not copy the payload of a message: the CPU does, and the link stays. */
 static bool copy_fails(struct hp *hp, struct victim *v)
 {
-	struct ntw_addr us = { cpu_to_le32(ntb_port_number(hp->ntb)), cpu_to_le32(HP_PORT) };
-	struct victim_attr attr = {
-		.provider = "ntb", .buf_len = HP_PLACED, .cq_size = VICTIM_CQ, .txcq_size = 256
-	};
 	u32 number, life = hp->own_id, at = ntw_arena_at(hp->pads.queues, HP_RING);
 	bool ok;
 
-	if (!hp_check(!victim_open(v, &attr), "no endpoint"))
+	if (!hp_check(!hp_victim(v, HP_PLACED, false), "no endpoint"))
 		return false;
 	hp_fill(v->buf, HP_PLACED);
 	memset(hp->mem + at, 0, HP_PLACED);
 	number = hp_accepted(hp, v);
-	ok = number && hp_check(!victim_send(v, &us), "nothing can be posted");
+	ok = number && hp_check(!hp_victim_sends(hp, v), "nothing can be posted");
 	ok = ok && hp_check(hp_wait(hp, number, HP_FRAME(KFW_RTS), HP_WAIT_MS), "it does not ask");
 	ok = ok && hp_check(next_copy_fails(true), "no copy can fail");
 	ok = ok && hp_check(!hp_send_take(hp, number, at, HP_PLACED), "the link has gone");
@@ -512,7 +508,7 @@ static bool torn_once(struct hp *hp, bool checks, bool torn)
 	u8 bytes[256];
 
 	hp_set_features(hp, checks ? NTW_FEAT_CRC_PLACED : 0);
-	if (!hp_answers(hp) || !hp_check(!hp_victim(&v, false), "no endpoint"))
+	if (!hp_answers(hp) || !hp_check(!hp_victim(&v, VICTIM_BUF, false), "no endpoint"))
 		return false;
 	ok = hp_check(!victim_offer(&v, 4096), "no memory in the window");
 	number = ok ? hp_exposed_to(hp, &v) : 0;
@@ -531,8 +527,8 @@ static bool torn_once(struct hp *hp, bool checks, bool torn)
 	hp_flush(hp);
 	ok &= hp_check(!!hp_wait(hp, number, HP_FRAME(KFW_ACK), found ? 300 : HP_WAIT_MS) == !found,
 		       found ? "damaged bytes are acknowledged" : "no answer");
-	for (tries = 0; found && hp->own_id == life && tries < 100; tries++)
-		msleep(20);
+	if (found)
+		victim_until(READ_ONCE(hp->own_id) != life, 2000);
 	ok &= hp_check((hp->own_id == life) != found,
 		       found ? "the link stays" : "the link has gone");
 	victim_close(&v);
@@ -549,24 +545,6 @@ static bool torn(struct hp *hp, struct victim *none)
 }
 
 /* ---- the bridge ---- */
-
-static bool hello_done(struct hp *hp)
-{
-	unsigned long until = jiffies + msecs_to_jiffies(HP_WAIT_MS);
-
-	while (!hp_hello_received(hp) && time_before(jiffies, until))
-		msleep(20);
-	return hp_hello_received(hp);
-}
-
-static bool left(struct hp *hp, u32 before)
-{
-	unsigned long until = jiffies + msecs_to_jiffies(2000);
-
-	while (hp_left(hp) == before && time_before(jiffies, until))
-		msleep(20);
-	return hp_left(hp) != before;
-}
 
 /* ---- while no other thread runs ---- */
 
@@ -629,38 +607,34 @@ static bool flap(struct hp *hp, struct victim *none)
 	bool ok = true;
 	u32 before;
 
-	hp_set_no_hello(hp, true);
+	hp_set(hp, no_hello, true);
 	hp_bye(hp);
 	for (round = 0; round < FLAPS && ok; round++) {
-		ok = hp_check(hello_done(hp), "it sends no hello");
-		before = hp_left(hp);
+		ok = hp_check(victim_until(hp_hello_received(hp), HP_WAIT_MS),
+			      "it sends no hello");
+		before = hp_get(hp, left);
 		ok = ok && hp_check(blink(hp), "the bridge does not go down and up");
-		ok = ok &&
-		     hp_check(left(hp, before), "it ignores that the link has gone meanwhile");
+		ok = ok && hp_check(victim_until(hp_get(hp, left) != before, 2000),
+				    "it ignores that the link has gone meanwhile");
 	}
-	hp_set_no_hello(hp, false);
+	hp_set(hp, no_hello, false);
 	return ok;
 }
 
 static bool called(struct hp *hp, u64 before)
 {
-	unsigned long until = jiffies + msecs_to_jiffies(2000);
-
-	while (hp_count(hp, NTW_CALL) == before && time_before(jiffies, until))
-		msleep(20);
-	return hp_count(hp, NTW_CALL) > before;
+	return victim_until(hp_get(hp, counts[NTW_CALL]) > before, 2000);
 }
 
 /* The life of the link ends before the peer has answered a CALL: the next life has it again. */
 static bool call_again(struct hp *hp, struct victim *v)
 {
-	struct ntw_addr us = { cpu_to_le32(ntb_port_number(hp->ntb)), cpu_to_le32(HP_PORT) };
-	u64 before = hp_count(hp, NTW_CALL);
+	u64 before = hp_get(hp, counts[NTW_CALL]);
 	bool ok;
 
-	ok = hp_check(!victim_send(v, &us), "nothing can be posted") &&
+	ok = hp_check(!hp_victim_sends(hp, v), "nothing can be posted") &&
 	     hp_check(called(hp, before), "it does not call");
-	before = hp_count(hp, NTW_CALL);
+	before = hp_get(hp, counts[NTW_CALL]);
 	hp_bye(hp);
 	ok = ok && hp_check(called(hp, before), "a call that was lost is not repeated");
 	return ok & hp_check(victim_done(v, 0) == -EAGAIN, "a call that was lost has failed");
@@ -839,7 +813,8 @@ static bool run_case(struct hp *hp, const struct hp_case *c)
 	struct victim v = {};
 	bool ok;
 
-	if (c->victim != NOBODY && !hp_check(!hp_victim(&v, c->victim == KEYED), "no endpoint"))
+	if (c->victim != NOBODY &&
+	    !hp_check(!hp_victim(&v, VICTIM_BUF, c->victim == KEYED), "no endpoint"))
 		return false;
 	ok = c->run(hp, &v);
 	if (v.info)
@@ -853,7 +828,7 @@ static bool take_queue(struct hp *hp, bool second)
 	if (hp->pads.queues == 1 + second)
 		return true;
 	hp_set_queues(hp, 1 + second, 1 + second);
-	hp_use_queue(hp, second);
+	hp_set(hp, on, second);
 	return hp_answers(hp);
 }
 

@@ -188,8 +188,22 @@ int hp_start(struct hp *hp, struct ntb_dev *ntb);
 void hp_stop(struct hp *hp);
 int hp_wait_up(struct hp *hp);	/* 0, -ETIMEDOUT */
 void hp_bye(struct hp *hp);	/* begin another life of the link */
-void hp_set_deaf(struct hp *hp, u32 queues);	/* bits */
-void hp_set_no_hello(struct hp *hp, bool no_hello);
+/* Set or read a member of the peer under its lock. */
+#define hp_set(hp, member, value)					\
+do {									\
+	mutex_lock(&(hp)->lock);					\
+	(hp)->member = (value);						\
+	mutex_unlock(&(hp)->lock);					\
+} while (0)
+#define hp_get(hp, member)						\
+({									\
+	typeof((hp)->member) __value;					\
+									\
+	mutex_lock(&(hp)->lock);					\
+	__value = (hp)->member;						\
+	mutex_unlock(&(hp)->lock);					\
+	__value;							\
+})
 void hp_set_features(struct hp *hp, u32 features);	/* begins another life */
 void hp_set_reach(struct hp *hp, s64 more);	/* the same */
 /* the same: announce @queues in the scratchpads and @hello in the hello */
@@ -197,13 +211,11 @@ void hp_set_queues(struct hp *hp, u8 queues, u8 hello);
 /* the same: announce @pads at first, @later as soon as the victim may use them, and @hello */
 void hp_set_pads(struct hp *hp, struct hp_pads pads, struct hp_pads later, struct hp_pads hello);
 struct hp_pads hp_pads(u8 queues);	/* what is true of @queues queues */
-void hp_use_queue(struct hp *hp, unsigned int queue);	/* for records from now on */
 /* Break the positions of a queue: claim to have written and handled so many more bytes. */
 void hp_add_positions(struct hp *hp, unsigned int queue, u32 placed, u32 message, u32 bulk);
 /* Write a word with the victim's incarnation to byte @at of the control page of a queue. */
 void hp_write_word(struct hp *hp, unsigned int queue, u32 at, u32 value);
 bool hp_hello_received(struct hp *hp);	/* the victim has sent its hello and waits for ours */
-u32 hp_left(struct hp *hp);	/* how often it has begun another life instead of coming up */
 /*
  * Records become visible to the victim with the next flush or beat, or when there is no room for
  * more. Return: 0, -ENOTCONN or -ETIMEDOUT
@@ -212,7 +224,6 @@ int hp_post(struct hp *hp, struct ntw_rec *rec, const void *body, u32 len, unsig
 void hp_flush(struct hp *hp);
 int hp_wait_taken(struct hp *hp);	/* wait until all were handled: 0 or -ETIMEDOUT */
 u32 hp_number(struct hp *hp);		/* number for another connection of ours */
-u64 hp_count(struct hp *hp, enum ntw_conn_type type);
 /* Follow the streams of this connection from now on. */
 void hp_follow(struct hp *hp, u32 number);
 /* Wait for one of these types for the connection. Return: which, or 0 after @ms */
@@ -248,8 +259,9 @@ int hp_send_placed(struct hp *hp, u32 number, u32 len, u32 crc);
  */
 int hostile_cases(struct hp *hp, const char *only, bool mapped);
 bool hp_check(bool truth, const char *what);
-/* open one without a key, or with a key that no peer knows */
-int hp_victim(struct victim *v, bool key);
+/* open one that sends @len bytes, without a key, or with a key that no peer knows */
+int hp_victim(struct victim *v, size_t len, bool key);
+int hp_victim_sends(struct hp *hp, struct victim *v);	/* send all of its buffer to us */
 void hp_fill(u8 *bytes, u32 len);
 /* kfi_ntb answers a call of ours, on the link that comes up */
 bool hp_answers(struct hp *hp);

@@ -497,33 +497,15 @@ void hp_bye(struct hp *hp)
 	mutex_unlock(&hp->lock);
 }
 
-void hp_set_deaf(struct hp *hp, u32 queues)
-{
-	mutex_lock(&hp->lock);
-	hp->deaf = queues;
-	mutex_unlock(&hp->lock);
-}
-
-void hp_set_no_hello(struct hp *hp, bool no_hello)
-{
-	mutex_lock(&hp->lock);
-	hp->no_hello = no_hello;
-	mutex_unlock(&hp->lock);
-}
-
 void hp_set_features(struct hp *hp, u32 features)
 {
-	mutex_lock(&hp->lock);
-	hp->features = features;
-	mutex_unlock(&hp->lock);
+	hp_set(hp, features, features);
 	hp_bye(hp);
 }
 
 void hp_set_reach(struct hp *hp, s64 more)
 {
-	mutex_lock(&hp->lock);
-	hp->reach_more = more;
-	mutex_unlock(&hp->lock);
+	hp_set(hp, reach_more, more);
 	hp_bye(hp);
 }
 
@@ -548,13 +530,6 @@ void hp_set_pads(struct hp *hp, struct hp_pads pads, struct hp_pads later, struc
 void hp_set_queues(struct hp *hp, u8 queues, u8 hello)
 {
 	hp_set_pads(hp, hp_pads(queues), hp_pads(queues), hp_pads(hello));
-}
-
-void hp_use_queue(struct hp *hp, unsigned int queue)
-{
-	mutex_lock(&hp->lock);
-	hp->on = queue;
-	mutex_unlock(&hp->lock);
 }
 
 void hp_add_positions(struct hp *hp, unsigned int queue, u32 placed, u32 message, u32 bulk)
@@ -591,16 +566,6 @@ bool hp_hello_received(struct hp *hp)
 	hello_done = hp->state == HP_HELLO && hp_victim_ready(hp);
 	mutex_unlock(&hp->lock);
 	return hello_done;
-}
-
-u32 hp_left(struct hp *hp)
-{
-	u32 left;
-
-	mutex_lock(&hp->lock);
-	left = hp->left;
-	mutex_unlock(&hp->lock);
-	return left;
 }
 
 static bool hp_try_post(struct hp *hp, struct ntw_rec *rec, const void *body, u32 len,
@@ -672,11 +637,8 @@ u32 hp_number(struct hp *hp)
 
 struct hp_received hp_received(struct hp *hp, u32 number)
 {
-	struct hp_received received;
+	struct hp_received received = hp_get(hp, received[number % HP_NUMBERS]);
 
-	mutex_lock(&hp->lock);
-	received = hp->received[number % HP_NUMBERS];
-	mutex_unlock(&hp->lock);
 	return received.number == number ? received : (struct hp_received) {};
 }
 
@@ -695,16 +657,6 @@ void hp_follow(struct hp *hp, u32 number)
 	mutex_lock(&hp->lock);
 	hp->stream = (struct hp_stream) { .number = number };
 	mutex_unlock(&hp->lock);
-}
-
-u64 hp_count(struct hp *hp, enum ntw_conn_type type)
-{
-	u64 counts;
-
-	mutex_lock(&hp->lock);
-	counts = hp->counts[type];
-	mutex_unlock(&hp->lock);
-	return counts;
 }
 
 /* ---- single records and frames, each well-formed; their values may be wrong ---- */

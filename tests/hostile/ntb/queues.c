@@ -15,29 +15,14 @@ static u32 life_of(struct hp *hp)
 
 static bool another_life(struct hp *hp, u32 life)
 {
-	unsigned long until = jiffies + msecs_to_jiffies(HP_WAIT_MS);
-
-	while (life_of(hp) == life && time_before(jiffies, until))
-		msleep(20);
-	return life_of(hp) != life;
-}
-
-static struct ntw_addr address(struct hp *hp)
-{
-	return (struct ntw_addr) {
-		cpu_to_le32(ntb_port_number(hp->ntb)), cpu_to_le32(HP_PORT),
-	};
+	return victim_until(life_of(hp) != life, HP_WAIT_MS);
 }
 
 /* A link with @queues of two queues, and a victim whose messages are too long to be sent unasked */
 static bool begin(struct hp *hp, struct victim *v, u8 queues)
 {
-	struct victim_attr attr = {
-		.provider = "ntb", .buf_len = HP_PLACED, .cq_size = VICTIM_CQ, .txcq_size = 256,
-	};
-
 	hp_set_queues(hp, 2, queues);
-	return hp_answers(hp) && hp_check(!victim_open(v, &attr), "no endpoint");
+	return hp_answers(hp) && hp_check(!hp_victim(v, HP_PLACED, false), "no endpoint");
 }
 
 static bool end(struct hp *hp, struct victim *v, bool ok)
@@ -50,16 +35,14 @@ static bool end(struct hp *hp, struct victim *v, bool ok)
 /* Connect through a queue. Return: our number of the connection, 0: failed */
 static u32 accepted_in(struct hp *hp, const struct victim *v, unsigned int queue)
 {
-	hp_use_queue(hp, queue);
+	hp_set(hp, on, queue);
 	return hp_accepted(hp, v);
 }
 
 /* The victim has a message for us, and waits for our CTS. */
 static bool asked(struct hp *hp, struct victim *v, u32 number)
 {
-	struct ntw_addr us = address(hp);
-
-	return hp_check(!victim_send(v, &us), "nothing can be posted") &&
+	return hp_check(!hp_victim_sends(hp, v), "nothing can be posted") &&
 	       hp_check(hp_wait(hp, number, HP_FRAME(KFW_RTS), HP_WAIT_MS), "it does not ask");
 }
 
@@ -153,13 +136,6 @@ bool hp_queue_changes(struct hp *hp, struct victim *none)
 	return ok;
 }
 
-static void set_fewer(struct hp *hp, bool fewer)
-{
-	mutex_lock(&hp->lock);
-	hp->fewer = fewer;
-	mutex_unlock(&hp->lock);
-}
-
 /*
  * The hello has two queues until the engines of both have copies of the proof, and one from then
  * on. The link must not come up, and the copies of both have to end before their windows do.
@@ -168,10 +144,10 @@ bool hp_queue_fewer(struct hp *hp, struct victim *none)
 {
 	bool ok;
 
-	set_fewer(hp, true);
+	hp_set(hp, fewer, true);
 	hp_set_queues(hp, 2, 2);
 	ok = hp_check(hp_stays_down(hp), "the link comes up with fewer queues than were proved");
-	set_fewer(hp, false);
+	hp_set(hp, fewer, false);
 	hp_set_queues(hp, 1, 1);
 	return ok;
 }
@@ -191,13 +167,13 @@ static bool of_another_once(struct hp *hp, unsigned int queue)
 
 	if (!begin(hp, &v, 2))
 		return false;
-	hp_use_queue(hp, queue);
+	hp_set(hp, on, queue);
 	ok = hp_check(!victim_offer(&v, 4096), "no memory in the window");
 	number = ok ? hp_exposed_to(hp, &v) : 0;
 	ok = number;
 	sent = hp->stream.sent;
 	put = hp->stream.put;
-	hp_use_queue(hp, !queue);
+	hp_set(hp, on, !queue);
 	ok = ok && hp_check(!hp_send_placed(hp, number, 4096, 0) &&
 			    !hp_send_data(hp, number, sent + 1, 0, 0x80, 1) &&
 			    !hp_send_answer(hp, hp_received(hp, number).from, number) &&
@@ -207,7 +183,7 @@ static bool of_another_once(struct hp *hp, unsigned int queue)
 			    "records have an effect that came through another queue");
 	hp->stream.sent = sent;
 	hp->stream.put = put;
-	hp_use_queue(hp, queue);
+	hp_set(hp, on, queue);
 	ok = ok && hp_check(!hp_send_placed(hp, number, 4096, 0), "the link has gone");
 	ok = ok && hp_check(hp_wait(hp, number, HP_FRAME(KFW_ACK), HP_WAIT_MS), "no answer");
 	return end(hp, &v, ok);
@@ -220,7 +196,7 @@ bool hp_queue_of_another(struct hp *hp, struct victim *none)
 
 static bool send_in(struct hp *hp, u32 number, unsigned int queue, u32 value)
 {
-	hp_use_queue(hp, queue);
+	hp_set(hp, on, queue);
 	return hp_check(!hp_send_message(hp, number, value) && !hp_wait_taken(hp),
 			"the link has gone");
 }
@@ -294,13 +270,13 @@ bool hp_queue_unused(struct hp *hp, struct victim *none)
 	hp_set_queues(hp, 2, 1);
 	ok = hp_answers(hp);
 	life = life_of(hp);
-	hp_use_queue(hp, 1);
+	hp_set(hp, on, 1);
 	number = ok ? hp_call(hp, NULL, 0) : 0;
 	ok = number && hp_check(!hp_wait(hp, number, HP_RECEIVED(NTW_ANSWER), 300),
 				"a call is answered that came through a queue that is not in use");
 	hp_add_positions(hp, 1, 1U << 30, 1, 1);
 	msleep(500);
-	hp_use_queue(hp, 0);
+	hp_set(hp, on, 0);
 	ok = ok && hp_answers(hp) && hp_check(life_of(hp) == life, "the link ends");
 	hp_set_queues(hp, 1, 1);
 	return ok;
@@ -320,13 +296,13 @@ bool hp_queue_unread(struct hp *hp, struct victim *none)
 		return false;
 	number = accepted_in(hp, &v, 1);
 	life = life_of(hp);
-	hp_set_deaf(hp, BIT(1));
+	hp_set(hp, deaf, BIT(1));
 	ok = number && hp_check(hp_call(hp, NULL, 1), "the link has gone");
 	hp_flush(hp);
-	hp_use_queue(hp, 0);
+	hp_set(hp, on, 0);
 	ok = ok && hp_answers(hp) && hp_check(life_of(hp) == life, "the link ends at once");
 	ok = ok && hp_check(another_life(hp, life), "a queue that is not read is waited for");
-	hp_set_deaf(hp, 0);
+	hp_set(hp, deaf, 0);
 	return end(hp, &v, ok);
 }
 

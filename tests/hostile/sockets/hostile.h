@@ -61,8 +61,10 @@ int hs_send(struct hs *hs, struct kfw_hdr *hdr, size_t payload);
 int hs_recv(struct hs *hs, u8 type, struct kfw_hdr *hdr, unsigned int ms);
 /* the victim has closed the connection */
 bool hs_ended(struct hs *hs, unsigned int ms);
+/* These do nothing for NULL and an ERR_PTR(). */
 void hs_close(struct hs *hs);
 void hs_reset(struct hs *hs);
+void hs_deafen(struct socket *listener);
 
 /* cases.c: on top of victim.h. 0 or a negative errno */
 int hs_victim(struct victim *v, enum kfi_ep_type type);		/* on 127.0.0.1 */

@@ -256,14 +256,23 @@ bool hs_ended(struct hs *hs, unsigned int ms)
 	return false;
 }
 
+void hs_deafen(struct socket *listener)
+{
+	if (!IS_ERR_OR_NULL(listener))
+		sock_release(listener);
+}
+
 void hs_close(struct hs *hs)
 {
+	if (IS_ERR_OR_NULL(hs))
+		return;
 	sock_release(hs->sock);
 	kfree(hs);
 }
 
 void hs_reset(struct hs *hs)
 {
-	sock_no_linger(hs->sock->sk);
+	if (!IS_ERR_OR_NULL(hs))
+		sock_no_linger(hs->sock->sk);
 	hs_close(hs);
 }
