@@ -24,6 +24,7 @@ static void mw_queue(struct work_struct *work);
 #include "../../ulps/mirror/meta.c"
 #include "../../ulps/mirror/bits.c"
 #include "../../ulps/mirror/peer.c"
+#include "../../ulps/mirror/quorum.c"
 #include "../../ulps/mirror/secondary.c"
 #include "../../ulps/mirror/recent.c"
 #include "../../ulps/mirror/resync.c"

@@ -25,6 +25,7 @@
 #include "net.h"
 #include "own.h"
 #include "peer.h"
+#include "quorum.h"
 #include "resync.h"
 #include "table.h"
 #include "write.h"
@@ -56,6 +57,8 @@ static int promote_check(struct kfm *m, const struct kfm_cmd *cmd)
 	if (m->promote || m->leave)
 		return -EBUSY;
 	if (cmd->argc > 2 || (cmd->argc == 2 && !force && !has_word(cmd, "fenced")))
+		return -EINVAL;
+	if (m->policy == KFM_QUORUM && has_word(cmd, "fenced"))	/* no manager decides that */
 		return -EINVAL;
 	if (m->meta_failed || m->log.failed || m->leg_failed)
 		return -EIO;
@@ -96,6 +99,8 @@ static int become_primary(struct kfm *m, bool force)
 	kfm_for_each_peer(p, m) {
 		if (force || p->answer != KFM_A_STATE)
 			kfm_pair(p)->flags |= KFM_PAIR_ALONE;
+		else if (m->policy == KFM_QUORUM)	/* those that answered are more than half */
+			kfm_pair(p)->flags &= ~KFM_PAIR_ALONE;
 	}
 	kfm_gens_raise(&m->sb.gens, kfm_random());
 	m->sb.gens.source = 0;
@@ -108,6 +113,7 @@ static int become_primary(struct kfm *m, bool force)
 		return ret;
 	}
 	kfm_flush_reset(m);
+	kfm_quorum_begin(m, before.gens.cur);
 	kfm_for_each_peer(p, m) {
 		p->policy_applied = false;
 		p->attach = false;
@@ -148,6 +154,8 @@ static int promote_decide(struct kfm *m)
 	}
 	if (!unknown || force)
 		return become_primary(m, force);
+	if (kfm_promote_voted(m))
+		return become_primary(m, false);
 	if (!has_word(m->promote, "fenced") || m->policy == KFM_ALONE || !m->was_insync ||
 	    m->sb.state != KFM_UPTODATE) {
 		DMERR("%s: not promoted: this copy may lack acknowledged writes", kfm_name(m));
@@ -162,7 +170,7 @@ static int promote_compared(struct kfm_peer *p, const struct kfm_msg *msg)
 	enum kfm_verdict verdict = kfm_peer_compare(p, msg);
 	struct kfm *m = p->m;
 
-	p->answer = verdict == KFM_OTHER ? KFM_A_NO : KFM_A_STATE;
+	p->answer = verdict == KFM_OTHER || !kfm_vote_taken(p, msg) ? KFM_A_NO : KFM_A_STATE;
 	if (verdict == KFM_OTHER || has_word(m->promote, "force"))
 		return 0;
 	if (verdict == KFM_STALE || (m->sb.state == KFM_OUTDATED && verdict != KFM_SAME))
@@ -279,7 +287,13 @@ static int create(struct kfm *m, struct kfm_cmd *cmd)
 	return ret;
 }
 
-static int demote(struct kfm *m)
+/**
+ * kfm_demote() - become secondary
+ * @m: mirror
+ *
+ * Return: 0; or a negative error, and nothing has changed, or it can be tried again.
+ */
+int kfm_demote(struct kfm *m)
 {
 	int ret;
 
@@ -481,7 +495,7 @@ static int other_command(struct kfm *m, struct kfm_cmd *cmd)
 	if (cmd->argc != 1)
 		return -EINVAL;
 	if (!strcmp(word, "demote"))
-		return demote(m);
+		return kfm_demote(m);
 	if (!strcmp(word, "outdate"))
 		return outdate(m);
 	return strcmp(word, "invalidate") ? -EINVAL : invalidate(m);
@@ -569,12 +583,9 @@ static void stop_begin(struct kfm *m, struct kfm_cmd *cmd)
 	kfm_leave_end(m, -EINTR);
 	kfm_verify_stop(m);
 	m->stop = cmd;
-	kfm_peers_end(m);
-	kfm_for_each_peer(p, m) {
-		kfm_resync_stop(p);
-		kfm_writes_lost(p);
+	kfm_sessions_drop(m);
+	kfm_for_each_peer(p, m)
 		kfm_net_close(p);
-	}
 }
 
 /* Are all endpoints closed? stop_begin() does not close one that is being opened. */

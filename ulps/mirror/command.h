@@ -34,6 +34,7 @@ void kfm_promote_tick(struct kfm *m);
 void kfm_leave_send(struct kfm_peer *p);
 void kfm_leave_tick(struct kfm *m);
 void kfm_leave_end(struct kfm *m, int ret);
+int kfm_demote(struct kfm *m);
 int kfm_invalidate(struct kfm *m);
 int kfm_writes_missing(struct kfm *m);
 int kfm_rate_parse(const char *word, unsigned int *kib);

@@ -24,6 +24,7 @@
 #include "net.h"
 #include "own.h"
 #include "peer.h"
+#include "quorum.h"
 #include "read.h"
 #include "repair.h"
 #include "status.h"
@@ -511,6 +512,7 @@ static int kfm_preresume(struct dm_target *ti)
 	/* the table before may have left in the cache what no flush would reach any more */
 	m->leg_failed = m->unreplayed || (m->primary && (m->sb.flags & KFM_SB_LEG_FAILED ||
 							 blkdev_issue_flush(m->leg->bdev)));
+	kfm_quorum_begin(m, m->sb.gens.cur);
 	m->log.failed = false;
 	m->log.oldest_at = 0;
 	m->was_insync = false;

@@ -31,6 +31,7 @@
 #include "mirror.h"
 #include "net.h"
 #include "peer.h"
+#include "quorum.h"
 #include "recent.h"
 #include "record.h"
 #include "repair.h"
@@ -229,7 +230,9 @@ static void apply_policy(struct kfm_peer *p)
 	p->policy_applied = true;
 	if (kfm_is_alone(p) || m->leg_failed)
 		return;
-	if (m->policy == KFM_ALONE)
+	if (m->policy == KFM_QUORUM)
+		kfm_quorum_ask(m);
+	else if (m->policy == KFM_ALONE)
 		kfm_go_alone(p);
 	else
 		kfm_peer_event(p, m->policy == KFM_FENCE ? "frozen" : "stopped");
@@ -272,6 +275,18 @@ void kfm_peers_end(struct kfm *m)
 			kfm_peer_send(p, KFM_BYE, 0, p->session);
 		p->state = KFM_SESSION_DOWN;
 		p->insync = false;
+	}
+}
+
+/* The same for a primary that has begun something with its peers: that ends, too. */
+void kfm_sessions_drop(struct kfm *m)
+{
+	struct kfm_peer *p;
+
+	kfm_peers_end(m);
+	kfm_for_each_peer(p, m) {
+		kfm_resync_stop(p);
+		kfm_writes_lost(p);
 	}
 }
 
@@ -322,7 +337,7 @@ void kfm_peer_hello(struct kfm_peer *p, u32 flags)
 		.lbs = bdev_logical_block_size(m->leg->bdev),
 		.state = m->sb.state,
 		.flags = flags,
-		.arg = m->policy,
+		.arg = m->policy == KFM_QUORUM ? KFM_STOP : m->policy,
 		.peers = kfm_peer_count(m),
 		.versions = KFM_VERSIONS(KFM_MSG_LOWEST, KFM_MSG_VERSION),
 		.features = KFM_F_LEAVE | KFM_F_DIRECT | KFM_F_NO_LOG | KFM_F_ZEROES,
@@ -330,6 +345,8 @@ void kfm_peer_hello(struct kfm_peer *p, u32 flags)
 
 	if (kfm_caches(m) && m->direct_min != KFM_DIRECT_OFF)
 		hello.features |= KFM_F_CACHE;
+	if (m->policy == KFM_QUORUM)
+		hello.features |= KFM_F_QUORUM;
 	hello.session = kfm_random();
 	if (flags & KFM_M_CANDIDATE)
 		p->candidate_session = hello.session;
@@ -433,8 +450,13 @@ static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
 		refuse_peer(p, other_node);
 		return;
 	}
+	if (m->policy == KFM_QUORUM && !(msg->flags & KFM_M_QUORUM)) {
+		refuse_peer(p, refusals[KFM_R_POLICY]);
+		return;
+	}
 	if (verdict >= KFM_STALE) {
 		refuse_peer(p, reasons[verdict]);
+		kfm_quorum_newer(p, msg);
 		return;
 	}
 	if (msg->sectors < m->sectors) {
@@ -449,7 +471,7 @@ static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
 	p->attach = attach.arg;
 	p->synced_sent = false;
 	p->gen = 0;
-	if (p->attach && resync_waits(p)) {
+	if (!kfm_may_copy(p, msg->state) || (p->attach && resync_waits(p))) {
 		p->state = KFM_SESSION_DOWN;
 		p->next = jiffies + WAIT_EVERY;
 		return;
@@ -519,23 +541,25 @@ static void synced_ok(struct kfm_peer *p)
 {
 	p->gen = p->m->sb.gens.cur;
 	kfm_pair(p)->base = p->gen;
-	if (p->insync || p->oos_count)
-		return;
-	p->insync = true;
-	kfm_peer_event(p, "synced");
+	if (!p->insync && !p->oos_count) {
+		p->insync = true;
+		kfm_peer_event(p, "synced");
+	}
+	kfm_quorum_stored(p->m);
 }
 
 /*
  * A secondary leaves. It has stored that its copy is outdated, so this node goes on without it, as
  * if a manager had said so, and nothing is held. The session ends in the same run of the worker.
  * Without an answer LEAVE is repeated, also as the answer to the next HELLO. Policy stop needs
- * both copies.
+ * both copies, and policy quorum more than half of the nodes.
  */
 static void on_leave(struct kfm_peer *p)
 {
 	struct kfm *m = p->m;
 
-	if (m->policy == KFM_STOP || m->leg_failed || (!kfm_is_alone(p) && kfm_go_alone(p)))
+	if (m->policy == KFM_STOP || m->leg_failed ||
+	    (!kfm_is_alone(p) && (!kfm_may_go_alone(p) || kfm_go_alone(p))))
 		return;
 	kfm_peer_lost(p, -ESHUTDOWN);
 	p->next = jiffies + REFUSED_EVERY;
@@ -550,6 +574,7 @@ static void primary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 		break;
 	case KFM_REFUSED:
 		on_refused(p, msg->arg);
+		kfm_quorum_newer(p, msg);
 		break;
 	case KFM_GRANT:
 		on_grant(p, msg);
@@ -661,7 +686,7 @@ static void primary_tick(struct kfm_peer *p)
 {
 	struct kfm *m = p->m;
 
-	if (m->leg_failed)
+	if (m->leg_failed || m->stepping)
 		return;
 	switch (p->state) {
 	case KFM_SESSION_DOWN:
@@ -756,6 +781,8 @@ void kfm_peers_tick(struct kfm *m)
 
 	kfm_for_each_peer(p, m)
 		peer_tick(p);
+	if (m->formatted && m->primary)
+		kfm_quorum_tick(m);
 	if (m->promote)
 		kfm_promote_tick(m);
 	if (m->leave)

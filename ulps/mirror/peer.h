@@ -148,6 +148,7 @@ void kfm_peer_message(struct kfm_peer *p, const struct kfm_msg *msg);
 void kfm_peers_tick(struct kfm *m);
 void kfm_peer_lost(struct kfm_peer *p, int err);
 void kfm_peers_end(struct kfm *m);
+void kfm_sessions_drop(struct kfm *m);
 void kfm_peers_leg_failed(struct kfm *m);
 void kfm_peer_hello(struct kfm_peer *p, u32 flags);
 enum kfm_verdict kfm_peer_compare(const struct kfm_peer *p, const struct kfm_msg *state);

@@ -471,7 +471,7 @@ static bool msg_fits(const struct kfm_msg *m)
 	case KFM_REFUSED:
 		return m->arg;	/* a later version may have a reason of its own */
 	case KFM_HELLO:
-		return m->arg < KFM_POLICIES && m->sectors && m->lbs >= KFM_SECTOR &&
+		return m->arg <= KFM_ALONE && m->sectors && m->lbs >= KFM_SECTOR &&
 		       m->lbs <= KFM_WRITE_MAX && m->peers && m->peers <= KFM_PEERS;
 	case KFM_STATE:
 		return m->peers && m->peers <= KFM_PEERS;
@@ -607,4 +607,13 @@ void kfm_gens_raise(struct kfm_gens *gens, u64 id)
 		gens->history[0] = gens->cur;
 	}
 	gens->cur = id;
+}
+
+/* The present generation counts no more: the one before it is the present one again. */
+void kfm_gens_lower(struct kfm_gens *gens)
+{
+	gens->cur = gens->history[0];
+	memmove(&gens->history[0], &gens->history[1],
+		sizeof(gens->history) - sizeof(gens->history[0]));
+	gens->history[KFM_HISTORY - 1] = 0;
 }

@@ -55,7 +55,13 @@ enum kfm_state {
 };
 
 /* What happens when a peer in sync is lost; the same at all nodes */
-enum kfm_policy { KFM_STOP, KFM_FENCE, KFM_ALONE, KFM_POLICIES };
+enum kfm_policy {
+	KFM_STOP,
+	KFM_FENCE,
+	KFM_ALONE,
+	KFM_QUORUM,		/* in HELLO: KFM_STOP and KFM_F_QUORUM */
+	KFM_POLICIES
+};
 
 /* Flags of a superblock */
 #define KFM_SB_PRIMARY		1u	/* the node was primary when this was written */
@@ -311,13 +317,19 @@ enum kfm_refusal {
 #define KFM_F_NO_LOG		4ull
 #define KFM_F_ZEROES		8ull	/* sends KFM_D_ZEROES after KFM_M_ZEROES */
 #define KFM_F_CACHE		16ull	/* sends KFM_D_CACHED after KFM_M_CACHE */
+/*
+ * The policy is quorum. An older program with another policy than stop refuses the sender, and one
+ * with that policy does not answer with KFM_M_QUORUM, and is refused.
+ */
+#define KFM_F_QUORUM		32ull
 
 #define KFM_M_CANDIDATE		1u	/* HELLO: asks before a promotion, changes nothing */
 #define KFM_M_DIRTY		2u	/* STATE: the bitmap has bits of a former primary */
 #define KFM_M_SETTLED		4u	/* PING, SYNCED: see recent.c */
 #define KFM_M_ZEROES		8u	/* GRANT: slots take records with KFM_D_ZEROES */
 #define KFM_M_CACHE		16u	/* GRANT: slots take these two as well */
-#define KFM_M_FLAGS		31u
+#define KFM_M_QUORUM		32u	/* STATE: so is the policy of the sender */
+#define KFM_M_FLAGS		63u
 
 /*
  * All types have one layout; members that a type does not use are 0. The first four members are
@@ -329,12 +341,13 @@ struct kfm_le_msg {
 	__le16	type;
 	__le64	session;	/* chosen by the sender of HELLO, also in later messages */
 	u8	uuid[16];
-	struct kfm_le_gens gens;	/* HELLO, STATE, ATTACH, SYNCED, SYNCED_OK */
+	/* HELLO, STATE, ATTACH, SYNCED, SYNCED_OK; REFUSED if HELLO had KFM_F_QUORUM, or 0 */
+	struct kfm_le_gens gens;
 	__le64	sectors;	/* HELLO, STATE */
 	__le32	lbs;		/* HELLO: logical block size, bytes */
 	__le32	state;		/* HELLO, STATE: enum kfm_state */
 	__le32	flags;		/* KFM_M_ */
-	__le32	arg;		/* HELLO: enum kfm_policy; GRANT: how many slots */
+	__le32	arg;		/* HELLO: policy, up to KFM_ALONE; GRANT: how many slots */
 	__le64	seq;
 	union {
 		__le64	ring_key;	/* GRANT */
@@ -436,6 +449,7 @@ bool kfm_versions_meet(u32 versions);
 enum kfm_verdict kfm_compare(const struct kfm_gens *mine, const struct kfm_gens *peer,
 			     u32 peer_state);
 void kfm_gens_raise(struct kfm_gens *gens, u64 id);
+void kfm_gens_lower(struct kfm_gens *gens);
 u32 kfm_region_shift(u64 sectors);
 u32 kfm_extent_shift(u64 sectors);
 u32 kfm_wire_shift(u64 sectors);

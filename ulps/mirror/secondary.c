@@ -11,6 +11,7 @@
 #include "mirror.h"
 #include "net.h"
 #include "peer.h"
+#include "quorum.h"
 #include "recent.h"
 #include "repair.h"
 #include "secondary.h"
@@ -21,6 +22,12 @@ static struct kfm_peer *other_primary(const struct kfm_peer *p)
 	struct kfm_peer *q = p->m->log.open ? p->m->log.peer : NULL;
 
 	return q && q != p && time_before(jiffies, q->live + p->m->timeout) ? q : NULL;
+}
+
+/* The policy of the sender of HELLO */
+static u32 hello_policy(const struct kfm_msg *msg)
+{
+	return msg->features & KFM_F_QUORUM ? KFM_QUORUM : msg->arg;
 }
 
 /*
@@ -48,7 +55,7 @@ static u32 hello_refusal(const struct kfm_peer *p, const struct kfm_msg *msg)
 		return KFM_R_SIZE;
 	if (!kfm_node_matches(p, msg->node))
 		return KFM_R_NODE;
-	if (m->policy != msg->arg)
+	if (m->policy != hello_policy(msg))
 		return KFM_R_POLICY;
 	if (msg->peers != kfm_peer_count(m))
 		return KFM_R_PEERS;
@@ -56,6 +63,19 @@ static u32 hello_refusal(const struct kfm_peer *p, const struct kfm_msg *msg)
 	    !(msg->flags & KFM_M_CANDIDATE))
 		return KFM_R_LEG;
 	return m->log.failed || m->meta_failed ? KFM_R_LEG : 0;
+}
+
+/*
+ * With policy quorum the other node learns the generation of this one, whatever the reason is: it may
+ * be a primary that does not know that this node, or the primary of this node, has gone on.
+ */
+static void send_refused(struct kfm_peer *p, const struct kfm_msg *hello, u32 why)
+{
+	struct kfm_msg refused = { .type = KFM_REFUSED, .arg = why, .session = hello->session };
+
+	if (p->m->formatted && p->m->policy == KFM_QUORUM && hello->features & KFM_F_QUORUM)
+		refused.gens = p->m->sb.gens;
+	kfm_net_send(p, &refused);
 }
 
 /**
@@ -76,7 +96,9 @@ void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg)
 	if (refusal == KFM_R_POLICY && msg->arg == KFM_ALONE)
 		m->was_insync = false;	/* the peer may go on without this node */
 	if (refusal) {
-		kfm_peer_send(p, KFM_REFUSED, refusal, msg->session);
+		send_refused(p, msg, refusal);
+		if (refusal == KFM_R_PRIMARY)
+			kfm_quorum_newer(p, msg);
 		return;
 	}
 	if (!m->logdev && ~msg->features & (KFM_F_NO_LOG | KFM_F_DIRECT) &&
@@ -100,6 +122,8 @@ void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg)
 	}
 	if (kfm_wire_any(p))
 		answer.flags = KFM_M_DIRTY;
+	if (m->policy == KFM_QUORUM)
+		answer.flags |= KFM_M_QUORUM;
 	kfm_net_send(p, &answer);
 }
 

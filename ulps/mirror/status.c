@@ -7,7 +7,7 @@
 #include "peer.h"
 #include "status.h"
 
-const char * const kfm_policies[KFM_POLICIES] = { "stop", "fence", "alone" };
+const char * const kfm_policies[KFM_POLICIES] = { "stop", "fence", "alone", "quorum" };
 const char * const kfm_cache_words[KFM_CACHE_WORDS] = { "auto", "off", "on" };
 static const char * const session_words[] = {
 	"down", "hello", "attaching", "fetching", "connected",
@@ -105,7 +105,7 @@ static unsigned int emit_remarks(const struct kfm *m, const struct summary *s, c
 		DMEMIT(" alone");
 	if (s->held && m->policy == KFM_FENCE)
 		DMEMIT(" frozen %u", s->outage);
-	else if (s->held)
+	else if (s->held && m->policy != KFM_QUORUM)
 		DMEMIT(" stopped");
 	if (s->refused)
 		DMEMIT(" refused");
@@ -174,6 +174,8 @@ void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, ch
 	sz += emit_remarks(m, &s, result + sz, maxlen - sz);
 	if (m->meta_failed || m->log.failed || m->leg_failed)
 		DMEMIT(" failed");
+	if (m->primary && m->noquorum)
+		DMEMIT(" noquorum");
 	if (m->left)
 		DMEMIT(" left");
 	if (m->log.dax)

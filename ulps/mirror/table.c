@@ -159,8 +159,15 @@ static int table_policy(struct kfm *m, const char *word)
 			return 0;
 		}
 	}
-	m->ti->error = "The policy is stop, fence or alone";
+	m->ti->error = "The policy is stop, fence, alone or quorum";
 	return -EINVAL;
+}
+
+/* More than half of an even number is no less than of the next odd one: there has to be another node. */
+static int table_odd(struct kfm *m)
+{
+	m->ti->error = "Policy quorum needs an odd number of nodes, so two or four peers";
+	return m->policy == KFM_QUORUM && kfm_peer_count(m) % 2 ? -EINVAL : 0;
 }
 
 static int table_direct(struct kfm *m, const char *word)
@@ -312,6 +319,8 @@ int kfm_table_read(struct kfm *m, unsigned int argc, char **argv)
 	dm_consume_args(&as, 9);
 	if (!ret)
 		ret = table_options(m, &as);
+	if (!ret)
+		ret = table_odd(m);
 	if (!ret)
 		ret = table_devices(m, argv) ?: cache_choose(m);
 	if (!ret)
