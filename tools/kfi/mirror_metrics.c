@@ -41,6 +41,11 @@ static uint64_t get_failed(const struct mirror *m)
 	return mirror_remark(m->state, "failed");
 }
 
+static uint64_t get_noquorum(const struct mirror *m)
+{
+	return mirror_remark(m->state, "noquorum");
+}
+
 static uint64_t get_connected(const struct mirror_peer *p)
 {
 	return !strcmp(p->session, "connected");
@@ -90,6 +95,8 @@ static const struct metric metrics[] = {
 	{ "primary", "1 if this node is primary", get_primary },
 	{ "uptodate", "1 if the copy of this node is whole and of the last generation", get_uptodate },
 	{ "failed", "1 if a device of this node has failed", get_failed },
+	{ "noquorum", "1 if writes are held because no more than half of the nodes are there",
+	  get_noquorum },
 	{ "suspended", "1 if device-mapper has suspended the mirror", get_suspended },
 	{ "writes_in_flight", "Writes in flight", get_writes },
 	{ "out_of_sync_bytes", "Bytes that may differ, with the worst peer", mirror_bytes_left },

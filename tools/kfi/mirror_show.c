@@ -70,8 +70,8 @@ static const char *const peer_remarks[] = { "insync", "alone", "frozen", "stoppe
 
 /* Remarks that JSON always has, as true or false */
 static const char *const remarks[] = {
-	"insync", "alone", "frozen", "stopped", "refused", "failed", "pmem", "resync",
-	"suspended",
+	"insync", "alone", "frozen", "stopped", "noquorum", "refused", "failed", "pmem",
+	"resync", "suspended",
 };
 
 /* ---- values ---- */
