@@ -2,11 +2,16 @@
 /* Policy quorum of kfi_mirror: three nodes, of which two decide. */
 #include "mirror_world.h"
 
+#define VOTES	(KFM_M_QUORUM | KFM_M_VOTES)
+
 static struct mw *three(struct kunit *test)
 {
 	struct mw *w = mw_make(test, 2);
 
 	w->m.policy = KFM_QUORUM;
+	w->m.sb.nodes[0] = MW_NODE;
+	w->m.sb.nodes[1] = MW_NODE + 1;
+	memcpy(w->peers[1].remote[1], "8", 2);
 	w->newer = true;
 	return w;
 }
@@ -37,20 +42,18 @@ static struct mw *primary(struct kunit *test)
 	return w;
 }
 
-/* A peer in sync answers PING. */
-static void heard(struct mw *w, unsigned int peer)
+/* A peer in sync answers a PING; @late: an earlier one. */
+static void heard(struct mw *w, unsigned int peer, unsigned int late)
 {
-	mw_say(w, peer, (struct kfm_msg) { .type = KFM_PONG });
+	mw_say(w, peer, (struct kfm_msg) { .type = KFM_PONG, .asked = w->m.asked - late });
 	mw_run(w);
 }
 
 /* A peer has ended the session, a moment ago, and the provider has given up its records. */
 static void lost(struct mw *w, unsigned int peer)
 {
-	w->peers[!peer].live = jiffies - 2;
 	mw_say(w, peer, (struct kfm_msg) { .type = KFM_BYE });
 	w->peers[peer].next = jiffies + 10 * HZ;
-	w->peers[peer].down = jiffies - 1;
 	while (w->nr_posted[peer]) {
 		w->posted[peer][--w->nr_posted[peer]]->err = -EIO;
 		w->posted[peer][w->nr_posted[peer]]->busy = false;
@@ -66,8 +69,8 @@ static void below_half(struct mw *w)
 
 /*
  * Q1: without one peer a write ends when the other one, which has answered since, has stored the
- * generation that begins. Without both it is held, also while the first one is copied to; a write that
- * this has, and the leg, is not in the way of that.
+ * generation that begins. Without both it is held, also while the first one is copied to; a write
+ * that this has, and the leg, is not in the way of that.
  */
 static void quorum_writes(struct kunit *test)
 {
@@ -79,8 +82,9 @@ static void quorum_writes(struct kunit *test)
 	mw_run(w);
 	mw_ack(w, 0);
 	lost(w, 1);
+	heard(w, 0, 1);
 	KUNIT_EXPECT_FALSE(test, kfm_is_alone(&p[1]));
-	heard(w, 0);
+	heard(w, 0, 0);
 	KUNIT_EXPECT_TRUE(test, kfm_is_alone(&p[1]));
 	KUNIT_EXPECT_EQ(test, w->m.sb.gens.history[0], 6);
 	mw_run(w);
@@ -95,7 +99,7 @@ static void quorum_writes(struct kunit *test)
 	below_half(w);
 	KUNIT_EXPECT_STREQ(test, w->events, "noquorum ");
 	joins(w, 1, 6);
-	heard(w, 1);
+	heard(w, 1, 0);
 	KUNIT_EXPECT_EQ(test, p[1].state, KFM_SESSION_UP);
 	KUNIT_EXPECT_FALSE(test, kfm_quorate(&w->m) || kfm_is_alone(&p[0]));
 	mw_write(w, 2, 9);
@@ -107,7 +111,7 @@ static void quorum_writes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->done, 1);
 	for (i = 0; i < 6; i++) {
 		p[1].next = jiffies;
-		heard(w, 1);
+		heard(w, 1, 0);
 		mw_synced_ok(w, 1);
 		mw_ack(w, 1);
 	}
@@ -116,58 +120,203 @@ static void quorum_writes(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, w->m.noquorum);
 }
 
-/* `promote`; a peer answers, if @gen is not 0. Return: did this node become primary? */
-static bool promoted(struct mw *w, u32 state, u64 gen, u64 before, u32 flags)
+/* `promote`. The result is that of the command, when it has ended. */
+static struct kfm_cmd *asks(struct mw *w)
 {
-	struct kfm *m = &w->m;
+	struct kfm_cmd *cmd;
 
-	KUNIT_EXPECT_EQ(w->test, mw_order(w, "promote", NULL), 1);
+	KUNIT_ASSERT_EQ(w->test, mw_order(w, "promote", NULL), 1);
+	cmd = w->m.promote;
 	mw_run(w);
-	m->promote_by = jiffies - 1;
-	if (gen)
-		mw_say(w, 0, (struct kfm_msg) {
-			.type = KFM_STATE, .state = state, .peers = 2, .sectors = m->sectors,
-			.gens = { .cur = gen, .history = { before } }, .flags = flags,
-		});
-	mw_run(w);
-	return m->primary;
+	return cmd;
 }
 
-/* Q2: more than half have answered, none is newer, and all of them have this policy. */
+static void answers(struct mw *w, unsigned int peer, u32 state, u64 gen, u64 before, u32 flags)
+{
+	mw_say(w, peer, (struct kfm_msg) {
+		.type = KFM_STATE, .state = state, .peers = 2, .sectors = w->m.sectors,
+		.gens = {
+			.cur = gen, .history = { before },
+			.source = state == KFM_INCONSISTENT ? before : 0,
+		}, .flags = flags,
+	});
+}
+
+/* The same when one peer alone has answered */
+static int promoted(struct mw *w, u32 state, u64 gen, u64 before, u32 flags)
+{
+	struct kfm_cmd *cmd = asks(w);
+
+	answers(w, 0, state, gen, before, flags);
+	w->m.promote_by = jiffies - 1;
+	mw_run(w);
+	return cmd->ret;
+}
+
+/*
+ * Q2: more than half vote: they have a generation, none that is newer or split, and have stored it
+ * with this policy. Q4: they are nodes that this one was told of.
+ */
 static void quorum_promotes(struct kunit *test)
 {
 	struct mw *w = three(test);
+	struct kfm *m = &w->m;
+	struct kfm_cmd *cmd;
 
 	KUNIT_EXPECT_EQ(test, mw_order(w, "promote", "fenced"), -EINVAL);
-	KUNIT_EXPECT_FALSE(test, promoted(w, 0, 0, 0, 0));
-	KUNIT_EXPECT_FALSE(test, promoted(w, KFM_BLANK, 5, 0, KFM_M_QUORUM));
-	KUNIT_EXPECT_FALSE(test, promoted(w, KFM_UPTODATE, 6, 5, KFM_M_QUORUM));
-	KUNIT_EXPECT_FALSE(test, promoted(w, KFM_UPTODATE, 5, 0, 0));
-	/* a node without which this one went on before is needed if it has answered */
-	w->m.sb.pairs[0].flags = KFM_PAIR_ALONE;
-	KUNIT_EXPECT_TRUE(test, promoted(w, KFM_UPTODATE, 5, 0, KFM_M_QUORUM));
+	KUNIT_EXPECT_EQ(test, promoted(w, KFM_BLANK, 5, 0, KFM_M_QUORUM), -EPERM);
+	KUNIT_EXPECT_EQ(test, promoted(w, KFM_INCONSISTENT, 0, 5, VOTES), -EPERM);
+	KUNIT_EXPECT_EQ(test, promoted(w, KFM_UPTODATE, 6, 5, VOTES), -ESTALE);
+	KUNIT_EXPECT_EQ(test, promoted(w, KFM_UPTODATE, 6, 4, VOTES), -ENOTUNIQ);
+	KUNIT_EXPECT_EQ(test, promoted(w, KFM_UPTODATE, 5, 0, KFM_M_VOTES), -EPERM);
+	KUNIT_EXPECT_EQ(test, promoted(w, KFM_UPTODATE, 5, 0, KFM_M_QUORUM), -EPERM);
+	m->sb.nodes[0] = 55;
+	KUNIT_EXPECT_EQ(test, promoted(w, KFM_UPTODATE, 5, 0, VOTES), -EPERM);
+	m->sb.nodes[0] = MW_NODE;
+	/*
+	 * A split copy does not prevent it, nor that a primary which is gone has begun to overwrite
+	 * another one, nor that this one is outdated. A node without which it went on is needed.
+	 */
+	m->sb.pairs[0].flags = KFM_PAIR_ALONE;
+	m->sb.state = KFM_OUTDATED;
+	m->sb.gens.history[0] = 4;
+	cmd = asks(w);
+	answers(w, 1, KFM_UPTODATE, 6, 3, VOTES);
+	answers(w, 0, KFM_INCONSISTENT, 4, 9, VOTES);
+	KUNIT_EXPECT_EQ(test, cmd->ret, 0);
 	KUNIT_EXPECT_FALSE(test, kfm_is_alone(&w->peers[0]));
 	KUNIT_EXPECT_TRUE(test, kfm_is_alone(&w->peers[1]));
-	/* a copy that knows nothing does not make it more than half */
+	/* no other node has stored this generation, so it is taken back */
+	KUNIT_EXPECT_EQ(test, m->counted_gen, 5);
+	KUNIT_EXPECT_EQ(test, mw_order(w, "demote", NULL), 0);
+	KUNIT_EXPECT_EQ(test, m->sb.gens.cur, 5);
+	/* the generation was stored with another policy: all have to answer */
+	memset(m->sb.nodes, 0, sizeof(m->sb.nodes));
+	KUNIT_EXPECT_EQ(test, promoted(w, KFM_UPTODATE, 5, 0, VOTES), -EPERM);
+	cmd = asks(w);
+	answers(w, 0, KFM_UPTODATE, 5, 0, KFM_M_QUORUM);
+	answers(w, 1, KFM_UPTODATE, 5, 0, KFM_M_QUORUM);
+	KUNIT_EXPECT_EQ(test, cmd->ret, 0);
+	KUNIT_EXPECT_EQ(test, m->sb.nodes[0] + m->sb.nodes[1], 2 * MW_NODE + 1);
+	KUNIT_EXPECT_EQ(test, m->counted_gen, m->sb.gens.cur);
+}
+
+/*
+ * A copy that knows nothing does not make this node more than half: not when it comes, and not when
+ * it has been written, if the other peer may have left before. By force it does.
+ */
+static void quorum_blank(struct kunit *test)
+{
+	struct mw *w = three(test);
+	struct kfm_peer *p = w->peers;
+
+	mw_primary(w, 6);
+	kfm_quorum_begin(&w->m, 5);
+	w->m.sb.pairs[1].flags = KFM_PAIR_ALONE;
+	below_half(w);
 	joins(w, 1, 0);
 	KUNIT_EXPECT_EQ(test, w->count[1][KFM_ATTACH], 0);
+	KUNIT_EXPECT_NOT_NULL(test, p[1].refused);
 	mw_read(w, 0);
 	joins(w, 0, 5);
 	KUNIT_EXPECT_EQ(test, w->done, 0);
 	mw_synced_ok(w, 0);
 	mw_run(w);
 	KUNIT_EXPECT_EQ(test, w->done, 1);
+	joins(w, 1, 0);
+	kfm_oos_zero(&p[1]);
+	p[1].next = jiffies;
+	heard(w, 0, 1);
+	KUNIT_EXPECT_EQ(test, w->count[1][KFM_SYNCED], 0);
+	p[1].next = jiffies;
+	heard(w, 0, 0);
+	KUNIT_EXPECT_EQ(test, w->count[1][KFM_SYNCED], 1);
+	lost(w, 0);
+	lost(w, 1);
+	KUNIT_EXPECT_EQ(test, mw_order(w, "replace", "there 8"), -EBUSY);
+	KUNIT_EXPECT_EQ(test, mw_order(w, "promote", "force"), 0);
+	KUNIT_EXPECT_TRUE(test, kfm_may_write(&w->m));
+	KUNIT_EXPECT_EQ(test, mw_order(w, "promote", "force"), -EALREADY);
+	KUNIT_EXPECT_EQ(test, w->m.counted_gen, w->m.sb.gens.cur);
+}
+
+/* Q4: a node is replaced. The others know that before the next one is written. */
+static void quorum_replaces(struct kunit *test)
+{
+	struct mw *w = primary(test);
+	struct kfm *m = &w->m;
+
+	lost(w, 1);
+	heard(w, 0, 0);
+	mw_run(w);
+	mw_synced_ok(w, 0);
+	KUNIT_EXPECT_EQ(test, mw_order(w, "replace", "there 8"), 0);
+	KUNIT_EXPECT_EQ(test, m->sb.nodes[0], MW_NODE);
+	KUNIT_EXPECT_EQ(test, m->sb.nodes[1], 0);
+	KUNIT_EXPECT_FALSE(test, kfm_quorate(m));
+	joins(w, 1, 0);
+	mw_synced_ok(w, 0);
+	KUNIT_EXPECT_EQ(test, m->sb.nodes[1], 0);
+	joins(w, 1, 0);
+	KUNIT_EXPECT_EQ(test, m->sb.nodes[1], MW_NODE + 1);
+	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_SYNCED].nodes[1], MW_NODE + 1);
+	joins(w, 1, 0);
+	KUNIT_EXPECT_EQ(test, w->count[1][KFM_ATTACH], 1);	/* the first one */
+	mw_synced_ok(w, 0);
+	joins(w, 1, 0);
+	KUNIT_EXPECT_EQ(test, w->count[1][KFM_ATTACH], 2);
+	/* there is one more, whose place nobody has given up */
+	lost(w, 1);
+	m->sb.nodes[1] = 55;
+	joins(w, 1, 0);
+	KUNIT_EXPECT_TRUE(test, kfm_other_node(&w->peers[1]));
+}
+
+/* What a secondary stores, and says; one that the primary can't do without goes on with it. */
+static void quorum_follows(struct kunit *test)
+{
+	struct mw *w = mw_follower(test);
+	struct kfm *m = &w->m;
+	struct kfm_msg synced = {
+		.type = KFM_SYNCED, .gens = { .cur = 6, .history = { 5 } },
+		.nodes = { 7, MW_NODE + 1 },
+	};
+
+	w->newer = true;
+	m->policy = KFM_QUORUM;
+	KUNIT_EXPECT_EQ(test, kfm_quorum_flags(m), KFM_M_QUORUM);
+	mw_say(w, 0, synced);
+	KUNIT_EXPECT_EQ(test, kfm_quorum_flags(m), VOTES);
+	KUNIT_EXPECT_EQ(test, mw_load(w), 0);
+	KUNIT_EXPECT_EQ(test, m->sb.nodes[0], MW_NODE);
+	KUNIT_EXPECT_EQ(test, m->sb.nodes[1], MW_NODE + 1);
+	mw_say(w, 0, (struct kfm_msg) { .type = KFM_PING, .asked = 4 });
+	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_PONG].asked, 4);
+	w->peers[0].features = KFM_F_LEAVE;
+	KUNIT_EXPECT_EQ(test, mw_order(w, "leave", NULL), 1);
+	KUNIT_EXPECT_EQ(test, kfm_quorum_flags(m), KFM_M_QUORUM);
+	m->leave_by = jiffies - 1;
+	mw_run(w);
+	KUNIT_EXPECT_FALSE(test, m->left);
+	m->policy = KFM_FENCE;
+	kfm_quorum_resume(m);
+	KUNIT_EXPECT_EQ(test, mw_load(w), 0);
+	KUNIT_EXPECT_EQ(test, m->sb.nodes[0], 0);
+	w->peers[0].state = KFM_SESSION_UP;
+	mw_say(w, 0, synced);
+	KUNIT_EXPECT_EQ(test, m->sb.nodes[0], 0);
 }
 
 /*
- * Q3, and LINBIT/drbd#145: a primary below half with a write on its leg learns that others have gone
- * on. The write fails, the generation that it has begun alone is taken back, and its bits are those
- * of the write until SYNCED.
+ * Q3, and LINBIT/drbd#145: a primary below half with a write on its leg learns that others have
+ * gone on. The write fails, the generation that it has begun alone is taken back, and its bits are
+ * those of the write until SYNCED.
  */
 static void quorum_steps_down(struct kunit *test)
 {
 	struct kfm_msg newer = {
 		.type = KFM_REFUSED, .arg = KFM_R_PRIMARY, .gens = { .cur = 8, .history = { 6 } },
+		.flags = KFM_M_QUORUM, .peers = 2,
 	};
 	struct mw *w = primary(test);
 	struct kfm *m = &w->m;
@@ -178,7 +327,7 @@ static void quorum_steps_down(struct kunit *test)
 	mw_write(w, 0, 3);
 	mw_run(w);
 	lost(w, 1);
-	heard(w, 0);
+	heard(w, 0, 0);
 	KUNIT_EXPECT_EQ(test, m->sb.gens.history[0], 6);
 	lost(w, 0);
 	below_half(w);
@@ -186,8 +335,14 @@ static void quorum_steps_down(struct kunit *test)
 	mw_say(w, 0, newer);
 	newer.gens = (struct kfm_gens) { .cur = 8, .history = { 5 } };	/* a split copy */
 	mw_say(w, 0, newer);
-	KUNIT_EXPECT_FALSE(test, m->stepping);
 	newer.gens.history[0] = 6;
+	newer.peers = 4;
+	mw_say(w, 0, newer);
+	newer.peers = 2;
+	newer.flags = 0;
+	mw_say(w, 0, newer);
+	KUNIT_EXPECT_FALSE(test, m->stepping);
+	newer.flags = KFM_M_QUORUM;
 	mw_say(w, 0, newer);
 	mw_write(w, 1, 4);
 	mw_run(w);
@@ -207,13 +362,16 @@ static void quorum_steps_down(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_REFUSED].arg, KFM_R_POLICY);
 	newer.features = KFM_F_QUORUM;
 	mw_say(w, 0, newer);
-	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_STATE].flags, KFM_M_QUORUM | KFM_M_DIRTY);
+	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_STATE].flags, VOTES | KFM_M_DIRTY);
 	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_STATE].gens.cur, 6);
 }
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(quorum_writes),
 	KUNIT_CASE(quorum_promotes),
+	KUNIT_CASE(quorum_blank),
+	KUNIT_CASE(quorum_replaces),
+	KUNIT_CASE(quorum_follows),
 	KUNIT_CASE(quorum_steps_down),
 	{}
 };

@@ -53,7 +53,7 @@ static int promote_check(struct kfm *m, const struct kfm_cmd *cmd)
 	if (!m->formatted)
 		return -ENODATA;
 	if (m->primary)
-		return -EALREADY;
+		return force && !kfm_quorate(m) ? kfm_quorum_force(m) : -EALREADY;
 	if (m->promote || m->leave)
 		return -EBUSY;
 	if (cmd->argc > 2 || (cmd->argc == 2 && !force && !has_word(cmd, "fenced")))
@@ -107,13 +107,13 @@ static int become_primary(struct kfm *m, bool force)
 	m->sb.state = KFM_UPTODATE;
 	m->sb.flags &= ~KFM_SB_LEG_FAILED;	/* by force */
 	m->sb.flags |= KFM_SB_PRIMARY;
+	kfm_quorum_promoted(m, &before, force);
 	ret = kfm_log_start(m, kfm_random(), m->sb.gens.cur, m->sb.node) ?: kfm_super_save(m);
 	if (ret) {
 		m->sb = before;
 		return ret;
 	}
 	kfm_flush_reset(m);
-	kfm_quorum_begin(m, before.gens.cur);
 	kfm_for_each_peer(p, m) {
 		p->policy_applied = false;
 		p->attach = false;
@@ -146,20 +146,23 @@ static int promote_decide(struct kfm *m)
 {
 	bool force = has_word(m->promote, "force"), unknown = false;
 	struct kfm_peer *p;
+	int why = -EPERM;
 
 	kfm_for_each_peer(p, m) {
 		if (p->answer == KFM_A_FOLLOWS)
 			return -EBUSY;
+		if (p->answer == KFM_A_NEWER)
+			why = -ESTALE;
+		else if (p->answer == KFM_A_SPLIT && why == -EPERM)
+			why = -ENOTUNIQ;
 		unknown |= p->answer != KFM_A_STATE;
 	}
-	if (!unknown || force)
+	if (!unknown || force || kfm_promote_voted(m))
 		return become_primary(m, force);
-	if (kfm_promote_voted(m))
-		return become_primary(m, false);
 	if (!has_word(m->promote, "fenced") || m->policy == KFM_ALONE || !m->was_insync ||
 	    m->sb.state != KFM_UPTODATE) {
 		DMERR("%s: not promoted: this copy may lack acknowledged writes", kfm_name(m));
-		return -EPERM;
+		return why;
 	}
 	return become_primary(m, false);
 }
@@ -170,7 +173,11 @@ static int promote_compared(struct kfm_peer *p, const struct kfm_msg *msg)
 	enum kfm_verdict verdict = kfm_peer_compare(p, msg);
 	struct kfm *m = p->m;
 
-	p->answer = verdict == KFM_OTHER || !kfm_vote_taken(p, msg) ? KFM_A_NO : KFM_A_STATE;
+	if (m->policy == KFM_QUORUM) {
+		kfm_quorum_vote(p, msg, verdict);
+		return 0;
+	}
+	p->answer = verdict == KFM_OTHER ? KFM_A_NO : KFM_A_STATE;
 	if (verdict == KFM_OTHER || has_word(m->promote, "force"))
 		return 0;
 	if (verdict == KFM_STALE || (m->sb.state == KFM_OUTDATED && verdict != KFM_SAME))
@@ -227,7 +234,7 @@ static void promote(struct kfm *m, struct kfm_cmd *cmd)
 	int ret = promote_check(m, cmd);
 	struct kfm_peer *p;
 
-	if (ret) {
+	if (ret || m->primary) {	/* by force, below half */
 		cmd_end(cmd, ret);
 		return;
 	}
@@ -295,6 +302,7 @@ static int create(struct kfm *m, struct kfm_cmd *cmd)
  */
 int kfm_demote(struct kfm *m)
 {
+	struct kfm_gens gens = m->sb.gens;
 	int ret;
 
 	if (!m->primary)
@@ -305,10 +313,13 @@ int kfm_demote(struct kfm *m)
 	ret = kfm_bits_rest(m) ?: kfm_own_empty(m);
 	if (ret)
 		return ret;
+	m->sb.gens = kfm_quorum_gens(m);
 	m->sb.flags &= ~KFM_SB_PRIMARY;
 	ret = kfm_super_save(m);
-	if (ret)
+	if (ret) {
+		m->sb.gens = gens;
 		return ret;
+	}
 	WRITE_ONCE(m->primary, false);
 	kfm_peers_end(m);
 	kfm_event(m, "secondary");
@@ -376,6 +387,7 @@ int kfm_invalidate(struct kfm *m)
 	m->sb.state = KFM_BLANK;
 	m->sb.flags &= KFM_SB_NO_LOG;
 	memset(&m->sb.gens, 0, sizeof(m->sb.gens));
+	memset(m->sb.nodes, 0, sizeof(m->sb.nodes));
 	kfm_for_each_peer(p, m)
 		*kfm_pair(p) = (struct kfm_pair) { .node = kfm_pair(p)->node };
 	ret = kfm_super_save(m);
@@ -431,6 +443,7 @@ static struct kfm_peer *find_peer(const struct kfm *m, const char *node, const c
 static int replace(struct kfm *m, struct kfm_cmd *cmd)
 {
 	struct kfm_peer *p = cmd->argc == 3 ? find_peer(m, cmd->argv[1], cmd->argv[2]) : NULL;
+	struct kfm_super before = m->sb;
 	struct kfm_pair pair = {};
 	int ret;
 
@@ -443,12 +456,17 @@ static int replace(struct kfm *m, struct kfm_cmd *cmd)
 	if (p->state > KFM_SESSION_HELLO &&
 	    (m->primary || time_before(jiffies, p->live + m->timeout)))
 		return -EBUSY;
+	if (m->primary && !kfm_quorate(m))
+		return -EBUSY;
 	if (p->state == KFM_SESSION_UP)
 		kfm_peers_end(m);
 	pair.flags = kfm_pair(p)->flags;
+	kfm_quorum_forget(p);
 	ret = kfm_pair_change(p, &pair);
-	if (ret)
+	if (ret) {
+		m->sb = before;
 		return ret;
+	}
 	if (kfm_other_node(p))
 		p->refused = NULL;	/* and the next one that is refused is reported */
 	p->next = jiffies;
@@ -530,6 +548,8 @@ void kfm_leave_tick(struct kfm *m)
 
 	if (time_after(jiffies, m->leave_by)) {
 		kfm_peers_end(m);
+		if (m->policy == KFM_QUORUM)	/* the primary needs this node, and waits for it */
+			m->left = false;
 		kfm_leave_end(m, -ETIMEDOUT);
 	} else if (p->state == KFM_SESSION_UP && !time_before(jiffies, p->next)) {
 		p->next = jiffies + REQUEST_EVERY;

@@ -460,6 +460,7 @@ static void inherit(struct kfm *m)
 		m->policy = old->policy;
 		m->leg_tears |= old->leg_tears;
 		m->open = old->open;
+		m->counted_gen = old->counted_gen;
 		WRITE_ONCE(old->primary, false);
 		WRITE_ONCE(m->primary, true);
 	}
@@ -512,7 +513,7 @@ static int kfm_preresume(struct dm_target *ti)
 	/* the table before may have left in the cache what no flush would reach any more */
 	m->leg_failed = m->unreplayed || (m->primary && (m->sb.flags & KFM_SB_LEG_FAILED ||
 							 blkdev_issue_flush(m->leg->bdev)));
-	kfm_quorum_begin(m, m->sb.gens.cur);
+	kfm_quorum_resume(m);
 	m->log.failed = false;
 	m->log.oldest_at = 0;
 	m->was_insync = false;

@@ -140,7 +140,8 @@ struct kfm_uevent {
  * @recent: ranges of the last records that were applied, see recent.c
  * @recent_direct: the same of the last direct records
  * @counted_gen: policy quorum: the last generation that more than half have stored, as far as this
- *	primary knows
+ *	primary knows, or in which it has written by force
+ * @asked: number of the last question whether the peers are there; PING has it, and PONG repeats it
  * @quorate_at: time at which this primary had more than half, jiffies
  * @noquorum: it has not had that for a while
  * @stepping: it is about to become secondary, because others have gone on without it
@@ -245,6 +246,7 @@ struct kfm {
 	u32			hand;
 
 	u64			counted_gen;
+	u64			asked;
 	unsigned long		quorate_at;
 	bool			noquorum;
 	bool			stepping;

@@ -49,6 +49,8 @@ static const char own_leg_failed[] = "this node's disk has failed";
 static const char other_node[] = "another node is in the place of the peer: `replace` admits it";
 static const char other_size[] = "the peer is shorter, or has larger blocks: `resize` it first";
 static const char other_version[] = "the peer speaks other versions of the protocol";
+static const char blank_waits[] =
+	"its copy is blank, and waits until more than half of the nodes are there without it";
 static const char needs_log[] = "the peer's module is too old for a node without a log";
 
 static const char * const refusals[KFM_REFUSALS] = {
@@ -198,6 +200,8 @@ int kfm_pair_change(struct kfm_peer *p, const struct kfm_pair *pair)
 		m->sb = before;
 		return ret;
 	}
+	if (m->primary)
+		kfm_quorum_stored(m);
 	kfm_for_each_peer(q, m)
 		q->next = q->state == KFM_SESSION_UP ? jiffies : q->next;	/* SYNCED */
 	return 0;
@@ -231,7 +235,7 @@ static void apply_policy(struct kfm_peer *p)
 	if (kfm_is_alone(p) || m->leg_failed)
 		return;
 	if (m->policy == KFM_QUORUM)
-		kfm_quorum_ask(m);
+		kfm_quorum_ask(p);
 	else if (m->policy == KFM_ALONE)
 		kfm_go_alone(p);
 	else
@@ -363,7 +367,7 @@ enum kfm_verdict kfm_peer_compare(const struct kfm_peer *p, const struct kfm_msg
 
 	if (!kfm_node_matches(p, state->node) || state->peers != kfm_peer_count(p->m))
 		return KFM_OTHER;
-	return kfm_compare(&mine, &state->gens, state->state);
+	return kfm_quorum_compare(p->m, &mine, &state->gens, state->state);
 }
 
 /*
@@ -392,36 +396,6 @@ static int pair_begin(struct kfm_peer *p, const struct kfm_msg *state, enum kfm_
 }
 
 /*
- * Should the resynchronisation of a peer wait for another peer? While a copy is overwritten it
- * can't be promoted. So of two whole copies one is left as it is until the other one is whole
- * again. And the generation, which becomes the number of the resynchronisation, should be known to
- * all copies that can be promoted: for another node the copy that has it would be a split one.
- * Writes are held meanwhile, so a peer that does not come, or needs long, is waited for during a
- * part of the time-out only.
- */
-static bool resync_waits(const struct kfm_peer *p)
-{
-	const struct kfm *m = p->m;
-	bool early = time_before(jiffies, p->down + m->timeout / 2), wait;
-	struct kfm_peer *q;
-
-	kfm_for_each_peer(q, m) {
-		if (q == p || kfm_is_alone(q))
-			continue;
-		if (q->attach && !q->synced_sent)
-			wait = early && q->state > KFM_SESSION_HELLO && q->whole && p->whole &&
-			       !kfm_is_alone(p);
-		else if (q->state == KFM_SESSION_UP)
-			wait = q->gen != m->sb.gens.cur;
-		else
-			wait = early && !q->policy_applied;
-		if (wait)
-			return true;
-	}
-	return false;
-}
-
-/*
  * Rule C2 of flush.c: if the peer's cache may have lost something, each region may differ that was
  * written since the last flush. The extents of all of these are active. The same holds for a peer
  * without which this node has gone on: it may have missed a flush that has ended.
@@ -446,7 +420,7 @@ static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
 
 	if (p->state != KFM_SESSION_HELLO)
 		return;
-	if (!kfm_node_matches(p, msg->node)) {
+	if (!kfm_node_matches(p, msg->node) || kfm_quorum_full(m, msg->node)) {
 		refuse_peer(p, other_node);
 		return;
 	}
@@ -463,15 +437,21 @@ static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
 		refuse_peer(p, other_size);
 		return;
 	}
+	if (m->noquorum && !kfm_may_copy(p, msg)) {
+		refuse_peer(p, blank_waits);
+		return;
+	}
 	p->refused = NULL;
 	p->sectors = msg->sectors;
 	start_check(p, msg->start);
 	p->whole = msg->state == KFM_UPTODATE || msg->state == KFM_OUTDATED;
+	p->fresh = m->policy == KFM_QUORUM && !msg->gens.cur;
 	attach.arg = verdict == KFM_FULL || p->oos_count || msg->flags & KFM_M_DIRTY || !p->whole;
 	p->attach = attach.arg;
 	p->synced_sent = false;
 	p->gen = 0;
-	if (!kfm_may_copy(p, msg->state) || (p->attach && resync_waits(p))) {
+	if (!kfm_may_copy(p, msg) || !kfm_quorum_admits(p, msg->node) ||
+	    (p->attach && kfm_resync_waits(p))) {
 		p->state = KFM_SESSION_DOWN;
 		p->next = jiffies + WAIT_EVERY;
 		return;
@@ -506,6 +486,9 @@ static void session_up(struct kfm_peer *p)
 	p->next = jiffies;
 	p->insync = false;
 	p->settled.known = false;
+	p->answered = 0;
+	if (p->fresh)
+		kfm_quorum_ask(p);
 	p->oos_start = p->oos_count;
 	kfm_resync_begin(p);
 	kfm_peer_event(p, "connected");
@@ -581,8 +564,10 @@ static void primary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 		break;
 	case KFM_APPLIED:
 	case KFM_PONG:
-		if (p->state == KFM_SESSION_UP)
-			kfm_ring_applied(&p->ring, msg->seq);
+		if (p->state != KFM_SESSION_UP)
+			break;
+		kfm_ring_applied(&p->ring, msg->seq);
+		p->answered = max(p->answered, min(msg->asked, p->m->asked));
 		break;
 	case KFM_SYNCED_OK:
 		if (p->state == KFM_SESSION_UP && p->synced_sent &&
@@ -640,6 +625,7 @@ static void synced_tick(struct kfm_peer *p)
 		return;
 	}
 	synced.gens = m->sb.gens;
+	memcpy(synced.nodes, m->sb.nodes, sizeof(synced.nodes));
 	kfm_recent_announce(p, &synced);
 	p->synced_sent = true;
 	kfm_net_send(p, &synced);
@@ -648,7 +634,9 @@ static void synced_tick(struct kfm_peer *p)
 /* PING reports to a peer in sync which writes are settled. */
 static void ping(struct kfm_peer *p)
 {
-	struct kfm_msg msg = { .type = KFM_PING, .arg = p->insync, .session = p->session };
+	struct kfm_msg msg = {
+		.type = KFM_PING, .arg = p->insync, .session = p->session, .asked = p->m->asked,
+	};
 
 	if (p->insync)
 		kfm_recent_announce(p, &msg);
@@ -666,7 +654,7 @@ static void up_tick(struct kfm_peer *p)
 	if (time_before(jiffies, p->next))
 		return;
 	p->next = jiffies + m->timeout / 8;
-	if (p->insync ? p->gen == m->sb.gens.cur : p->oos_count)
+	if (p->insync ? p->gen == m->sb.gens.cur : p->oos_count || !kfm_may_sync(p))
 		ping(p);
 	else
 		synced_tick(p);

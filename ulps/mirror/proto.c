@@ -193,6 +193,8 @@ void kfm_super_encode(const struct kfm_super *s, struct kfm_le_super *out)
 	out->peers = cpu_to_le32(s->peers);
 	for (i = 0; i < s->peers && i < KFM_PEERS; i++)
 		pair_encode(&s->pairs[i], &out->pairs[i]);
+	for (i = 0; i < KFM_PEERS; i++)
+		out->nodes[i] = cpu_to_le64(s->nodes[i]);
 	out->crc = cpu_to_le32(crc_skipping(out, offsetof(struct kfm_le_super, crc), sizeof(*out)));
 }
 
@@ -218,6 +220,7 @@ int kfm_super_decode(const struct kfm_le_super *in, struct kfm_super *s)
 	for (i = 0; i < KFM_PEERS; i++) {
 		if (pair_decode(&in->pairs[i], i < s->peers, &s->pairs[i]))
 			return -EBADMSG;
+		s->nodes[i] = le64_to_cpu(in->nodes[i]);
 	}
 	if (!s->sectors || s->sectors > KFM_SECTORS_MAX || !s->peers || s->peers > KFM_PEERS ||
 	    !layout_fits(in, s) || s->state >= KFM_STATES || s->flags & ~KFM_SB_FLAGS ||

@@ -163,7 +163,8 @@ struct kfm_le_super {
 	__le32	extent_shift;	/* of extents, as above; 0 in version 3 */
 	__le32	active_at;
 	__le32	active_bytes;
-	u8	zero[204];
+	__le64	nodes[KFM_PEERS];	/* 0 with a policy other than quorum */
+	u8	zero[172];
 } __packed;
 static_assert(sizeof(struct kfm_le_super) == KFM_SECTOR, "kfm_le_super");
 
@@ -177,6 +178,7 @@ struct kfm_super {
 	u32	flags;
 	u32	peers;
 	struct kfm_pair pairs[KFM_PEERS];
+	u64	nodes[KFM_PEERS];	/* policy quorum: the other nodes that vote; see quorum.c */
 	bool	coarse;		/* it is of version 3; not stored again */
 };
 
@@ -321,15 +323,16 @@ enum kfm_refusal {
  * The policy is quorum. An older program with another policy than stop refuses the sender, and one
  * with that policy does not answer with KFM_M_QUORUM, and is refused.
  */
-#define KFM_F_QUORUM		32ull
+#define KFM_F_QUORUM		128ull
 
 #define KFM_M_CANDIDATE		1u	/* HELLO: asks before a promotion, changes nothing */
 #define KFM_M_DIRTY		2u	/* STATE: the bitmap has bits of a former primary */
 #define KFM_M_SETTLED		4u	/* PING, SYNCED: see recent.c */
 #define KFM_M_ZEROES		8u	/* GRANT: slots take records with KFM_D_ZEROES */
 #define KFM_M_CACHE		16u	/* GRANT: slots take these two as well */
-#define KFM_M_QUORUM		32u	/* STATE: so is the policy of the sender */
-#define KFM_M_FLAGS		63u
+#define KFM_M_QUORUM		128u	/* STATE, REFUSED: so is the policy of the sender */
+#define KFM_M_VOTES		256u	/* STATE: its answer counts for a promotion, see quorum.c */
+#define KFM_M_FLAGS		(31u | 128u | 256u)
 
 /*
  * All types have one layout; members that a type does not use are 0. The first four members are
@@ -350,12 +353,18 @@ struct kfm_le_msg {
 	__le32	arg;		/* HELLO: policy, up to KFM_ALONE; GRANT: how many slots */
 	__le64	seq;
 	union {
-		__le64	ring_key;	/* GRANT */
-		__le64	features;	/* HELLO: KFM_F_; version 4 looks at neither member */
+		struct {
+			union {
+				__le64	ring_key;	/* GRANT */
+				/* HELLO: KFM_F_; version 4 looks at neither member */
+				__le64	features;
+			};
+			__le64	ring_addr;
+			__le64	bitmap_key;	/* GRANT: of wire regions */
+			__le64	bitmap_addr;
+		};
+		__le64	nodes[KFM_PEERS];	/* SYNCED: those of the superblock */
 	};
-	__le64	ring_addr;
-	__le64	bitmap_key;	/* GRANT: of wire regions */
-	__le64	bitmap_addr;
 	union {
 		__le32	ring_len;	/* GRANT; 0 without a log, see KFM_F_NO_LOG */
 		__le32	versions;	/* HELLO: KFM_VERSIONS(); 0: 4 alone */
@@ -372,6 +381,7 @@ struct kfm_le_msg {
 	union {
 		__le64	sector;	/* COPY */
 		__le64	slots_addr;	/* GRANT */
+		__le64	asked;	/* PING: see kfm.asked; repeated by PONG */
 	};
 	__le32	crc;		/* COPIED: CRC32C of the bytes in the patch */
 	__le64	node;		/* number of the sender; 0 if it has no metadata, in REFUSED */
@@ -392,12 +402,17 @@ struct kfm_msg {
 	u32	arg;
 	u64	seq;
 	union {
-		u64	ring_key;
-		u64	features;
+		struct {
+			union {
+				u64	ring_key;
+				u64	features;
+			};
+			u64	ring_addr;
+			u64	bitmap_key;
+			u64	bitmap_addr;
+		};
+		u64	nodes[KFM_PEERS];
 	};
-	u64	ring_addr;
-	u64	bitmap_key;
-	u64	bitmap_addr;
 	union {
 		u32	ring_len;
 		u32	versions;
@@ -414,6 +429,7 @@ struct kfm_msg {
 	union {
 		u64	sector;
 		u64	slots_addr;
+		u64	asked;
 	};
 	u32	crc;
 	u64	node;

@@ -163,7 +163,7 @@ static int table_policy(struct kfm *m, const char *word)
 	return -EINVAL;
 }
 
-/* More than half of an even number is no less than of the next odd one: there has to be another node. */
+/* Of an even number of nodes more than half are as many as of the next odd one. */
 static int table_odd(struct kfm *m)
 {
 	m->ti->error = "Policy quorum needs an odd number of nodes, so two or four peers";

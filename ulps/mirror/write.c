@@ -112,8 +112,8 @@ void kfm_writes_free(struct kfm *m)
  */
 static bool both_have(const struct kfm_write *w, const struct kfm_peer *peer)
 {
-	return peer && !w->peer && !kfm_busy(&w->leg_busy) && !w->leg_status &&
-	       w->posts[peer->index].state == KFM_P_ACKED;
+	return peer && w->m->policy == KFM_QUORUM && !w->peer && !kfm_busy(&w->leg_busy) &&
+	       !w->leg_status && w->posts[peer->index].state == KFM_P_ACKED;
 }
 
 static bool list_overlaps(const struct list_head *list, const struct kfm_peer *peer, u64 sector,
@@ -443,8 +443,8 @@ static void fail_writes(struct kfm *m)
 }
 
 /*
- * This node is about to become secondary: its writes fail, but its leg has not. The leg has them, so
- * they are out of sync.
+ * This node is about to become secondary: its writes fail, but its leg has not. The leg has them,
+ * so they are out of sync.
  */
 static void give_back(struct kfm *m)
 {
