@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * mirror_quorum.pml - policy quorum of kfi_mirror: which of three nodes may be promoted, and may end writes, while nodes lose
- * their power and links are cut. The third one is a copy like the others, or a witness, which stores generations alone. A
- * candidate asks one node after the other, so an answer may be an old one when it counts.
+ * their power and links are cut. A candidate asks one node after the other, so an answer may be an old one when it counts. A
+ * primary that is asked to be demoted takes back what does not count. Not modelled: five nodes, `promote force`, another policy
+ * before this one, and which nodes vote, when one is replaced.
  *
  * Conditions: a node that is opened has the last acknowledged write, or one in flight behind it; no write ends that a node does
  * not have which has been opened meanwhile; copies that count as the same are. The rules, and the mutants without one of them:
  *
- * NO_IN_SYNC (-DGENS=4)	Q1: a primary writes only while it, the copies in sync and the witness are more than half
+ * NO_IN_SYNC (-DGENS=4)	Q1: a primary writes only while it and the copies in sync are more than half
  * NO_STORED		Q1: these have stored the present generation
  * NO_DESCENDS		a node stores a generation only if its own is one of the past of that
- * NO_BLANK (-DBLANKS=1)	Q2: a copy that was given up has forgotten its generation, and does not count as an answer; only a
- *			primary that has more than half without it copies to it
+ * NO_BLANK (-DBLANKS=1)	Q2: a copy that was given up has forgotten its generation, and does not count as an answer; nor is it
+ *			in sync before the primary has heard, since it began to copy, that it has more than half without it
  * NO_BITS		Q3: what a primary gives back is on its leg: the bits stay until SYNCED (LINBIT/drbd#145)
  *
  * That a promotion needs answers of more than half, none of them newer, is no rule of this model, because of Q1: it keeps a node
- * that can't get that from becoming primary. BLANKS=1, and with CUTS=1 each of DEATHS=1, GENS=4 and WRITES=2 were searched, too.
+ * that can't get that from becoming primary.
  */
 #ifndef WRITES
 #define WRITES	1
@@ -39,17 +40,15 @@
 #define knows(a, b)	is(past[a], b)		/* @a is @b, or came behind it */
 mtype = { OFF, COPYING, COPIED, SYNC };
 
-bool witness;				/* node 2 is one */
 byte data[3], gen[3] = 1;		/* durable; 0: a copy that was given up */
 bool whole[3] = true, dirty[9], alone[9];
-bool up[3] = true, primary[3], open[3], asks[3], yes[9];
+bool up[3] = true, primary[3], open[3], asks[3], yes[9], sure[9];
 byte follows[3], cur[3], known[3];	/* known: the last generation that more than half have stored */
 mtype session[9] = OFF;
 bool told[9], has[9];			/* the peer has stored the generation; and what is in flight */
 byte past[GENS + 1], gens = 1, next = 1, deaths, cut, cuts, blanks, owner, allowed = 1;
 byte acked, gone;	/* the last write that has ended; writes that a node which was opened since does not have */
 
-#define copies(n)	(!(witness && (n) == 2))
 #define talks(n, m)	(session[of(n, m)] != OFF && connected(n, m) && follows[m] == n + 1)
 #ifdef NO_IN_SYNC
 #define counts(n, m)	(session[of(n, m)] != OFF && (told[of(n, m)] || session[of(n, m)] != SYNC))
@@ -60,10 +59,13 @@ byte acked, gone;	/* the last write that has ended; writes that a node which was
 /* Does a peer hold up no write, that is in flight or not? */
 #define away(n, m)	(session[of(n, m)] == OFF || session[of(n, m)] == COPYING)
 #define permits(n, m)	(alone[of(n, m)] && away(n, m) ||						\
-	 session[of(n, m)] == SYNC && told[of(n, m)] && (!cur[n] || !copies(m) || has[of(n, m)]))
+	 session[of(n, m)] == SYNC && told[of(n, m)] && (!cur[n] || has[of(n, m)]))
 #define may_write(n, m, k)	(quorate(n, m, k) && permits(n, m) && permits(n, k))
 
-inline end_session(x, y) { session[of(x, y)] = OFF; told[of(x, y)] = false; has[of(x, y)] = false }
+inline end_session(x, y)
+{
+	session[of(x, y)] = OFF; told[of(x, y)] = false; has[of(x, y)] = false; sure[of(x, y)] = false
+}
 
 inline no_primary(x)
 {
@@ -81,18 +83,18 @@ inline raise(x)
 
 #ifdef NO_BLANK
 #define votes(m)	true
-#define known_copy(n, m, k)	true
+#define may_sync(n, m)	true
 #else
 #define votes(m)	(gen[m] != 0)
-#define known_copy(n, m, k)	(gen[m] != 0 || heard(n, k))
+#define may_sync(n, m)	(gen[m] != 0 || sure[of(n, m)])
 #endif
 #define may_promote(n, m, k)	(asks[n] && gens < GENS && (yes[of(n, m)] || yes[of(n, k)]))
 
 inline answer(x, y)
 {
 	if
-	:: primary[y] || asks[y] || (follows[y] && follows[y] != x + 1) || !knows(gen[x], gen[y]) -> asks[x] = false
-	:: else -> yes[of(x, y)] = votes(y)
+	:: primary[y] || asks[y] || (follows[y] && follows[y] != x + 1) -> asks[x] = false
+	:: else -> yes[of(x, y)] = votes(y) && knows(gen[x], gen[y])
 	fi
 }
 
@@ -124,16 +126,16 @@ inline open_up(x)
 #define takes(n, m)	knows(gen[n], gen[m])
 #endif
 #define may_attach(n, m, k)	(primary[n] && session[of(n, m)] == OFF && connected(n, m) && !primary[m] && !asks[m] &&	\
-	 (!follows[m] || follows[m] == n + 1) && takes(n, m) && known_copy(n, m, k))
+	 (!follows[m] || follows[m] == n + 1) && takes(n, m))
 
 inline attach(x, y)
 {
 	follows[y] = x + 1;
 	if
-	:: copies(y) && (!whole[y] || !gen[y] || !knows(gen[y], known[x]) || dirty[of(x, y)] || dirty[of(y, x)]) ->
+	:: !whole[y] || !gen[y] || !knows(gen[y], known[x]) || dirty[of(x, y)] || dirty[of(y, x)] ->
 		whole[y] = false; session[of(x, y)] = COPYING
 	:: else ->
-		assert(!copies(y) || data[x] == data[y]);
+		assert(data[x] == data[y]);
 		session[of(x, y)] = COPIED
 	fi
 }
@@ -161,7 +163,8 @@ inline copy(x, y, z)
 	:: atomic { asks[n] && !yes[of(n, m)] && connected(n, m) -> answer(n, m) }		\
 	:: atomic { may_attach(n, m, k) -> attach(n, m) }					\
 	:: atomic { talks(n, m) && session[of(n, m)] == COPYING -> copy(n, m, k) }		\
-	:: atomic { talks(n, m) && (session[of(n, m)] == COPIED || (session[of(n, m)] == SYNC && gen[m] != gen[n])) ->	\
+	:: atomic { session[of(n, m)] != OFF && !gen[m] && !sure[of(n, m)] && heard(n, k) -> sure[of(n, m)] = true }	\
+	:: atomic { talks(n, m) && ((session[of(n, m)] == COPIED && may_sync(n, m)) || (session[of(n, m)] == SYNC && gen[m] != gen[n])) ->	\
 		alone[of(n, m)] = false; whole[m] = true; gen[m] = gen[n]; session[of(n, m)] = SYNC }	\
 	:: atomic { talks(n, m) && session[of(n, m)] == SYNC && gen[m] == gen[n] && !told[of(n, m)] ->	\
 		told[of(n, m)] = true;								\
@@ -169,7 +172,7 @@ inline copy(x, y, z)
 		:: quorate(n, m, k) -> known[n] = gen[n]					\
 		:: else										\
 		fi }										\
-	:: atomic { talks(n, m) && session[of(n, m)] == SYNC && copies(m) && cur[n] && !has[of(n, m)] ->	\
+	:: atomic { talks(n, m) && session[of(n, m)] == SYNC && cur[n] && !has[of(n, m)] ->	\
 		dirty[of(m, k)] = true; data[m] = cur[n]; has[of(n, m)] = true }		\
 	:: atomic { session[of(n, m)] != OFF && !(connected(n, m) && follows[m] == n + 1) -> end_session(n, m) }	\
 	/* on without the peer */								\
@@ -187,7 +190,7 @@ proctype Node(byte n; byte m; byte k)
 {
 end:	do
 	:: atomic { open[n] && !cur[n] && next <= WRITES && may_write(n, m, k) ->
-		cur[n] = next; data[n] = next; dirty[of(n, m)] = copies(m); dirty[of(n, k)] = copies(k);
+		cur[n] = next; data[n] = next; dirty[of(n, m)] = true; dirty[of(n, k)] = true;
 		if
 		:: owner == n -> allowed = allowed | (1 << next)
 		:: else -> gone = gone | (1 << next)
@@ -203,15 +206,16 @@ end:	do
 		cur[n] = 0; ended(n, m); ended(n, k)
 	   }
 	:: atomic { may_open(n, m, k) -> open_up(n) }
+	:: atomic { primary[n] && !cur[n] && gen[n] != known[n] -> gen[n] = known[n]; no_primary(n) }	/* `demote` */
 	WITH_PEER(m, k)
 	WITH_PEER(k, m)
-	:: atomic { up[n] && !primary[n] && !asks[n] && copies(n) && whole[n] && gen[n] && gens < GENS ->
+	:: atomic { up[n] && !primary[n] && !asks[n] && whole[n] && gen[n] && gens < GENS ->
 		yes[of(n, m)] = false; yes[of(n, k)] = false; asks[n] = true }
 	:: atomic { may_promote(n, m, k) -> promote(n, m, k) }
 	:: atomic { follows[n] && (!connected(n, follows[n] - 1) || session[of(follows[n] - 1, n)] == OFF) -> follows[n] = 0 }
 	:: atomic { up[n] && deaths < DEATHS -> up[n] = false; deaths++; no_primary(n); asks[n] = false; follows[n] = 0 }
 	:: atomic { !up[n] -> up[n] = true }
-	:: atomic { up[n] && !primary[n] && !asks[n] && !follows[n] && copies(n) && blanks < BLANKS ->	/* `invalidate` */
+	:: atomic { up[n] && !primary[n] && !asks[n] && !follows[n] && blanks < BLANKS ->	/* `invalidate` */
 		blanks++; gen[n] = 0; dirty[of(n, m)] = false; dirty[of(n, k)] = false }
 	od
 }
@@ -219,10 +223,6 @@ end:	do
 init
 {
 	atomic {
-		if
-		:: witness = true
-		:: witness = false
-		fi;
 		past[0] = 1; past[1] = 3; known[0] = 1; primary[0] = true; open[0] = true;
 		session[of(0, 1)] = SYNC; session[of(0, 2)] = SYNC; told[of(0, 1)] = true; told[of(0, 2)] = true;
 		follows[1] = 1; follows[2] = 1;
