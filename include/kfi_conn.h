@@ -202,6 +202,7 @@ struct kfi_conn_ops {
  * @tx_len: bytes of a request's message, for requests with data behind it
  * @region_segs: pieces of memory of a request's region; 0: no regions
  * @where: context of the functions of the connection: @received, @req_done and &kfi_rw.done
+ * @eager: KFI_OPT_EAGER_SIZE, see kfi_setopt(); 0: that of the provider
  * @reclaim: memory reclaim may wait for this connection
  * @timeout_ms: time limit of each operation; 0: none
  * @av_only: RDM: callers that are not the peer are refused, where the provider can do that
@@ -214,6 +215,7 @@ struct kfi_conn_attr {
 	size_t			tx_len;
 	unsigned int		region_segs;
 	enum kfi_conn_where	where;
+	size_t			eager;
 	bool			reclaim;
 	unsigned int		timeout_ms;
 	bool			av_only;

@@ -81,7 +81,8 @@ enum kfi_refusal {
  * @sge_limit: number of elements in the vector of one operation
  * @refusal: effect of an RMA operation on a region that has ended
  * @short_msg_limit: length in bytes up to which a message to a peer with the
- *	same provider is sent at once. A longer message is transferred when its
+ *	same provider is sent at once, unless the endpoint of the peer has chosen
+ *	another one (KFI_OPT_EAGER_SIZE). A longer message is transferred when its
  *	receive is found, which takes an additional round trip, and longer than
  *	RMA to a per-I/O region. 0: every message is sent at once.
  * @addrlen: length of an address in an address vector, bytes

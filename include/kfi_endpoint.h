@@ -96,6 +96,8 @@ enum {
  * KFI_OPT_UNPRIVILEGED: not 0 if the endpoint or shared receive context belongs to a process: it
  *	neither uses reserved ports nor requires them of its peers, and its payload has no pages
  *	of PCI devices, for which it is not searched
+ * KFI_OPT_EAGER_SIZE: length of the longest message that peers send without waiting for its
+ *	receive, bytes; see kfi_setopt()
  */
 enum {
 	KFI_OPT_MIN_MULTI_RECV,		/* bytes */
@@ -122,6 +124,7 @@ enum {
 	KFI_OPT_AV_ONLY,
 	KFI_OPT_OP_TIMEOUT_MS,
 	KFI_OPT_UNPRIVILEGED,
+	KFI_OPT_EAGER_SIZE,		/* bytes */
 };
 
 /** KFI_OP_TIMEOUT_MAX_MS - highest value of KFI_OPT_OP_TIMEOUT_MS: one day */
@@ -281,6 +284,17 @@ ssize_t kfi_cancel(struct kfid *fid, void *context);
  *
  * See fi_setopt(3), and above for the options that exist only in kfabric.
  *
+ * KFI_OPT_EAGER_SIZE is the length of the longest message that peers send without
+ * waiting for its receive. Its bytes go through a buffer of the provider, and
+ * without a receive they are kept. A longer message is transferred when its receive
+ * is found, which takes an additional round trip. SIZE_MAX is the highest value
+ * that the provider has. The option is of use to a consumer whose receives are
+ * posted before the messages come, in memory to which the provider can't transfer
+ * them without a copy. It does not change how much an endpoint keeps, so a
+ * connection may have a lower value. MSG and RDM endpoints of the message protocol
+ * have it, unless they are transmit contexts; a receive context for which it is
+ * not set has that of its scalable endpoint.
+ *
  * KFI_OPT_OP_TIMEOUT_MS is a time limit for transmit operations of an MSG or RDM
  * endpoint, or of a transmit context. A connection that does not complete an
  * operation within the limit is ended with ETIMEDOUT, at most a quarter of the
@@ -295,8 +309,9 @@ ssize_t kfi_cancel(struct kfid *fid, void *context);
  * Return: 0; -ENOPROTOOPT if the level or option is unknown, read only, or not
  * available for this kind of endpoint; -EOPNOTSUPP if the option belongs to the
  * shared context that the endpoint is bound to, or if the provider does not
- * support it; -EINVAL if the length or the value is wrong; -KFI_EOPBADSTATE if
- * the endpoint is enabled already.
+ * support it; -EINVAL if the length or the value is wrong; -EMSGSIZE if the
+ * provider does not have so high an eager size; -KFI_EOPBADSTATE if the endpoint is
+ * enabled already.
  */
 int kfi_setopt(struct kfid *fid, int level, int optname, const void *optval,
 	       size_t optlen);

@@ -144,6 +144,8 @@ enum kfi_link_want {
  * struct kfi_link - the part of a connection that its link uses; the provider's structure begins
  *	with it
  * @want: &enum kfi_link_want. The protocol sets it, under the link's lock
+ * @eager: length of the longest message that the peer sends without a request. The protocol sets it
+ *	before it calls ops->admit()
  * @left: bytes of the payload that are still to be received or dropped. The protocol sets it,
  *	under the link's lock
  * @into: destination of the payload. The protocol sets it, under the link's lock
@@ -167,6 +169,7 @@ enum kfi_link_want {
  */
 struct kfi_link {
 	u8			want;
+	u32			eager;
 	u64			left;
 	struct iov_iter		*into;
 	int			cpu;

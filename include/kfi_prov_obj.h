@@ -382,6 +382,12 @@ struct kfi_match {
  * @max_msg_size: longest message or RMA operation, bytes
  * @rma_iov_limit: highest number of remote segments of an operation
  * @min_multi_recv: KFI_OPT_MIN_MULTI_RECV, bytes
+ * @eager_size: KFI_OPT_EAGER_SIZE: longest message that peers send without waiting for its receive,
+ *	bytes. The provider sets it in &kfi_prov_ops.ep_open. Does not change after the endpoint was
+ *	enabled
+ * @eager_max: highest value of @eager_size; 0: the endpoint does not have the option. Set by the
+ *	provider in &kfi_prov_ops.ep_open
+ * @eager_set: the consumer has set the option
  * @reclaim: KFI_OPT_RECLAIM: memory reclaim may wait for the operations of the endpoint, which may
  *	therefore use memory reserves. Does not change after the endpoint was enabled
  * @av_only: KFI_OPT_AV_ONLY: a caller that is not in the address vector is refused. Does not change
@@ -451,6 +457,9 @@ struct kfi_ep {
 	size_t			rma_iov_limit;
 
 	size_t			min_multi_recv;
+	size_t			eager_size;
+	size_t			eager_max;
+	bool			eager_set;
 	bool			reclaim;
 	bool			av_only;
 	bool			unprivileged;

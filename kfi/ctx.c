@@ -57,6 +57,8 @@ int kfi_ctx_check_enable(struct kfi_ep *ep)
 	}
 	if (!ep->av)
 		kfi_av_join(ep->sep->av, ep);
+	if (ep->eager_max && !ep->eager_set)
+		ep->eager_size = ep->sep->eager_size;
 	ep->reclaim |= ep->sep->reclaim;
 	ep->av_only |= ep->sep->av_only;
 	ep->unprivileged |= ep->sep->unprivileged;

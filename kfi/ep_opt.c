@@ -11,6 +11,9 @@ static int ep_get_size(struct kfi_ep *ep, int optname, size_t *value)
 	case KFI_OPT_MIN_MULTI_RECV:
 		*value = READ_ONCE(kfi_rx_owner(ep)->min_multi_recv);
 		return 0;
+	case KFI_OPT_EAGER_SIZE:
+		*value = ep->eager_size;
+		return ep->eager_max ? 0 : -ENOPROTOOPT;
 	case KFI_OPT_RECLAIM:
 		*value = ep->reclaim;
 		return 0;
@@ -101,11 +104,36 @@ static int ep_set_early(struct kfi_ep *ep, bool *option, bool value)
 	return ret;
 }
 
+static int ep_set_eager(struct kfi_ep *ep, size_t value)
+{
+	int ret = 0;
+
+	if (!ep->eager_max)
+		return -ENOPROTOOPT;
+	if (value == SIZE_MAX)
+		value = ep->eager_max;
+	if (!value)
+		return -EINVAL;
+	if (value > ep->eager_max)
+		return -EMSGSIZE;
+	mutex_lock(&ep->lock);
+	if (ep->state == KFI_EP_IDLE) {
+		ep->eager_size = value;
+		ep->eager_set = true;
+	} else {
+		ret = -KFI_EOPBADSTATE;
+	}
+	mutex_unlock(&ep->lock);
+	return ret;
+}
+
 static int ep_set_size(struct kfi_ep *ep, int optname, size_t value)
 {
 	bool shared = ep->fid.fid.fclass == KFI_CLASS_SRX_CTX;
 
 	switch (optname) {
+	case KFI_OPT_EAGER_SIZE:
+		return ep_set_eager(ep, value);
 	case KFI_OPT_RECLAIM:
 		return shared ? -ENOPROTOOPT : ep_set_early(ep, &ep->reclaim, value);
 	case KFI_OPT_AV_ONLY:
@@ -128,7 +156,7 @@ static bool ep_may_set(int optname)
 {
 	return optname == KFI_OPT_MIN_MULTI_RECV || optname == KFI_OPT_RECLAIM ||
 	       optname == KFI_OPT_AV_ONLY || optname == KFI_OPT_OP_TIMEOUT_MS ||
-	       optname == KFI_OPT_UNPRIVILEGED;
+	       optname == KFI_OPT_UNPRIVILEGED || optname == KFI_OPT_EAGER_SIZE;
 }
 
 int kfi_setopt(struct kfid *fid, int level, int optname, const void *optval, size_t optlen)

@@ -314,7 +314,7 @@ static bool kfp_account_full(const struct kfp_accounts *accounts, const struct k
 static void kfp_set_allowance(struct kfp_conn *conn, u32 allowance)
 {
 	conn->allowance = allowance;
-	conn->eager = min(kfp_params(conn)->eager_size, allowance / 2 * KFW_CREDIT_BYTES);
+	conn->link.eager = min_t(size_t, conn->ep->ep.eager_size, kfp_eager_max(allowance));
 }
 
 /* May the unexpected messages of a further connection to @peer be promised to be kept? */

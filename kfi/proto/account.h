@@ -10,6 +10,7 @@
 #include <linux/spinlock.h>
 #include <kfi_account.h>
 #include <kfi_prov.h>
+#include "wire.h"
 
 struct kfi_proto;
 struct kfi_proto_ep;
@@ -70,6 +71,15 @@ struct kfp_accounts {
 	struct kfp_account	all;
 	DECLARE_HASHTABLE(by_name, 6);
 };
+
+/*
+ * Credit is returned when half of the allowance is free, so the longest message has to fit into the
+ * other half.
+ */
+static inline u32 kfp_eager_max(u32 allowance)
+{
+	return min_t(u64, (u64)(allowance / 2) * KFW_CREDIT_BYTES, KFW_FRAME_MAX);
+}
 
 struct kfp_accounts *kfp_accounts_new(const struct kfi_proto *proto, struct kfi_account *payer);
 int kfp_account_msg_open(struct kfi_proto_ep *pe);

@@ -175,7 +175,7 @@ struct kfp_conn *kfp_conn_new(struct kfi_proto *proto, struct kfi_proto_ep *pe,
 	conn->link.ep = pe;
 	conn->payer = pe ? kfi_ep_account(&pe->ep) : ppep->pep.fabric->account;
 	conn->allowance = params->unexpected;
-	conn->eager = params->eager_size;
+	conn->link.eager = params->eager_size;
 	conn->deadline = jiffies + msecs_to_jiffies(READ_ONCE(params->connect_timeout_ms));
 	ret = kfp_conn_pay(conn, offsetof(struct kfp_conn, link) + conn->ops->link_size) ?:
 	      kfp_auth_new(conn);

@@ -82,7 +82,7 @@ static struct kfw_hello_info kfp_hello_info(const struct kfp_conn *conn, u8 kind
 		.allowance_msg = conn->allowance,
 		.allowance_tag = conn->allowance,
 		.requests = kfp_params(conn)->requests,
-		.eager = conn->eager,
+		.eager = conn->link.eager,
 		.src_ctx = pc->dialed ? kfi_peer_tx_ctx(&conn->ep->ep) : 0,
 		.dst_ctx = pc->dialed && pc->peer ? kfi_peer_rx_ctx(pc->peer) : 0,
 	};

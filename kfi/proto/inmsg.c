@@ -31,6 +31,38 @@ static struct kfp_inmsg *kfp_inmsg_alloc(struct kfp_conn *conn)
 	return memset(list_entry(spare, struct kfp_inmsg, entry), 0, sizeof(struct kfp_inmsg));
 }
 
+static void kfp_inmsg_buf_free(struct kfp_inmsg *in)
+{
+	unsigned int i;
+
+	for (i = 0; i < in->nvecs; i++)
+		kfree(in->vec[i].iov_base);
+	if (in->vec != &in->one)
+		kfree(in->vec);
+}
+
+/*
+ * Allocate room for @len bytes of payload, in pieces of at most a page: while memory is fragmented
+ * there may be no longer ones, and a connection handles no frame until the allocation succeeds.
+ * After a failure, too, kfp_inmsg_buf_free() has to be called.
+ */
+static bool kfp_inmsg_buf_alloc(struct kfp_inmsg *in, size_t len)
+{
+	const gfp_t gfp = GFP_ATOMIC | __GFP_NOWARN;
+	unsigned int n = DIV_ROUND_UP(len, PAGE_SIZE);
+	struct kvec *vec = n > 1 ? kmalloc_array(n, sizeof(*vec), gfp) : &in->one;
+
+	in->vec = vec;
+	for (; vec && in->nvecs < n; in->nvecs++, vec++) {
+		vec->iov_len = min(len, PAGE_SIZE);
+		vec->iov_base = kmalloc(vec->iov_len, gfp);
+		if (!vec->iov_base)
+			return false;
+		len -= vec->iov_len;
+	}
+	return vec;
+}
+
 /*
  * Allocate a message object and, for an eager message, its buffer. The credit of the peer bounds
  * both. @granted: NULL for an eager message.
@@ -42,12 +74,10 @@ struct kfp_inmsg *kfp_inmsg_new(struct kfp_conn *conn, const struct kfw_frame *f
 
 	if (!in)
 		return NULL;
-	if (f->payload) {
-		in->buf = kmalloc(f->payload, GFP_ATOMIC | __GFP_NOWARN);
-		if (!in->buf) {
-			kmem_cache_free(kfp_inmsg_cache, in);
-			return NULL;
-		}
+	if (f->payload && !kfp_inmsg_buf_alloc(in, f->payload)) {
+		kfp_inmsg_buf_free(in);
+		kmem_cache_free(kfp_inmsg_cache, in);
+		return NULL;
 	}
 	in->state = granted ? KFP_IN_REQUESTED : KFP_IN_ARRIVING;
 	in->granted = granted;
@@ -70,20 +100,19 @@ struct kfp_inmsg *kfp_inmsg_new(struct kfp_conn *conn, const struct kfw_frame *f
 void kfp_inmsg_free(struct kfp_inmsg *in)
 {
 	struct kfp_conn *conn = in->conn;
-	void *buf = in->buf;
 	u32 cost = in->cost;
 	bool spare, orphaned;
 
 	kfp_places_put(conn, &in->answer.places);
+	kfp_inmsg_buf_free(in);
 	spin_lock_bh(&conn->lock);
 	list_del(&in->entry);
 	orphaned = conn->orphaned;
-	if (buf)
+	if (in->vec)
 		conn->messages.unexpected -= in->rx.len;
 	spare = !test_bit(KFP_DEAD, &conn->flags) &&
 		kfp_spare_put(&conn->messages.spares, &in->entry);
 	spin_unlock_bh(&conn->lock);
-	kfree(buf);
 	if (!spare)
 		kmem_cache_free(kfp_inmsg_cache, in);
 	if (unlikely(orphaned))
@@ -148,9 +177,13 @@ static bool kfp_inmsg_ack_late(struct kfp_inmsg *in)
 static void kfp_inmsg_deliver(struct kfp_inmsg *in)
 {
 	struct kfp_conn *conn = in->conn;
+	size_t left = in->rx.room, n;
+	const struct kvec *vec;
 
-	if (kfi_copy_to(&in->rx.iter, in->buf, in->rx.room) != in->rx.room)
-		WARN_ON_ONCE(1);	/* kernel memory can't fault */
+	for (vec = in->vec; left; vec++, left -= n) {
+		n = min(left, vec->iov_len);
+		WARN_ON_ONCE(kfi_copy_to(&in->rx.iter, vec->iov_base, n) != n);	/* no faults */
+	}
 	kfi_rx_complete(&in->rx, 0);
 	if (unlikely(in->late_ack) && kfp_inmsg_ack_late(in)) {
 		kfp_tx_kick_due(conn);

@@ -185,16 +185,11 @@ static int kfp_rx_to_receive(struct kfp_conn *conn)
 static int kfp_rx_to_inmsg(struct kfp_conn *conn, struct kfp_inmsg *in)
 {
 	struct kfp_rx *rx = &conn->rx;
-	struct kvec vec = { in->buf, rx->f.payload };
 
 	rx->in = in;
 	conn->link.left = rx->f.payload;
-	/*
-	 * The vector of the iterator is in the message object, which lives until the payload is
-	 * complete.
-	 */
-	in->vec = vec;
-	iov_iter_kvec(&rx->iter, ITER_DEST, &in->vec, 1, vec.iov_len);
+	/* The vector belongs to the message object, which lives until the payload is complete. */
+	iov_iter_kvec(&rx->iter, ITER_DEST, in->vec, in->nvecs, rx->f.payload);
 	conn->link.into = &rx->iter;
 	return 0;
 }

@@ -14,8 +14,8 @@
 
 /** enum kfp_inmsg_state - states of an inbound message, under kfp_conn.lock */
 enum kfp_inmsg_state {
-	KFP_IN_ARRIVING,	/* eager payload arrives in @buf */
-	KFP_IN_READY,		/* eager payload is complete in @buf */
+	KFP_IN_ARRIVING,	/* eager payload arrives in @vec */
+	KFP_IN_READY,		/* eager payload is complete in @vec */
 	KFP_IN_REQUESTED,	/* an RTS or TREAD has arrived and is not granted */
 	KFP_IN_GRANTED,		/* CTS is queued or sent, or data is being returned */
 	KFP_IN_ANSWERED,	/* the receive is complete, an ACK is due or queued */
@@ -48,8 +48,8 @@ enum kfp_inmsg_state {
  * @limit: when the message is late in any case: kfp_rx_now()
  * @spliced: TREAD: the link reads the receive itself (L)
  * @reading: TREAD: the receive, until the link has read it (L)
- * @vec: MSG: describes @buf for the receiving iterator (L)
- * @buf: eager payload
+ * @one: MSG: the only element of @vec, unless there are more
+ * @vec: eager payload, in @nvecs pieces; or NULL
  */
 struct kfp_inmsg {
 	struct kfi_rx		rx;
@@ -74,9 +74,10 @@ struct kfp_inmsg {
 	unsigned long		limit;
 	union {
 		struct kfp_reading	reading;
-		struct kvec		vec;
+		struct kvec		one;
 	};
-	void			*buf;
+	struct kvec		*vec;
+	unsigned int		nvecs;
 };
 
 /**

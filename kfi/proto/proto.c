@@ -94,10 +94,7 @@ static void kfp_check_params(struct kfi_proto *proto)
 {
 	struct kfi_proto_params *p = &proto->params;
 
-	/*
-	 * Credit is returned when half the allowance is free, so the longest message has to fit
-	 * into the other half.
-	 */
+	/* The longest message has to fit into half of the allowance, see kfp_eager_max(). */
 	kfp_raise(proto, "unexpected", &p->unexpected, 2 * kfw_cost(p->eager_size));
 	/* The first connection gets full allowances, see kfp_account_share. */
 	kfp_raise(proto, "unexpected_peer", &p->unexpected_peer, 4 * p->unexpected);
@@ -136,6 +133,12 @@ EXPORT_SYMBOL_GPL(kfi_proto_exit);
 
 /* ---- an endpoint ---- */
 
+/* Datagrams are not kept, and a transmit context receives none. */
+static bool kfp_keeps_messages(const struct kfi_ep *ep)
+{
+	return ep->type != KFI_EP_DGRAM && ep->fid.fid.fclass != KFI_CLASS_TX_CTX;
+}
+
 int kfi_proto_ep_open(struct kfi_ep *ep, struct kfi_proto *proto)
 {
 	struct kfi_proto_ep *pe = to_proto_ep(ep);
@@ -155,6 +158,9 @@ int kfi_proto_ep_open(struct kfi_ep *ep, struct kfi_proto *proto)
 	}
 	if (ret)
 		return ret;
+	ep->eager_size = proto->params.eager_size;
+	if (kfp_keeps_messages(ep))
+		ep->eager_max = kfp_eager_max(proto->params.unexpected);
 	kfi_peers_init(&pe->peers, ep);
 	kfi_conn_set_init(&pe->conn_set, ep, &proto->conn_set_ops);
 	return 0;

@@ -134,7 +134,6 @@ static_assert(offsetof(struct kfp_hello_out, tail) == sizeof(struct kfw_hello));
  * @orphaned: the connection is down and has left messages: kfp_inmsg_free() reports each to the
  *	account
  * @allowance: credits for unexpected messages that this side announces, for each class
- * @eager: longest payload without rendezvous that this side announces
  * @late_acks: this side does not promise to keep unexpected messages when the connection is down:
  *	their ACKs follow when they are received (account.c)
  * @account: RDM: account of the peer, from kfp_account_join() until the endpoint holds nothing
@@ -207,7 +206,6 @@ struct kfp_conn {
 
 	bool			orphaned;
 	u32			allowance;
-	u32			eager;
 	bool			late_acks;
 	struct kfp_account	*account;
 	u32			credits;

@@ -162,7 +162,7 @@ static void kfp_rx_header(struct kfp_conn *conn, const struct kfw_hdr *hdr)
 {
 	struct kfp_rx *rx = &conn->rx;
 
-	if (kfw_decode(hdr, kfp_params(conn)->eager_size, &rx->f) || kfp_rx_credit(conn)) {
+	if (kfw_decode(hdr, conn->link.eager, &rx->f) || kfp_rx_credit(conn)) {
 		kfp_rx_error(conn, -EPROTO);
 		return;
 	}

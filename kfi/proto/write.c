@@ -31,10 +31,13 @@
 
 /* ---- initiator: write ---- */
 
-/* Is this a write whose payload may go to places? */
+/*
+ * Is this a write whose payload may go to places? The eager size of the peer is that of messages.
+ * It may be longer because receives of the peer are in memory without places.
+ */
 static bool kfp_rtw_possible(const struct kfp_conn *conn, const struct kfi_oper *op)
 {
-	return op->code == KFI_OPC_WRITE && op->len > conn->tx.eager &&
+	return op->code == KFI_OPC_WRITE && op->len > kfp_params(conn)->eager_size &&
 	       kfp_may_expose(conn, op->len) &&
 	       op->rma_count == 1;
 }

@@ -133,6 +133,7 @@ static int conn_enable(struct kfi_conn *conn)
 	const struct kfi_conn_attr *attr = &conn->attr;
 
 	return kfi_ep_bind(conn->ep, &conn->cq->fid, KFI_TRANSMIT | KFI_RECV) ?:
+	       set_option(conn->ep, KFI_OPT_EAGER_SIZE, attr->eager) ?:
 	       set_option(conn->ep, KFI_OPT_RECLAIM, attr->reclaim) ?:
 	       set_option(conn->ep, KFI_OPT_AV_ONLY, attr->av_only) ?:
 	       set_option(conn->ep, KFI_OPT_OP_TIMEOUT_MS, attr->timeout_ms) ?:
@@ -267,7 +268,7 @@ static bool objects_fit(const struct kfi_conn *conn, const struct kfi_dom *dom,
 	       !memcmp(conn->info->src_addr, info->src_addr, info->src_addrlen) &&
 	       old->where == new->where && old->region_segs == new->region_segs &&
 	       old->tx == new->tx && old->reclaim == new->reclaim &&
-	       old->timeout_ms == new->timeout_ms &&
+	       old->timeout_ms == new->timeout_ms && old->eager == new->eager &&
 	       conn->info->tx_attr->size >= conn_transmits(new) &&
 	       room_fits(conn, new);
 }

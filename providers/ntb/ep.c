@@ -19,7 +19,14 @@ int nt_ep_open(struct kfi_ep *ep)
 	nep->listener.nep = nep;
 	if (!ep->sep)
 		ret = nt_source(ep->info, nep->dev, &nep->addr);
-	return ret ?: kfi_proto_ep_open(ep, &nt_proto);
+	ret = ret ?: kfi_proto_ep_open(ep, &nt_proto);
+	/*
+	 * With flat or mapped the engine of the peer can write a long message to its receive, so
+	 * that no CPU copies it. Such a message has to ask for the receive.
+	 */
+	if (!ret && nep->dev->link->flat.index >= 0)
+		ep->eager_max = min_t(size_t, ep->eager_max, nt_proto.params.eager_size);
+	return ret;
 }
 
 /* A context has the name of its scalable endpoint, which listens for it; kfi_conn_set_adopt(). */

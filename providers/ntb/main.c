@@ -119,7 +119,7 @@ static int __init nt_init(void)
 	int ret;
 
 	nt_check_params();
-	nt_proto.buffers = nt_window();
+	nt_proto.buffers = nt_stream_kib * 1024;
 	ret = kfi_proto_init(&nt_proto);
 	if (ret)
 		return ret;

@@ -287,7 +287,7 @@ enum {
  * @loads: NT_LOADS entries, allocated by ops->admit()
  * @idle: unused entries of @loads (L)
  * @posted: posted entries of @loads, in order (L)
- * @starved: a post has found @idle empty (L)
+ * @starved: a post has found @idle empty, or left its turn to others (L)
  * @got: bytes that were received in DATA (L)
  * @landed: bytes that were received at our places (L)
  * @used: bytes of @got that were passed to the protocol (L)
@@ -388,12 +388,6 @@ static inline struct nt_mr *to_nt_mr(struct kfi_mr *mr)
 static inline struct nt_stream *nt_stream_of(const struct kfi_link *link)
 {
 	return container_of(link, struct nt_end, link)->stream;
-}
-
-/* Bytes of the window of a connection whose peer was admitted */
-static inline u32 nt_window(void)
-{
-	return nt_stream_kib * 1024;
 }
 
 /* The endpoint that has dialed the connection, or the RDM endpoint that was called */
@@ -513,7 +507,7 @@ u32 nt_places_cut(const struct kfi_unit *unit, u64 at, u64 max, bool one, struct
 		  unsigned int *count);
 
 /* recv.c */
-int nt_window_grow(struct nt_stream *s);	/* process context */
+int nt_window_grow(struct nt_stream *s, u32 window);	/* process context */
 u32 nt_advertise(struct nt_stream *s);		/* the callers of these two hold @s->lock */
 void nt_advertise_soon(struct nt_stream *s);
 bool nt_read(struct kfi_link *link);

@@ -12,10 +12,9 @@
 
 /* ---- the window ---- */
 
-/* Replace the backlog of a caller by a longer one. Return: 0, -ENOMEM */
-int nt_window_grow(struct nt_stream *s)
+/* Replace the backlog by a longer one. Return: 0, -ENOMEM */
+int nt_window_grow(struct nt_stream *s, u32 window)
 {
-	u32 window = nt_window();
 	u8 *old, *mem;
 	u64 at;
 

@@ -196,13 +196,30 @@ static struct nt_load *nt_load_get(struct nt_stream *s)
 	return l;
 }
 
-/* Send payload in the stream, behind @head_len bytes of frames */
+/* Return: true if another connection waits for room in a ring of this queue */
+static bool nt_others_wait(const struct nt_stream *s)
+{
+	const struct list_head *stalled = &s->dev->stalled[s->ring->index];
+
+	return READ_ONCE(stalled->next) != (s->stalled ? READ_ONCE(stalled->prev) : stalled);
+}
+
+/*
+ * Send payload in the stream, behind @head_len bytes of frames. Posted payload takes room before
+ * the records of others that are copied (nt_put_fits()). So while others wait, a connection posts
+ * more only after its earlier payload has been sent.
+ */
 static int nt_send_load(struct nt_stream *s, const void *head, u32 head_len, struct kfi_unit *unit,
 			u32 len, bool more)
 {
-	struct nt_load *l = nt_load_get(s);
+	struct nt_load *l;
 	void *body;
 
+	if (!list_empty(&s->posted) && nt_others_wait(s)) {
+		s->starved = true;	/* nt_load_sent() lets the protocol try again */
+		return -EAGAIN;
+	}
+	l = nt_load_get(s);
 	if (!l)
 		return -EAGAIN;
 	body = l->rec.head + sizeof(struct ntw_rec);

@@ -11,6 +11,7 @@
  * A struct nt_stream may exist longer than its struct nt_end, until its last record was sent.
  * Records of the peer are handled in the RCU section in which the connection was found (dev.c).
  */
+#include <linux/log2.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include "ntb.h"
@@ -191,7 +192,7 @@ static int nt_open(struct kfi_link *link)
 	/* A bridge can't carry records to our own end. */
 	if (le32_to_cpu(to->side) != nt_link_peer_side(nep->dev->link))
 		return -EHOSTUNREACH;
-	s = nt_stream_new(nep->dev, nt_window());
+	s = nt_stream_new(nep->dev, nt_stream_kib * 1024);
 	if (!s)
 		return -ENOMEM;
 	container_of(link, struct nt_end, link)->stream = s;
@@ -247,12 +248,21 @@ static int nt_dial(struct kfi_link *link)
 	return 0;
 }
 
-/* The peer has proved its identity, and gets a window that is longer than a hello. */
+/*
+ * The peer has proved its identity, and gets a window that is longer than a hello. If it may send
+ * longer messages at once than by default, four of them have room: the next ones have to be under
+ * way while one is handled.
+ */
 static void nt_admit(struct kfi_link *link)
 {
 	struct nt_stream *s = nt_stream_of(link);
+	u32 window = nt_stream_kib * 1024;
 
-	if (nt_loads_alloc(s) || nt_window_grow(s))
+	if (link->eager > nt_proto.params.eager_size)
+		window = max_t(u32, window, 4 * roundup_pow_of_two(link->eager));
+	/* without memory for a long window a short one will do */
+	if (nt_loads_alloc(s) || (nt_window_grow(s, window) &&
+				  nt_window_grow(s, nt_stream_kib * 1024)))
 		kfi_link_fail(link, -ENOMEM);
 }
 

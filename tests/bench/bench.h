@@ -149,12 +149,14 @@ void bench_list(struct seq_file *seq);
 
 /* ---- loads on disks: disk.c ---- */
 
-#define KB_DISK_SPAN	SZ_4M	/* bytes of a disk that are used */
+#define KB_DISK_SPAN	SZ_4M	/* bytes of a disk that are used, from its begin */
+#define KB_DISK_PLACES	4096	/* or so many places, which are spread over the whole disk */
 
 /* bench_variant.arg */
 enum {
 	KB_DISK_WRITE	= 1,
 	KB_DISK_RANDOM	= 2,
+	KB_DISK_SPREAD	= 4,	/* KB_DISK_PLACES */
 };
 
 void *kb_disk_open(struct bench_env *env, const struct bench_variant *v);

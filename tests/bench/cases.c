@@ -53,13 +53,17 @@
 	DISK_CASE(_set, "read-1m", 0, SZ_1M, 4, _peer, ##__VA_ARGS__),					\
 	DISK_CASE(_set, "write-1m", KB_DISK_WRITE, SZ_1M, 4, _peer, ##__VA_ARGS__)
 
-/* Mirrors of two copies each: tests/bench/mirrors */
-#define MIRROR_CASE(_what, _arg, _size, _depth)						\
-	{ "mirror-" _what, {								\
+/* Mirrors of two copies each, on disks of the kinds of tests/bench/mirrors */
+#define MIRROR_CASE(_kind, _what, _arg, _size, _depth)					\
+	{ "mirror-" _kind "-" _what, {							\
 		KB_DISK("kfi", _arg, _size, _depth),					\
 		KB_DISK("drbd", _arg, _size, _depth),					\
 		KB_DISK("md", _arg, _size, _depth)					\
 	} }
+
+#define MIRROR_CASES(_kind, _arg)							\
+	MIRROR_CASE(_kind, "4k-1", KB_DISK_RANDOM | KB_DISK_WRITE | _arg, SZ_4K, 1),	\
+	MIRROR_CASE(_kind, "4k-16", KB_DISK_RANDOM | KB_DISK_WRITE | _arg, SZ_4K, 16)
 
 const struct bench_case bench_cases[] = {
 	{ "roundtrip-block", {
@@ -112,8 +116,8 @@ const struct bench_case bench_cases[] = {
 	DISK_CASES("ram", "tcp", &bench_tcp_stream_copy),
 	DISK_CASES("ntb", "tcp"),
 	DISK_CASES("rxe", "rdma"),
-	MIRROR_CASE("write-4k-1", KB_DISK_RANDOM | KB_DISK_WRITE, SZ_4K, 1),
-	MIRROR_CASE("write-4k-16", KB_DISK_RANDOM | KB_DISK_WRITE, SZ_4K, 16),
-	MIRROR_CASE("write-64k", KB_DISK_WRITE, SZ_64K, 8),
+	MIRROR_CASES("ram", 0), MIRROR_CASE("ram", "64k", KB_DISK_WRITE, SZ_64K, 8),
+	MIRROR_CASES("flush", 0), MIRROR_CASE("flush", "64k", KB_DISK_WRITE, SZ_64K, 8),
+	MIRROR_CASES("span", KB_DISK_SPREAD),
 	{ }
 };

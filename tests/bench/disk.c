@@ -44,8 +44,9 @@ struct disk_slot {
 
 /**
  * struct disk_load - a load
- * @blocks: blocks of the variant's size on the disk
- * @next: next block of sequential access
+ * @blocks: places of the disk that are used, each of the variant's size
+ * @stride: pages from one of them to the next
+ * @next: next place of sequential access
  * @run: number of the run, unique among all loads
  * @starts: I/Os still to be started
  * @busy: I/Os in progress
@@ -58,6 +59,7 @@ struct disk_load {
 	struct block_device		*bdev;
 	struct disk_slot		*slots;
 	u64				blocks;
+	u64				stride;
 	u64				next;
 	u64				run;
 	struct rnd_state		rnd;
@@ -137,7 +139,7 @@ static u64 disk_place(struct disk_load *load)
 {
 	u64 block = load->v->arg & KB_DISK_RANDOM ? prandom_u32_state(&load->rnd) : load->next++;
 
-	return block % load->blocks * disk_pages(load->v);
+	return block % load->blocks * load->stride;
 }
 
 static void disk_start(struct disk_slot *slot)
@@ -306,7 +308,7 @@ static int disk_fill(struct disk_load *load)
 	u64 block;
 
 	for (block = 0; block < load->blocks && !load->err; block++) {
-		slot->page = block * disk_pages(load->v);
+		slot->page = block * load->stride;
 		disk_mark(slot);
 		disk_submit(slot, REQ_OP_WRITE);
 		wait_event(load->wait, !llist_empty(&load->ended));
@@ -321,14 +323,22 @@ static int disk_fill(struct disk_load *load)
 static int disk_open_file(struct disk_load *load)
 {
 	char path[40];
+	u64 bytes;
 
 	snprintf(path, sizeof(path), "/dev/bench/%s", load->v->name);
 	load->file = bdev_file_open_by_path(path, BLK_OPEN_READ | BLK_OPEN_WRITE, NULL, NULL);
 	if (IS_ERR(load->file))
 		return PTR_ERR(load->file);
 	load->bdev = file_bdev(load->file);
-	load->blocks = min_t(u64, bdev_nr_bytes(load->bdev), KB_DISK_SPAN) / load->v->size;
-	return load->blocks ? 0 : -ENOSPC;
+	bytes = bdev_nr_bytes(load->bdev);
+	if (load->v->arg & KB_DISK_SPREAD) {
+		load->blocks = KB_DISK_PLACES;
+		load->stride = round_down(bytes / KB_DISK_PLACES, load->v->size) / PAGE_SIZE;
+	} else {
+		load->blocks = min_t(u64, bytes, KB_DISK_SPAN) / load->v->size;
+		load->stride = disk_pages(load->v);
+	}
+	return load->blocks && load->stride ? 0 : -ENOSPC;
 }
 
 void kb_disk_close(void *priv)

@@ -40,7 +40,7 @@ MIRRORS = f"""
 FILES = "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap"
 NAME = "mirror-cpus"
 SERIES = "6.12"
-CASES = ("mirror-write-4k-1", "mirror-write-4k-16")     # of kfi_bench
+CASES = ("mirror-ram-4k-1", "mirror-ram-4k-16")     # of kfi_bench
 MS = 100        # of a run
 ROUNDS = 31
 WAITED = 0.25   # of the time of a run, all threads together: more makes it void. 0.19 at most on an idle host of two CPUs

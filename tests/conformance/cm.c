@@ -445,6 +445,88 @@ static void reclaim(struct test *t)
 		transfer(&p->b, &p->a, 60000, 2);
 }
 
+static int set_eager(struct node *n, size_t size)
+{
+	return kfi_setopt(&n->ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_EAGER_SIZE, &size, sizeof(size));
+}
+
+static size_t eager_of(struct node *n)
+{
+	size_t size = 0, len = sizeof(size);
+
+	EXPECT_EQ(n->t, kfi_getopt(&n->ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_EAGER_SIZE, &size, &len),
+		  test_hw_recv(n->t) ? -ENOPROTOOPT : 0);
+	return size;
+}
+
+static int set_eager_most(struct node *n)
+{
+	if (test_hw_recv(n->t))
+		return EXPECT_EQ(n->t, set_eager(n, SIZE_MAX), -ENOPROTOOPT) ? 0 : -EIO;
+	EXPECT_EQ(n->t, set_eager(n, 0), -EINVAL);
+	EXPECT_EQ(n->t, kfi_setopt(&n->ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_EAGER_SIZE, n, 1),
+		  -EINVAL);
+	EXPECT_EQ(n->t, set_eager(n, SIZE_MAX), 0);
+	return EXPECT_EQ(n->t, set_eager(n, eager_of(n) + 1), -EMSGSIZE) ? 0 : -EIO;
+}
+
+static int set_eager_least(struct node *n)
+{
+	return set_eager(n, 1000);
+}
+
+/* Messages about the eager size of one end arrive, whether or not there is a receive. */
+static void eager_most(struct test *t)
+{
+	struct node_opts opts = { .before_enable = set_eager_most };
+	struct pair *p = pair_open(t, NULL, &opts);
+	u8 *tx = test_pages(t, SZ_1M), *rx = test_pages(t, SZ_1M);
+	size_t most, len;
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && tx && rx);
+	most = eager_of(&p->b) ?: 65536;
+	EXPECT_EQ(t, set_eager(&p->b, 1000), test_hw_recv(t) ? -ENOPROTOOPT : -KFI_EOPBADSTATE);
+	for (i = 0; i < 12; i++) {	/* two posts for each message, whose order changes */
+		len = most - 1 + i / 4;
+		if (i % 2 == 0)
+			fill(tx, len, i / 2);
+		REQUIRE(t, !POST(t, i % 2 == i / 2 % 2 ?
+				 kfi_send(p->a.ep, tx, len, NULL, p->a.peer, tx) :
+				 kfi_recv(p->b.ep, rx, len, NULL, KFI_ADDR_UNSPEC, rx)));
+		REQUIRE(t, i % 2 == 0 || (!WAIT_RX(&p->b, &c) && !WAIT_TX(&p->a, &c)));
+		EXPECT_DATA(t, i % 2 ? rx : tx, len, i / 2);
+	}
+}
+
+/* Without a receive a message of the eager size is sent, and a longer one is not. */
+static void eager_least(struct test *t)
+{
+	struct node_opts opts = { .before_enable = set_eager_least };
+	struct pair *p = pair_open(t, NULL, &opts);
+	u8 *tx = test_pages(t, 2002), *rx = test_pages(t, 2002), *at = tx;
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p && tx && rx);
+	EXPECT_EQ(t, eager_of(&p->b), 1000);
+	for (i = 0; i < 2; i++, at += 1000) {
+		fill(at, 1000 + i, i);
+		REQUIRE(t, !POST(t, kfi_send(p->a.ep, at, 1000 + i, NULL, p->a.peer, tx)));
+		if (i)
+			NONE_TX(&p->a);
+		else
+			REQUIRE_TX(&p->a, &c, tx, KFI_MSG | KFI_SEND);
+	}
+	for (i = 0; i < 2; i++) {
+		REQUIRE(t, !POST(t, kfi_recv(p->b.ep, rx, 1001, NULL, KFI_ADDR_UNSPEC, rx)));
+		REQUIRE_RX(&p->b, &c, rx, KFI_MSG | KFI_RECV);
+		EXPECT_DATA(t, rx, 1000 + i, i);
+	}
+	REQUIRE_TX(&p->a, &c, tx, KFI_MSG | KFI_SEND);
+}
+
 const struct test_case cm_cases[] = {
 	{ "cm.names", T_ALL, 0, 0, names },
 	{ "cm.private_data", T_MSG, 0, 0, private_data },
@@ -458,5 +540,7 @@ const struct test_case cm_cases[] = {
 	{ "cm.peer_closes", T_MSG, 0, 0, peer_closes },
 	{ "cm.calls_again", T_MSG, 0, 0, calls_again },
 	{ "cm.reclaim", T_REL, 0, 0, reclaim },
+	{ "cm.eager_most", T_REL, 0, 0, eager_most },
+	{ "cm.eager_least", T_REL, CASE_MATCHING, 0, eager_least },
 	{ }
 };

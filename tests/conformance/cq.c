@@ -96,6 +96,8 @@ static void space(struct test *t)
 	msleep(100);
 	EXPECT_EQ(t, kfi_ep_tx_space(p->a.ep, have_space, told), 0);
 	EXPECT_EQ(t, kfi_ep_tx_space(p->a.ep, have_space, told), -EALREADY);
+	EXPECT_EQ(t, kfi_ep_tx_space(p->a.ep, NULL, NULL), 0);
+	EXPECT_EQ(t, kfi_ep_tx_space(p->a.ep, have_space, told), 0);
 	msleep(100);
 	EXPECT(t, !completion_done(told));
 	while (posted--)
@@ -103,9 +105,11 @@ static void space(struct test *t)
 	EXPECT(t, wait_for_completion_timeout(told, msecs_to_jiffies(t->w->wait_ms)));
 	EXPECT_EQ(t, kfi_send(p->a.ep, buf + 32, 8, NULL, p->a.peer, buf), 0);
 	REQUIRE(t, !WAIT_TX(&p->a, &c));
-	/* Once per arming; disarming is always permitted. */
+	/* Once per arming, and at once if there is room; disarming is always permitted. */
 	msleep(50);
 	EXPECT(t, !completion_done(told));
+	EXPECT_EQ(t, kfi_ep_tx_space(p->a.ep, have_space, told), 0);
+	EXPECT(t, wait_for_completion_timeout(told, msecs_to_jiffies(t->w->wait_ms)));
 	EXPECT_EQ(t, kfi_ep_tx_space(p->a.ep, NULL, NULL), 0);
 }
 

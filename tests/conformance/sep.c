@@ -140,7 +140,7 @@ static void bring_up(struct test *t)
 	struct kfid_ep *ep, *other;
 	struct kfid_cq *cq;
 	u8 name[128];
-	size_t len = sizeof(name);
+	size_t len = sizeof(name), eager = 2000;
 
 	REQUIRE(t, b && !sep_open(t, b, 0) && !open_cq(&b->n, &cq));
 	REQUIRE_EQ(t, kfi_rx_context(b->sep, 0, NULL, &ep, NULL), 0);
@@ -155,9 +155,16 @@ static void bring_up(struct test *t)
 	EXPECT_EQ(t, kfi_ep_bind(b->sep, &cq->fid, KFI_RECV), -EINVAL);
 	EXPECT_EQ(t, kfi_ep_bind(ep, &cq->fid, 0), 0);
 	EXPECT_EQ(t, kfi_enable(ep), -KFI_EOPBADSTATE);
+	EXPECT_EQ(t, kfi_setopt(&b->sep->fid, KFI_OPT_ENDPOINT, KFI_OPT_EAGER_SIZE, &eager, 8), 0);
+	eager = 1000;
+	EXPECT_EQ(t, kfi_setopt(&ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_EAGER_SIZE, &eager, 8), 0);
 	REQUIRE(t, !sep_enable(b));
 	EXPECT_EQ(t, kfi_enable(b->sep), -EINVAL);
 	EXPECT_EQ(t, kfi_enable(ep), 0);
+	eager = 0;
+	EXPECT_EQ(t, kfi_getopt(&ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_EAGER_SIZE, &eager, &len), 0);
+	EXPECT_EQ(t, eager, 1000);
+	len = sizeof(name);
 	EXPECT_EQ(t, kfi_getname(&ep->fid, name, &len), 0);
 	EXPECT(t, len == b->n.addrlen && !memcmp(name, b->n.addr, len));
 	EXPECT_EQ(t, kfi_close(&b->sep->fid), -EBUSY);

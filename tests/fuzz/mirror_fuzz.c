@@ -135,7 +135,7 @@ static void fuzz_msg(struct kfm_le_msg *le, int honest)
 	PROMISE(m.type != KFM_HELLO || (m.arg < KFM_QUORUM && m.sectors && m.lbs));
 	PROMISE((m.type != KFM_HELLO && m.type != KFM_STATE) || (m.peers && m.peers <= KFM_PEERS));
 	PROMISE(m.type != KFM_ATTACH || (m.gens.cur && (!m.arg || m.gens.source)));
-	PROMISE(m.type != KFM_COPY ||
+	PROMISE((m.type != KFM_COPY && m.type != KFM_HASH) ||
 		(m.arg && m.arg <= KFM_WRITE_MAX && !(m.arg % KFM_SECTOR) && m.id));
 	kfm_msg_encode(&m, &again);
 	PROMISE(!memcmp(le, &again, sizeof(again)));

@@ -2,16 +2,6 @@
 /* Volatile caches of legs: what a primary of kfi_mirror flushes, and when. */
 #include "mirror_world.h"
 
-static void ack_all(struct mw *w)
-{
-	struct kfm_peer *p;
-
-	mw_run(w);
-	kfm_for_each_peer(p, &w->m)
-		mw_ack(w, p->index);
-	mw_run(w);
-}
-
 static unsigned int flags_of(struct mw *w)
 {
 	const struct kfm_write *last = w->group[0].writes[w->group[0].count - 1];
@@ -37,18 +27,18 @@ static void cache_flush(struct kunit *test)
 	w->bios[1].bi_opf |= REQ_FUA;
 	mw_run(w);
 	KUNIT_EXPECT_EQ(test, flags_of(w), 0);
-	ack_all(w);
+	mw_answers(w);
 	mw_write(w, 2, 3);
 	mw_flush(w, 3);
 	mw_run(w);
 	KUNIT_EXPECT_EQ(test, flags_of(w), KFM_D_FLUSH);
 	KUNIT_EXPECT_EQ(test, w->group[0].count, 1);
 	KUNIT_EXPECT_EQ(test, w->done, 3);
-	ack_all(w);
+	mw_answers(w);
 	KUNIT_EXPECT_EQ(test, w->done, 15);
 	KUNIT_EXPECT_TRUE(test, kfm_flush_needed(&w->m));	/* the third one was late */
 	mw_flush(w, 4);
-	ack_all(w);
+	mw_answers(w);
 	KUNIT_EXPECT_FALSE(test, kfm_flush_needed(&w->m));
 }
 
@@ -64,7 +54,7 @@ static void cache_older_peer(struct kunit *test)
 	mw_write(w, 1, 1);
 	mw_run(w);
 	KUNIT_EXPECT_FALSE(test, w->group[0].direct);
-	ack_all(w);
+	mw_answers(w);
 	w->groups[0] = 0;
 	mw_flush(w, 2);
 	mw_run(w);
@@ -81,7 +71,7 @@ static void cache_lost(struct kunit *test)
 
 	for (i = 0; i < 4; i++) {
 		mw_write(w, 0, 3);
-		ack_all(w);
+		mw_answers(w);
 		mw_say(w, 0, (struct kfm_msg) { .type = KFM_BYE });
 		w->peers[0].next = jiffies;
 		mw_run(w);
@@ -96,7 +86,7 @@ static void cache_lost(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, w->peers[0].state == KFM_SESSION_UP, i < 3);
 		for (n = 0; n < 4; n++) {
 			w->peers[0].next = jiffies;
-			ack_all(w);
+			mw_answers(w);
 		}
 		mw_synced_ok(w, 0);
 	}
@@ -144,7 +134,7 @@ static void cache_alone(struct kunit *test)
 	mw_say(w, 0, (struct kfm_msg) { .type = KFM_BYE });
 	*(u32 *)w->page = 7;
 	mw_write(w, 0, 3);
-	ack_all(w);
+	mw_answers(w);
 	KUNIT_EXPECT_EQ(test, w->done, 1);
 	KUNIT_EXPECT_EQ(test, w->leg_safe[3], 0);
 	w->flush_err = -EIO;
@@ -182,9 +172,9 @@ static void cache_demoted(struct kunit *test)
 	struct mw *w = mw_with_slots(test, 1, true);
 
 	mw_write(w, 0, 3);
-	ack_all(w);
+	mw_answers(w);
 	KUNIT_EXPECT_EQ(test, mw_order(w, "demote", NULL), 1);
-	ack_all(w);
+	mw_answers(w);
 	KUNIT_EXPECT_TRUE(test, w->m.primary);
 	kfm_commands(&w->m);
 	KUNIT_EXPECT_FALSE(test, w->m.primary);
@@ -192,7 +182,7 @@ static void cache_demoted(struct kunit *test)
 
 	w = mw_with_slots(test, 1, true);
 	mw_write(w, 0, 3);
-	ack_all(w);
+	mw_answers(w);
 	KUNIT_EXPECT_EQ(test, mw_order(w, "demote", NULL), 1);
 	mw_run(w);
 	mw_say(w, 0, (struct kfm_msg) { .type = KFM_BYE });
@@ -209,7 +199,7 @@ static struct mw *one_cached(struct kunit *test)
 	struct mw *w = mw_with_slots(test, 1, true);
 
 	mw_write(w, 0, 3);
-	ack_all(w);
+	mw_answers(w);
 	return w;
 }
 
@@ -293,8 +283,8 @@ static void cache_settled(struct kunit *test)
 			mw_flush(w, i);
 		else
 			mw_write(w, i, i);
-		ack_all(w);
-		ack_all(w);
+		mw_answers(w);
+		mw_answers(w);
 		w->peers[0].next = jiffies;
 		mw_run(w);
 		KUNIT_EXPECT_EQ(test, ping->flags, i ? KFM_M_SETTLED : 0);
@@ -304,8 +294,8 @@ static void cache_settled(struct kunit *test)
 	/* the list of a secondary is short: a flush comes by itself */
 	for (i = 0; i < KFM_WINDOW; i++) {
 		mw_write(w, 0, i % MW_REGIONS);
-		ack_all(w);
-		ack_all(w);
+		mw_answers(w);
+		mw_answers(w);
 	}
 	KUNIT_EXPECT_GT(test, w->peers[1].settled.direct, KFM_WINDOW / 2);
 }

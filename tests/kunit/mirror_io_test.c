@@ -50,6 +50,8 @@ struct copy {
  * @last: the last value
  * @writes: that have ended well, @zeroes of them with zeroes
  * @direct: direct records
+ * @equal: parts of resynchronisations that a peer had
+ * @fails: the leg may fail
  */
 struct model {
 	struct mw		*w;
@@ -58,7 +60,8 @@ struct model {
 	u32			ended[MW_REGIONS];
 	u32			region[8], regions[8], value[8], last;
 	u32			before[8][MW_REGIONS];
-	unsigned int		writes, zeroes, direct;
+	unsigned int		writes, zeroes, direct, equal;
+	bool			fails;
 };
 
 static u32 draw(struct model *d, u32 n)
@@ -80,7 +83,7 @@ static void model_logged(struct model *d, struct copy *c, const struct kfm_post 
 	struct logged *l, one = {
 		.region = post->w->sector >> d->w->m.shift,
 		.count = DIV_ROUND_UP(post->w->len, bytes), .durable = true,
-		.cached = post->direct && kfm_write_cached(post->w),
+		.cached = post->direct && post->w->cached,
 	};
 	unsigned int i;
 
@@ -151,6 +154,34 @@ static bool model_synced(struct model *d, unsigned int peer)
 	return true;
 }
 
+/* The peer compares a part, and flushes its cache if that is the same; or it never answers. */
+static void model_hash(struct model *d, unsigned int peer)
+{
+	const u32 shift = d->w->m.shift, bytes = KFM_SECTOR << shift;
+	struct kfm_msg msg = { .type = KFM_HASHED };
+	struct copy *c = &d->copies[peer];
+	struct kfm_write *part;
+	u32 at;
+
+	list_for_each_entry(part, &d->w->m.reads, entry) {
+		if (part->peer->index != peer || part->sum.step != KFM_H_ASKED ||
+		    c->next <= part->sum.seq)
+			continue;
+		if (part->sum.id % 16 == 1) {
+			part->sum.deadline = jiffies - 1;
+			continue;
+		}
+		for (msg.arg = 1, at = 0; at < part->len; at += bytes)
+			msg.arg &= *(u32 *)(part->buf + KFM_DATA_AT + at) ==
+				   c->has[(part->sector >> shift) + at / bytes];
+		if (msg.arg)
+			memcpy(c->safe, c->has, sizeof(c->has));
+		d->equal += msg.arg;
+		msg.id = part->sum.id;
+		mw_say(d->w, peer, msg);
+	}
+}
+
 /* The peer answers what the primary waits for. */
 static void model_answer(struct model *d, unsigned int peer)
 {
@@ -179,12 +210,14 @@ static void model_answer(struct model *d, unsigned int peer)
 	case KFM_SESSION_ATTACH:
 		if (w->sent[peer][KFM_ATTACH].arg)
 			c->source = w->sent[peer][KFM_ATTACH].gens.source;
-		w->takes_zeroes = draw(d, 8);
+		w->takes_zeroes = d->fails || draw(d, 8);
+		w->m.csum = draw(d, 2);
 		mw_grant(w, peer);
 		break;
 	case KFM_SESSION_UP:
 		applied.seq = c->next - 1;
 		mw_say(w, peer, applied);
+		model_hash(d, peer);
 		if (model_synced(d, peer))
 			mw_synced_ok(w, peer);
 		break;
@@ -265,7 +298,7 @@ static void model_step(struct model *d)
 		break;
 	case 48 ... 50:
 		if (w->nr_works || !bio_list_empty(&w->legs))
-			mw_leg_ends(w, BLK_STS_OK);
+			mw_leg_ends(w, d->fails && !draw(d, 512) ? BLK_STS_IOERR : BLK_STS_OK);
 		break;
 	case 51:
 		w->peers[peer].next = jiffies;
@@ -283,6 +316,16 @@ static void model_step(struct model *d)
 	}
 }
 
+/* Is it durable that the copy of a detached node is worthless? */
+static bool model_worthless(const struct mw *w)
+{
+	struct kfm_super sb;
+
+	return !kfm_super_decode((void *)w->durable + (w->m.sb.serial & 1) * KFM_BLOCK, &sb) &&
+	       sb.serial == w->m.sb.serial && sb.state == KFM_BLANK &&
+	       sb.flags & KFM_SB_LEG_FAILED;
+}
+
 /*
  * What has ended well is at each peer, unless the primary goes on without the peer and knows that
  * the region differs; then the copy can't be promoted, because it is not whole, or does not have
@@ -293,11 +336,12 @@ static const char *model_wrong(const struct model *d)
 	const struct mw *w = d->w;
 	const struct kfm_peer *p;
 	const struct copy *c;
-	unsigned int i, r;
+	unsigned int i, r, whole = 0;
 
 	for (i = 0; i < 2; i++) {
 		p = &w->peers[i];
 		c = &d->copies[i];
+		whole += !kfm_is_alone(p) && !c->source;
 		for (r = 0; r < MW_REGIONS; r++)
 			if (!test_bit_le(r / 8, p->active) && !test_bit_le(r, p->oos) &&
 			    (w->leg[r] != w->leg_safe[r] || c->has[r] != c->safe[r]))
@@ -314,7 +358,9 @@ static const char *model_wrong(const struct model *d)
 		    c->gen != w->m.sb.gens.cur)
 			return "a write has ended before the generation is known";
 	}
-	return NULL;
+	if (!w->m.detached)
+		return NULL;
+	return !whole ? "no copy is left" : model_worthless(w) ? NULL : "a stale copy is left";
 }
 
 /* What had ended before a flush is durable at all whole copies that this node needs. */
@@ -326,7 +372,7 @@ static bool model_flushed(const struct model *d, const u32 *before)
 	for (i = 0; i < 2; i++) {
 		c = &d->copies[i];
 		for (r = 0; r < MW_REGIONS; r++)
-			if (d->w->leg_safe[r] < before[r] ||
+			if ((d->w->leg_safe[r] < before[r] && !d->w->m.detached) ||
 			    (c->safe[r] < before[r] && !c->lost && !c->source &&
 			     !kfm_is_alone(&d->w->peers[i])))
 				return false;
@@ -376,13 +422,11 @@ static void model_end(struct model *d)
 	}
 }
 
-/* Return: the primary at the end */
-static struct mw *model_run(struct kunit *test, unsigned int steps, bool tears, bool cache)
+static struct model *model_make(struct kunit *test, bool tears, bool cache)
 {
 	struct model *d = kunit_kzalloc(test, sizeof(*d), GFP_KERNEL);
 	u64 seed = get_random_u64();
-	unsigned int i, synced = 0;
-	const char *wrong;
+	unsigned int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, d);
 	kunit_info(test, "seed %llu\n", seed);
@@ -399,6 +443,16 @@ static struct mw *model_run(struct kunit *test, unsigned int steps, bool tears, 
 	d->w->m.direct_min = 0;
 	for (i = 0; i < 2; i++)
 		d->copies[i] = (struct copy) { .gen = 5, .start = 1 };
+	return d;
+}
+
+/* Return: the primary at the end */
+static struct mw *model_run(struct kunit *test, unsigned int steps, bool tears, bool cache)
+{
+	struct model *d = model_make(test, tears, cache);
+	unsigned int i, synced = 0;
+	const char *wrong;
+
 	for (i = 0; i < steps; i++) {
 		model_step(d);
 		KUNIT_ASSERT_NULL_MSG(test, wrong = model_after(d), "step %u: %s", i, wrong);
@@ -409,11 +463,12 @@ static struct mw *model_run(struct kunit *test, unsigned int steps, bool tears, 
 	KUNIT_EXPECT_EQ(test, d->w->flight, 0);
 	for (i = 0; i < 2; i++)
 		KUNIT_EXPECT_MEMEQ(test, d->copies[i].has, d->w->leg, sizeof(d->w->leg));
-	kunit_info(test, "%u writes, %u of zeroes; in sync in %u of %u steps\n", d->writes,
-		   d->zeroes, synced, steps);
+	kunit_info(test, "%u writes, %u of zeroes; %u parts equal; in sync in %u of %u steps\n",
+		   d->writes, d->zeroes, d->equal, synced, steps);
 	KUNIT_EXPECT_GT(test, d->writes, steps / 100);
 	KUNIT_EXPECT_GT(test, synced, steps / 100);
 	KUNIT_EXPECT_GT(test, d->direct, steps / 1000);
+	KUNIT_EXPECT_GE(test, d->equal, steps / MODEL_STEPS);
 	KUNIT_EXPECT_EQ(test, d->zeroes > steps / 1000, !tears);
 	return d->w;
 }
@@ -446,6 +501,32 @@ static void writes_model_logged(struct kunit *test)
 	struct mw *w = model_run(test, MODEL_STEPS / 10, true, false);
 
 	KUNIT_EXPECT_GT(test, w->m.log.head.seq, 1);	/* it was trimmed */
+}
+
+/*
+ * The leg fails at any time. Then all writes fail, or they go on and are at each peer without which
+ * this node does not go on; there always is one, and it is not overwritten.
+ */
+static void writes_model_detached(struct kunit *test)
+{
+	unsigned int i, step, detached = 0;
+	const char *wrong;
+	struct model *d;
+
+	for (i = 0; i < 12; i++) {
+		d = model_make(test, false, i % 2);
+		d->w->m.detach = d->fails = true;
+		for (step = 0; step < MODEL_STEPS / 12 && !d->w->m.leg_failed; step++) {
+			model_step(d);
+			wrong = model_after(d);
+			KUNIT_ASSERT_NULL_MSG(test, wrong, "step %u: %s", step, wrong);
+		}
+		model_end(d);
+		KUNIT_EXPECT_NULL(test, model_after(d));
+		detached += d->w->m.detached;
+	}
+	kunit_info(test, "detached in %u of %u runs\n", detached, i);
+	KUNIT_EXPECT_GE(test, detached, 3);
 }
 
 /* ---- reads ---- */
@@ -585,11 +666,122 @@ static void verify_compares(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kfm_writes_idle(&w->m));
 }
 
+/* The primary asks for zeros, which this node has, or for something else. */
+static void csum_ask_for(struct mw *w, u64 id, bool other)
+{
+	const u32 len = KFM_SECTOR << w->m.shift;
+	struct kfm_write data = { .buf = w->page, .len = len, .sum = { .session = 9, .id = id } };
+
+	mw_say(w, 0, (struct kfm_msg) {
+		.type = KFM_HASH, .id = id, .seq = 1, .sector = id % 4 << w->m.shift, .arg = len,
+		.hash = kfm_csum_hash(&data) + other,
+	});
+	mw_run(w);
+}
+
+/* A part was read, with this many answers and flushes since the beginning. */
+static void csum_was_read(struct mw *w, unsigned int answers, bool same, unsigned int flushes)
+{
+	mw_leg_ends(w, BLK_STS_OK);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(w->test, w->count[0][KFM_HASHED], answers);
+	KUNIT_EXPECT_TRUE(w->test, w->sent[0][KFM_HASHED].arg == same);
+	KUNIT_EXPECT_TRUE(w->test, w->csum_flushes == flushes);
+}
+
+/*
+ * A secondary reads when its log is applied, and says "the same" when its leg was flushed, once
+ * for all that were read. What another session has asked for is in nobody's way.
+ */
+static void csum_serves(struct kunit *test)
+{
+	struct mw *w = mw_follower(test);
+
+	w->newer = w->leg_waits = true;
+	csum_ask_for(w, 1, false);
+	csum_ask_for(w, 2, false);
+	KUNIT_EXPECT_TRUE(test, kfm_csum_behind(&w->m) && bio_list_empty(&w->legs));
+	w->m.log.head.seq = 2;
+	mw_run(w);
+	csum_was_read(w, 0, false, 0);
+	csum_ask_for(w, 3, true);
+	csum_was_read(w, 2, true, 1);
+	csum_was_read(w, 3, false, 1);
+	w->peers[0].session = 8;
+	csum_ask_for(w, 4, false);
+	w->peers[0].session = 9;
+	mw_run(w);
+	mw_leg_ends(w, BLK_STS_OK);
+	csum_ask_for(w, 8, false);
+	w->flush_err = -EIO;
+	csum_was_read(w, 3, false, 2);
+	KUNIT_EXPECT_EQ(test, w->peers[0].state, KFM_SESSION_DOWN);
+	mw_run(w);
+	KUNIT_EXPECT_TRUE(test, w->m.log.failed && kfm_writes_idle(&w->m));
+}
+
+/* An answer counts for its request, in its round. A peer that gives none is not asked again. */
+static void csum_asks(struct kunit *test)
+{
+	struct mw *w = mw_synced(test);
+	struct kfm_peer *p = &w->peers[0];
+	struct kfm_sum *sum;
+	unsigned int i;
+
+	w->newer = p->csum = true;
+	mw_differs(w, 0, 3);
+	for (i = 0; i < 3; i++) {
+		mw_run(w);
+		mw_run(w);
+		sum = &list_first_entry(&w->m.reads, struct kfm_write, entry)->sum;
+		mw_say(w, 0, (struct kfm_msg) {
+			.type = KFM_HASHED, .id = sum->id + (i != 1), .arg = 1,
+		});
+		sum->deadline -= i == 2 ? HZ + w->m.timeout : 0;
+		p->rs_round += i == 1;
+		p->rs_from = 0;
+		mw_run(w);
+		KUNIT_EXPECT_TRUE(test, p->oos_count == 1 && p->csum == (i < 2));
+	}
+	KUNIT_EXPECT_EQ(test, w->nr_posted[0], 1);
+}
+
+/* While the application writes, another limit holds. A write that is held does not count. */
+static void resync_backs_off(struct kunit *test)
+{
+	struct mw *w = mw_synced(test);
+	struct kfm_peer *p = &w->peers[0];
+	unsigned int i;
+
+	KUNIT_EXPECT_EQ(test, mw_order(w, "rate", "0 1"), 0);
+	mw_write(w, 0, 0);
+	p->budget = -1024;
+	for (i = 0; i < 2; i++) {	/* it is in flight; it has ended a moment ago */
+		mw_run(w);
+		p->budget_at = jiffies - HZ / 4;
+		KUNIT_EXPECT_FALSE(test, kfm_resync_allowed(p));
+		mw_ack(w, 0);
+	}
+	w->m.wrote = jiffies - HZ;
+	KUNIT_EXPECT_TRUE(test, kfm_resync_allowed(p));
+	mw_run(w);
+	KUNIT_EXPECT_TRUE(test, time_after(w->m.wrote, jiffies - HZ / 2));
+	mw_say(w, 0, (struct kfm_msg) { .type = KFM_BYE });
+	mw_write(w, 1, 0);
+	mw_run(w);
+	p->budget = -1024;
+	KUNIT_EXPECT_TRUE(test, kfm_resync_allowed(p));
+}
+
 static struct kunit_case cases[] = {
+	KUNIT_CASE(csum_serves),
+	KUNIT_CASE(csum_asks),
+	KUNIT_CASE(resync_backs_off),
 	KUNIT_CASE(verify_compares),
 	KUNIT_CASE_SLOW(writes_model),
 	KUNIT_CASE_SLOW(writes_model_logged),
 	KUNIT_CASE_SLOW(writes_model_cached),
+	KUNIT_CASE_SLOW(writes_model_detached),
 	KUNIT_CASE(read_waits),
 	KUNIT_CASE(read_passes),
 	KUNIT_CASE(read_ends),

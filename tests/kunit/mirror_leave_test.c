@@ -219,6 +219,13 @@ static void leave_refused(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, w->m.was_insync);
 	KUNIT_EXPECT_EQ(test, mw_order(w, "leave", NULL), 1);
 	cmd = w->m.leave;
+	/* the primary has no other copy, which this one remains */
+	mw_say(w, 0, (struct kfm_msg) { .type = KFM_REFUSED, .arg = KFM_R_ONLY });
+	KUNIT_EXPECT_EQ(test, cmd->ret, -EBUSY);
+	mw_say(w, 0, (struct kfm_msg) { .type = KFM_SYNCED, .gens.cur = 6 });
+	KUNIT_EXPECT_TRUE(test, w->m.was_insync && w->m.sb.state == KFM_UPTODATE);
+	KUNIT_EXPECT_EQ(test, mw_order(w, "leave", NULL), 1);
+	cmd = w->m.leave;
 	w->m.leave_by = jiffies - 1;
 	mw_run(w);
 	KUNIT_EXPECT_NULL(test, w->m.leave);

@@ -61,7 +61,7 @@ static void lie(struct mw *w, struct rnd_state *rnd)
 			  .base = claim(rnd, 5), .source = claim(rnd, m->sb.gens.cur),
 			  .history = { claim(rnd, 5) } },
 		.sectors = claim(rnd, m->sectors),
-		.lbs = KFM_SECTOR,
+		.lbs = below(rnd, 2) ? KFM_SECTOR : below(rnd, KFM_PATCHES + 1),
 		.state = below(rnd, KFM_STATES),
 		.flags = below(rnd, KFM_M_FLAGS + 1),
 		.arg = below(rnd, 4),

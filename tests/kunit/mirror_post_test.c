@@ -430,7 +430,37 @@ static void post_zeroes_left_out(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->oos_count, 0);
 }
 
+/* Zeros are resynchronised without data, if the peer takes that, and its log has nothing there. */
+static void post_resync_zeroes(struct kunit *test)
+{
+	struct mw *w = mw_with_slots(test, 1, false);
+	unsigned int i;
+
+	mw_write(w, 0, 8);
+	mw_run(w);
+	w->posted[0][0]->busy = false;	/* it is durable, and not applied */
+	mw_run(w);
+	for (i = 0; i < 3; i++) {
+		w->nr_posted[0] = 0;
+		w->peers[0].slots.zeroes = i != 1;
+		w->peers[0].rs_from = 0;
+		w->peers[0].csum = !i;
+		mw_differs(w, 0, 8 + i);
+		mw_run(w);
+		mw_run(w);
+		w->peers[0].csum = false;
+		mw_run(w);
+		KUNIT_ASSERT_EQ(test, w->nr_posted[0], 1);
+		KUNIT_EXPECT_EQ(test, w->posted[0][0]->w->kind, i == 2 ? KFM_ZEROES : KFM_DATA);
+		w->posted[0][0]->busy = false;
+		mw_run(w);
+		KUNIT_EXPECT_EQ(test, w->peers[0].oos_count, 0);
+	}
+	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_HASH].seq, 1);	/* it asks for what is logged */
+}
+
 static struct kunit_case cases[] = {
+	KUNIT_CASE(post_resync_zeroes),
 	KUNIT_CASE(post_group),
 	KUNIT_CASE(post_group_waits),
 	KUNIT_CASE(post_group_wraps),

@@ -9,6 +9,7 @@ static int mw_io(struct bio *bio);
 static int mw_dev_flush(bool leg);
 static unsigned int mw_zero_limit(void);
 static void mw_queue(struct work_struct *work);
+static struct kfm_read *mw_read_data(const struct bio *bio);
 
 #undef bdev_logical_block_size
 #define bdev_logical_block_size(bdev)	((void)(bdev), KFM_SECTOR)
@@ -19,7 +20,9 @@ static void mw_queue(struct work_struct *work);
 #define submit_bio_wait(bio)		mw_io(bio)
 #define submit_bio(bio)			mw_submit(bio)
 #define submit_bio_noacct(bio)		mw_submit(bio)
+#define kfm_rec_blocks(m, r)		(!((r)->len % KFM_SECTOR))
 #define bio_endio(bio)			((bio)->bi_end_io(bio))
+#define dm_per_bio_data(bio, size)	mw_read_data(bio)
 
 #include "../../ulps/mirror/meta.c"
 #include "../../ulps/mirror/bits.c"
@@ -28,9 +31,11 @@ static void mw_queue(struct work_struct *work);
 #include "../../ulps/mirror/secondary.c"
 #include "../../ulps/mirror/recent.c"
 #include "../../ulps/mirror/resync.c"
+#include "../../ulps/mirror/csum.c"
 #include "../../ulps/mirror/ring.c"
 #include "../../ulps/mirror/own.c"
 #include "../../ulps/mirror/write.c"
+#include "../../ulps/mirror/leg.c"
 #include "../../ulps/mirror/zero.c"
 #include "../../ulps/mirror/post.c"
 #include "../../ulps/mirror/read.c"
@@ -38,6 +43,10 @@ static void mw_queue(struct work_struct *work);
 #include "../../ulps/mirror/command.c"
 #include "../../ulps/mirror/status.c"
 #include "../../ulps/mirror/flush.c"
+#define find_peer	mw_find_peer	/* command.c has one, too */
+#define kfm_repair_run	mw_repair_run
+#include "../../ulps/mirror/repair.c"
+#undef kfm_repair_run
 
 static struct mw *mw_now;	/* KUnit runs one test at a time */
 
@@ -90,15 +99,16 @@ static void mw_queue(struct work_struct *work)
 		work->func(work);
 }
 
-/* What the write of zeroes writes that has this sector */
+/* What the write of zeroes writes that has this sector. A part of a resynchronisation has zeros. */
 static u32 mw_zeroes(const struct mw *w, u64 sector)
 {
 	struct kfm_write *write;
 
 	list_for_each_entry(write, &w->m.flight, entry) {
 		if (write->kind == KFM_ZEROES && write->sector <= sector &&
-		    sector < bio_end_sector(write->bio))
-			return *(u32 *)(w->page + (write->bio - w->bios) * PAGE_SIZE);
+		    sector < write->sector + write->len / KFM_SECTOR)
+			return !write->bio ? 0 :
+			       *(u32 *)(w->page + (write->bio - w->bios) * PAGE_SIZE);
 	}
 	KUNIT_FAIL(w->test, "nobody writes zeroes to sector %llu", sector);
 	return 0;
@@ -219,6 +229,7 @@ static int mw_io(struct bio *bio)
 /* A bio is submitted to the leg. */
 void mw_submit(struct bio *bio)
 {
+	bool flush = bio->bi_end_io == csum_flush_end_io;
 	struct mw *w = mw_now;
 
 	if (bio->bi_iter.bi_size && op_is_write(bio_op(bio))) {
@@ -226,12 +237,15 @@ void mw_submit(struct bio *bio)
 		if (w->m.leg_tears)
 			KUNIT_EXPECT_TRUE(w->test, mw_logged(w, bio));
 	}
-	if (w->leg_waits) {
+	w->csum_flushes += flush;
+	if (w->leg_waits && !flush) {
 		bio_list_add(&w->legs, bio);
 		return;
 	}
 	mw_leg(w, bio);
+	bio->bi_status = flush ? errno_to_blk_status(w->flush_err) : 0;
 	bio->bi_end_io(bio);
+	KUNIT_EXPECT_TRUE(w->test, !flush || !w->flush_err || w->m.log.failed);
 }
 
 /*
@@ -355,6 +369,14 @@ ssize_t kfm_net_write(struct kfm_peer *p, const struct kfm_group *g)
 	return 0;
 }
 
+/* What a peer offers */
+ssize_t kfm_net_read(struct kfm_peer *p, struct kfm_write *w, u32 patch)
+{
+	memset(w->buf + KFM_DATA_AT, MW_OFFERED, w->len);
+	w->posts[p->index].err = mw_now->read_err;
+	return 0;
+}
+
 void kfm_net_close(struct kfm_peer *p)
 {
 }
@@ -428,23 +450,12 @@ void kfm_repair_run(struct kfm *m)
 	if (mw_now->leg_fails_late)
 		mw_leg_ends(mw_now, BLK_STS_IOERR);
 	mw_now->leg_fails_late = false;
+	mw_repair_run(m);
 }
 
-bool kfm_repair_waits(const struct kfm *m, const struct bio *bio)
+static struct kfm_read *mw_read_data(const struct bio *bio)
 {
-	return false;
-}
-
-void kfm_repair_copied(struct kfm_peer *p, const struct kfm_msg *msg)
-{
-}
-
-void kfm_repair_requested(struct kfm_peer *p, const struct kfm_msg *msg)
-{
-}
-
-void kfm_repair_serve(struct kfm *m)
-{
+	return &mw_now->reads[bio - mw_now->bios];
 }
 
 /* ---- the world ---- */
@@ -508,6 +519,8 @@ struct mw *mw_make(struct kunit *test, unsigned int peers)
 	m->leg = mw_alloc(w, sizeof(*m->leg));
 	m->meta = m->leg;
 	m->logdev = m->leg;
+	m->log.patch = mw_alloc(w, KFM_PATCHES * KFM_WRITE_MAX);
+	m->serve = mw_alloc(w, KFM_PATCHES * sizeof(*m->serve));
 	m->timeout = HZ;
 	m->policy = KFM_FENCE;
 	m->direct_min = KFM_DIRECT_DEFAULT;
@@ -530,6 +543,7 @@ struct mw *mw_make(struct kunit *test, unsigned int peers)
 	INIT_LIST_HEAD(&m->flight);
 	INIT_LIST_HEAD(&m->reads);
 	INIT_LIST_HEAD(&m->repairs);
+	INIT_LIST_HEAD(&m->hashes);
 	INIT_LIST_HEAD(&m->draining);
 	m->sb = (struct kfm_super) {
 		.sectors = m->sectors, .peers = peers, .node = 7,
@@ -646,7 +660,8 @@ void mw_grant(struct mw *w, unsigned int peer)
 {
 	mw_say(w, peer, (struct kfm_msg) {
 		.type = KFM_GRANT, .ring_len = w->no_log ? 0 : KFM_RING_MIN, .arg = w->slots,
-		.flags = (w->takes_zeroes ? KFM_M_ZEROES : 0) | (w->m.cache ? KFM_M_CACHE : 0),
+		.flags = (w->takes_zeroes ? KFM_M_ZEROES : 0) | (w->m.cache ? KFM_M_CACHE : 0) |
+			 (w->m.csum ? KFM_M_CSUM : 0) | (w->newer ? KFM_M_PATCHES : 0),
 	});
 }
 
@@ -711,6 +726,20 @@ void mw_ack(struct mw *w, unsigned int peer)
 	mw_say(w, peer, applied);
 }
 
+/* The peers have what they were sent, and have stored the generation. */
+void mw_answers(struct mw *w)
+{
+	struct kfm_peer *p;
+
+	mw_run(w);
+	kfm_for_each_peer(p, &w->m) {
+		mw_ack(w, p->index);
+		if (p->state == KFM_SESSION_UP)
+			mw_synced_ok(w, p->index);
+	}
+	mw_run(w);
+}
+
 static void mw_ended(struct bio *bio)
 {
 	unsigned int number = bio - mw_now->bios;
@@ -750,13 +779,18 @@ void mw_zero(struct mw *w, unsigned int number, u32 first, u32 regions, blk_opf_
 	w->bios[number].bi_opf = op;
 }
 
-/* A page is read that came before the node was open (main.c). */
+/* The page of a region of this number is read; main.c has found that the node was not open. */
 void mw_read(struct mw *w, unsigned int number)
 {
 	struct bio *bio = &w->bios[number];
 
-	bio_init(bio, NULL, NULL, 0, REQ_OP_READ);
+	bvec_set_virt(&w->vecs[number], w->page + number * PAGE_SIZE, PAGE_SIZE);
+	bio_init(bio, NULL, &w->vecs[number], 1, REQ_OP_READ);
+	bio->bi_vcnt = 1;
+	bio->bi_iter.bi_size = PAGE_SIZE;
+	bio->bi_iter.bi_sector = (u64)number << w->m.shift;
 	bio->bi_end_io = mw_ended;
+	w->reads[number].iter = bio->bi_iter;
 	KUNIT_ASSERT_FALSE(w->test, test_and_set_bit(number, &w->flight));
 	bio_list_add(&w->m.held, bio);
 }

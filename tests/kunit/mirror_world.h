@@ -12,7 +12,9 @@
 #define dm_table_device_name(table)	((void)sizeof(table), "mirror")	/* there is none */
 #include "../../ulps/mirror/bits.h"
 #include "../../ulps/mirror/command.h"
+#include "../../ulps/mirror/csum.h"
 #include "../../ulps/mirror/flush.h"
+#include "../../ulps/mirror/leg.h"
 #include "../../ulps/mirror/log.h"
 #include "../../ulps/mirror/meta.h"
 #include "../../ulps/mirror/mirror.h"
@@ -21,6 +23,7 @@
 #include "../../ulps/mirror/peer.h"
 #include "../../ulps/mirror/quorum.h"
 #include "../../ulps/mirror/recent.h"
+#include "../../ulps/mirror/read.h"
 #include "../../ulps/mirror/record.h"
 #include "../../ulps/mirror/repair.h"
 #include "../../ulps/mirror/resync.h"
@@ -34,6 +37,7 @@
 
 #define MW_REGIONS	64	/* 8 of them are an extent */
 #define MW_META		(KFM_BITMAP_AT + 2 * KFM_PEERS * KFM_BLOCK)
+#define MW_OFFERED	0x5a	/* each byte of a patch of a peer */
 #define MW_NODE		100	/* number of the first peer; the others follow */
 
 /**
@@ -48,6 +52,7 @@
  * @no_log: a peer has no log, and only these
  * @takes_zeroes: a peer says so in GRANT
  * @newer: the peers are not of the first version, so they may be sent what that does not know
+ * @read_err: result of a read from a patch of a peer
  * @io_err: result of all I/O of the metadata device, and of the log's head
  * @io_left: writes to the metadata device until @io_err becomes -EIO; 0: it does not
  * @meta: the metadata device, as it is read
@@ -67,6 +72,7 @@
  * @leg: first word of each region of the leg
  * @leg_safe: the same without what only its volatile cache has
  * @flush_err: result of a flush of the leg that the worker waits for
+ * @csum_flushes: of these, the ones behind a comparison
  * @leg_fails_late: the oldest of @legs fails in the middle of kfm_writes_run()
  * @ring: the node's own log, see mw_leg_tears()
  * @events: uevents, with a blank behind each
@@ -74,7 +80,8 @@
  * @done: those that have ended well, as bits; what was set before stays
  * @requeued: those that dm has taken back, as bits
  * @bios: the writes and reads
- * @vecs: vectors of the writes
+ * @vecs: their vectors
+ * @reads: what device-mapper has for the reads
  * @page: their data, KFM_WRITE_MAX bytes from the page of its number on. Zeroes leave the first
  *	word of it in each region, so that the test knows whose they are
  */
@@ -92,6 +99,7 @@ struct mw {
 	bool		no_log;
 	bool		takes_zeroes;
 	bool		newer;
+	int		read_err;
 	int		io_err;
 	unsigned int	io_left;
 	u8		meta[MW_META], durable[MW_META];
@@ -110,6 +118,7 @@ struct mw {
 	u32		leg[MW_REGIONS];
 	u32		leg_safe[MW_REGIONS];
 	int		flush_err;
+	unsigned int	csum_flushes;
 	bool		leg_fails_late;
 	u8		*ring;
 	char		events[512];
@@ -118,6 +127,7 @@ struct mw {
 	unsigned long	requeued;
 	struct bio	bios[8];
 	struct bio_vec	vecs[8];
+	struct kfm_read	reads[8];
 	void		*page;
 	struct kfm_peer	peers[KFM_PEERS];
 };
@@ -140,10 +150,12 @@ void mw_join(struct mw *w, unsigned int peer, u64 gen);
 struct mw *mw_synced(struct kunit *test);
 struct mw *mw_with_slots(struct kunit *test, unsigned int peers, bool cache);
 void mw_ack(struct mw *w, unsigned int peer);
+void mw_answers(struct mw *w);
 void mw_write_at(struct mw *w, unsigned int number, u64 sector, u32 bytes);
 void mw_write(struct mw *w, unsigned int number, u32 region);
 void mw_zero(struct mw *w, unsigned int number, u32 first, u32 regions, blk_opf_t op);
 void mw_read(struct mw *w, unsigned int number);
+void mw_repair_run(struct kfm *m);
 void mw_flush(struct mw *w, unsigned int number);
 int mw_order(struct mw *w, const char *first, const char *rest);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Posts: which are refused, and what reaches the provider. */
-#include <linux/delay.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 #include "fake.h"
@@ -108,52 +107,9 @@ static void post_sgl(struct kunit *test)
 	free_pages((unsigned long)page, 2);
 }
 
-/* ---- kfi_ep_tx_space() ---- */
-
-static void space_fn(struct kfid_ep *ep, void *context)
-{
-	atomic_inc(context);
-}
-
-static void post_space_pool(struct kunit *test)
-{
-	atomic_t calls = ATOMIC_INIT(0);
-	struct fake_rig p;
-	int i;
-
-	fake_rig_open(test, &p, 64, 0);
-	/* there is room, so it calls at once */
-	KUNIT_EXPECT_EQ(test, 0, kfi_ep_tx_space(p.ep, space_fn, &calls));
-	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&calls) == 1));
-	for (i = 0; i < 8; i++)
-		KUNIT_EXPECT_EQ(test, 0, kfi_send(p.ep, NULL, 0, NULL, 0, NULL));
-	KUNIT_EXPECT_EQ(test, -EAGAIN, kfi_send(p.ep, NULL, 0, NULL, 0, NULL));
-	KUNIT_EXPECT_EQ(test, 0, kfi_ep_tx_space(p.ep, space_fn, &calls));
-	KUNIT_EXPECT_EQ(test, -EALREADY, kfi_ep_tx_space(p.ep, space_fn, &calls));
-	msleep(20);
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&calls));
-	fake_finish(p.fake, 0);
-	KUNIT_EXPECT_TRUE(test, fake_soon(atomic_read(&calls) == 2));
-	fake_finish(p.fake, 0);
-	msleep(20);
-	KUNIT_EXPECT_EQ(test, 2, atomic_read(&calls));		/* once for each arming */
-	for (i = 0; i < 2; i++)
-		KUNIT_EXPECT_EQ(test, 0, kfi_send(p.ep, NULL, 0, NULL, 0, NULL));
-	KUNIT_EXPECT_EQ(test, 0, kfi_ep_tx_space(p.ep, space_fn, &calls));
-	KUNIT_EXPECT_EQ(test, 0, kfi_ep_tx_space(p.ep, NULL, NULL));
-	fake_finish(p.fake, 0);
-	msleep(20);
-	KUNIT_EXPECT_EQ(test, 2, atomic_read(&calls));		/* disarmed, so it does not call */
-	KUNIT_EXPECT_EQ(test, 0, kfi_send(p.ep, NULL, 0, NULL, 0, NULL));
-	/* close while armed */
-	KUNIT_EXPECT_EQ(test, 0, kfi_ep_tx_space(p.ep, space_fn, &calls));
-	fake_rig_close(&p);
-}
-
 static struct kunit_case post_cases[] = {
 	KUNIT_CASE(post_refusals),
 	KUNIT_CASE(post_sgl),
-	KUNIT_CASE(post_space_pool),
 	{}
 };
 

@@ -7,8 +7,9 @@
 
 #define NODE		2
 
-#define EAGER		3840U	/* payload of the messages below: EAGER_CREDITS units of credit */
-#define EAGER_CREDITS	15U
+/* Payload of the messages below: half of the least allowance, and so its eager size */
+#define EAGER_CREDITS	(KFP_ACCOUNT_MIN / 2)
+#define EAGER		(EAGER_CREDITS * KFW_CREDIT_BYTES)
 #define TAG_HELD	0xcc
 #define RECONNECTS	32
 
@@ -133,7 +134,7 @@ static void account_all_full(struct kunit *test)
 	KUNIT_EXPECT_LE(test, *left, most + 64);
 	peer = ph_call(1000, 5);
 	KUNIT_EXPECT_EQ(test, KFP_ACCOUNT_MIN, le32_to_cpu(peer->said.allowance_tag));
-	KUNIT_EXPECT_EQ(test, 1U, ph_leave(peer, true, &n));
+	KUNIT_EXPECT_EQ(test, 2U, ph_leave(peer, true, &n));
 	KUNIT_EXPECT_EQ(test, 0U, call_leaves(NODE, 4));
 }
 
@@ -225,7 +226,31 @@ static void account_process(struct kunit *test)
 	KUNIT_EXPECT_GE(test, atomic_long_read(&paid), 0L);	/* the peers are left */
 }
 
+/* An endpoint keeps to what it has announced. It needs no adjacent pages to keep a message. */
+static void account_eager(struct kunit *test)
+{
+	struct kfw_hdr msg = ph_msg(TAG_HELD);
+	struct ph_peer *peer;
+	struct kfp_inmsg *in;
+	size_t limit;
+
+	for (limit = 5000; limit < PH_BUF; limit *= 4) {
+		kfi_to_ep(ph.ep)->eager_size = limit;
+		peer = ph_call(4, limit);
+		KUNIT_EXPECT_EQ(test, limit, le32_to_cpu(peer->said.eager));
+		KUNIT_EXPECT_TRUE(test, ph_send(peer, &msg, limit));
+		in = list_first_entry_or_null(&link_conn(peer->link)->messages.all,
+					      struct kfp_inmsg, entry);
+		KUNIT_ASSERT_NOT_NULL(test, in);
+		KUNIT_EXPECT_LE(test, in->vec->iov_len, PAGE_SIZE);
+		ph_send(peer, &msg, limit + 1);
+		KUNIT_EXPECT_TRUE(test, ph_closes(peer, PH_WAIT_MS));
+	}
+	KUNIT_EXPECT_EQ(test, 2, ph_held());
+}
+
 static struct kunit_case account_cases[] = {
+	KUNIT_CASE(account_eager),
 	KUNIT_CASE(messages_are_left),
 	KUNIT_CASE(promises_are_kept),
 	KUNIT_CASE(account_all_full),

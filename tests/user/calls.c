@@ -628,13 +628,14 @@ static void limits_of_user(void)
 /* ---- privileges ---- */
 
 #define OPT_UNPRIVILEGED	0x1003		/* KFI_OPT_UNPRIVILEGED of kfi_endpoint.h */
+#define OPT_EAGER_SIZE		0x1004		/* KFI_OPT_EAGER_SIZE */
 
-static int endpoint_option(struct side *s, unsigned long request, uint64_t *value)
+static int endpoint_option(struct side *s, unsigned long request, int name, uint64_t *value)
 {
 	struct kfi_user_opt opt = {
 		.handle = s->ep,
 		.level = FI_OPT_ENDPOINT,
-		.name = OPT_UNPRIVILEGED,
+		.name = name,
 		.len = sizeof(*value),
 		.value = (uintptr_t)value,
 	};
@@ -663,10 +664,11 @@ static void high_port(void)
 	CHECK(listener >= 0 && !bind(listener, (void *)&name, len) && !listen(listener, 1));
 	CHECK(!getsockname(listener, (void *)&name, &len));
 	open_side_of(&s, "sockets", "127.0.0.1");
-	CHECK(!endpoint_option(&s, KFI_IOC_GETOPT, &value) && value == 1);
+	CHECK(!endpoint_option(&s, KFI_IOC_GETOPT, OPT_UNPRIVILEGED, &value) && value == 1);
 	value = 0;
-	CHECK(endpoint_option(&s, KFI_IOC_SETOPT, &value) == -ENOPROTOOPT);
-	CHECK(!endpoint_option(&s, KFI_IOC_GETOPT, &value) && value == 1);
+	CHECK(endpoint_option(&s, KFI_IOC_SETOPT, OPT_UNPRIVILEGED, &value) == -ENOPROTOOPT);
+	CHECK(endpoint_option(&s, KFI_IOC_SETOPT, OPT_EAGER_SIZE, &value) == -ENOPROTOOPT);
+	CHECK(!endpoint_option(&s, KFI_IOC_GETOPT, OPT_UNPRIVILEGED, &value) && value == 1);
 
 	in.av = s.av;
 	in.addrs_size = len;

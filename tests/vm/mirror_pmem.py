@@ -6,8 +6,9 @@ Groups of tests/mirror/inside in a machine of a stock kernel, whose two nodes ha
 persistent memory, and one of them its leg (group torn). It has a shadow to which only persisted ranges
 are copied (tests/mirror/shadow.c): a loss of power leaves the shadow, and a takeover reads nothing else.
 Then some of them run with faults planted in kfi_mirror: it does not flush the caches of the CPUs, and
-keeps a copy whose records were overwritten. That has to be noticed. The machine sees the files of this
-one, read-only. The last line is "N passed, N failed".
+keeps a copy whose records were overwritten. That has to be noticed. If groups are named, these run, and
+no faults are planted: group xfs needs a file system that the kernels of ../uml do not have. The machine
+sees the files of this one, read-only. The last line is "N passed, N failed".
 """
 
 import argparse
@@ -24,7 +25,7 @@ import pair as vm        # noqa: E402
 from scenario import Verdict, check, once_more  # noqa: E402
 
 GROUPS = ("pmem", "torn", "basic", "leg", "power", "kill")
-MODULES = ("9p", "9pnet_virtio", "dm_mod", "null_blk", "nd_e820", "nd_pmem", "ext4", "crc32c_generic", "libcrc32c", "brd", "veth")
+MODULES = ("9p", "9pnet_virtio", "dm_mod", "null_blk", "nd_e820", "nd_pmem", "ext4", "crc32c_generic", "libcrc32c", "brd", "veth", "xfs")
 # Persistent memory within the machine's memory, with a gap: the kernel joins what is side by side.
 MEMORY = "memmap=8M!512M memmap=2M!576M"
 FILES = "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap"
@@ -110,7 +111,9 @@ def run(opts, verdict, progress):
     out = os.path.join(vm.BUILD, "mirror-pmem")
     os.makedirs(out, exist_ok=True)
     bed.build(opts.series, progress, out, "KFI_TESTS=y")
-    progress.during("looking for dmsetup, fio and e2fsprogs", [os.path.join(vm.HERE, "need"), "pmem"], os.path.join(out, "need.log"))
+    need = "xfs" if "xfs" in opts.groups else "pmem"
+    progress.during("looking for dmsetup, fio and programs of file systems", [os.path.join(vm.HERE, "need"), need],
+                    os.path.join(out, "need.log"))
     with vm.Pair(opts.series, out, modules=MODULES, memory="1G", append=MEMORY, qemu_extra=["-virtfs", FILES], names=("a",),
                  progress=progress) as pair:
         pair.run("a", ENTER)
@@ -118,7 +121,8 @@ def run(opts, verdict, progress):
         progress(f"{opts.series}: {' '.join(opts.groups)}")
         count(verdict, machine.inside(machine.modules, opts.kills, opts.groups, 1500))
         pair.check_logs()
-        verdict.case(opts.series, faults_noticed, 700, machine)
+        if opts.groups == GROUPS:
+            verdict.case(opts.series, faults_noticed, 700, machine)
 
 
 def main():

@@ -14,8 +14,8 @@ import mirror_demo       # noqa: E402
 import nvme_demo         # noqa: E402
 import pair as vm        # noqa: E402
 import rdma_demo         # noqa: E402
-import tls_demo          # noqa: E402
-import user              # noqa: E402
+import user_demo         # noqa: E402
+import wire_demo         # noqa: E402
 
 OPS = ("send", "tagged", "write", "read")
 SIZES = (64, 4096, 65536, 1048576)
@@ -23,7 +23,7 @@ OUT = os.path.join(vm.BUILD, "demo")
 MTU = 9000
 # What TLS= means to kfi_sockets
 TLS = {"": None, "1": "psk", "psk": "psk", "x509": "x509"}
-ULPS = {"mirror": mirror_demo, "nvme": nvme_demo, "user": user, "nfs": rdma_demo.Demo("nfs"), "iser": rdma_demo.Demo("iser")}
+ULPS = {"mirror": mirror_demo, "nvme": nvme_demo, "user": user_demo, "nfs": rdma_demo.Demo("nfs"), "iser": rdma_demo.Demo("iser")}
 # What lies below each provider.
 PROVIDERS = {
     "sockets": f"TCP over IPv4, MTU {MTU}",
@@ -125,7 +125,7 @@ def tell(release, rows, provider, ulp, tls):
     print(f"{what}, provider {provider}, {PROVIDERS[provider]}, {'with checksums' if ulp in ('nvme', 'nfs', 'iser') else 'every byte compared'}.\n"
           f"Kernel {release}, emulated: figures compare with each other, not with hardware.\n")
     if tls:
-        tls_demo.table(rows)
+        wire_demo.table(rows)
     elif ulp:
         ULPS[ulp].table(rows)
     else:
@@ -141,7 +141,7 @@ def main():
     start = time.monotonic()
     try:
         if tls:
-            release, rows = tls_demo.demo(series, tls, MTU, out, progress)
+            release, rows = wire_demo.demo(series, tls, MTU, out, progress)
         elif ulp:
             release, rows = ULPS[ulp].demo(series, provider, MTU, out, progress)
         else:

@@ -59,11 +59,20 @@ static const struct refusal demote_refusals[] = {
 	{}
 };
 
+static const struct refusal detach_refusals[] = {
+	{ EALREADY, "it goes on without its leg already" },
+	{ EINVAL, "it is not primary, or its module is too old" },
+	{ ENOTCONN, "no peer in sync has the data" },
+	{ EOPNOTSUPP, "its leg is persistent memory" },
+	{ EIO, "the metadata device has failed" },
+	{}
+};
+
 static const struct refusal fenced_refusals[] = {
 	{ EINVAL, "it is not primary, or its policy is not fence" },
 	{ EBUSY, "the peer is back; the writes go on by themselves" },
 	{ ESTALE, "this is not the number of the present outage; see 'kfi mirror'" },
-	{ EIO, "the leg or the metadata device has failed" },
+	{ EIO, "the leg or the metadata device has failed, or the peer has the only copy" },
 	{}
 };
 
@@ -75,7 +84,7 @@ static const struct refusal secondary_refusals[] = {
 };
 
 static const struct refusal leave_refusals[] = {
-	{ EBUSY, "it is primary, or being promoted; or it is leaving already" },
+	{ EBUSY, "it is primary, being promoted, or leaving; or its primary has no other copy" },
 	{ ENODATA, "it has no metadata: 'kfi mirror create' comes first" },
 	{ EINVAL, "policy stop needs both copies: stop what writes first" },
 	{ ENOTCONN, "it has no session with a primary" },
@@ -99,7 +108,7 @@ static const struct refusal replace_refusals[] = {
 	{ EBUSY, "the peer is there; only a node that is gone is replaced" },
 	{ ENOENT, "no peer has this node and service, or several have" },
 	{ ENODATA, "it has no metadata: 'kfi mirror create' comes first" },
-	{ EIO, "the metadata device has failed" },
+	{ EIO, "the metadata device has failed, or this primary goes on without its leg" },
 	{}
 };
 
@@ -200,18 +209,22 @@ static bool is_number(const char *text)
 	       strtoull(text, NULL, 10) <= UINT32_MAX;
 }
 
-/* A verb with a number: of an outage, or a rate in KiB */
-static int with_number(const char *verb, int argc, char **argv, const char *message,
-		       const struct refusal *list, const char *usage)
+/* A verb with a number, or up to @most: that of an outage, or rates in KiB */
+static int with_numbers(const char *verb, int argc, char **argv, int most, const char *message,
+			const struct refusal *list, const char *usage)
 {
+	int ret = parse(verb, argc, argv, 2, 1 + most, usage), i;
+	size_t len = strlen(message);
 	char text[64];
-	int ret = parse(verb, argc, argv, 2, 2, usage);
 
 	if (ret >= 0)
 		return ret;
-	if (!is_number(argv[optind + 1]))
-		return usage_error(verb, "'%s' is not a number", argv[optind + 1]);
-	snprintf(text, sizeof(text), "%s %s", message, argv[optind + 1]);
+	snprintf(text, sizeof(text), "%s", message);
+	for (i = optind + 1; i < argc; i++) {
+		if (!is_number(argv[i]))
+			return usage_error(verb, "'%s' is not a number", argv[i]);
+		len += snprintf(text + len, sizeof(text) - len, " %s", argv[i]);
+	}
 	return send_message(argv[optind], text, NULL, list);
 }
 
@@ -245,6 +258,17 @@ static int cmd_demote(int argc, char **argv)
 {
 	return simple("mirror demote", argc, argv, "demote", demote_refusals,
 		      "Usage: kfi mirror demote NAME\n\nBecome secondary.\n");
+}
+
+static int cmd_detach(int argc, char **argv)
+{
+	static const char usage[] =
+		"Usage: kfi mirror detach NAME\n\n"
+		"On a primary: give up the copy of this node, and go on over the network, as\n"
+		"after a failure of the leg with 'on-io-error = detach'. Peers in sync have the\n"
+		"data.\n";
+
+	return simple("mirror detach", argc, argv, "detach", detach_refusals, usage);
 }
 
 static int cmd_outdate(int argc, char **argv)
@@ -286,14 +310,17 @@ static int cmd_fenced(int argc, char **argv)
 		"the peer as KFI_MIRROR_PEER and KFI_MIRROR_SERVICE: what is confirmed holds for\n"
 		"that outage alone.\n";
 
-	return with_number("mirror fenced", argc, argv, "fenced", fenced_refusals, usage);
+	return with_numbers("mirror fenced", argc, argv, 1, "fenced", fenced_refusals, usage);
 }
 
 static int cmd_rate(int argc, char **argv)
 {
-	return with_number("mirror rate", argc, argv, "rate", rate_refusals,
-			   "Usage: kfi mirror rate NAME KIB\n\n"
-			   "Limit resynchronisation to so many KiB a second; 0: no limit.\n");
+	static const char usage[] =
+		"Usage: kfi mirror rate NAME KIB [MIN]\n\n"
+		"Limit resynchronisation to so many KiB a second; 0: no limit. With MIN, to so\n"
+		"many while the application writes; 0: no other limit then.\n";
+
+	return with_numbers("mirror rate", argc, argv, 2, "rate", rate_refusals, usage);
 }
 
 static int cmd_verify(int argc, char **argv)
@@ -319,28 +346,32 @@ bool mirror_is_uuid(const char *text)
 	return strlen(text) == 36 && !text[strspn(text, "0123456789abcdefABCDEF-")];
 }
 
-int mirror_format(const char *name, const char *uuid)
+int mirror_format(const char *name, const char *uuid, bool clean)
 {
 	char text[64];
 
-	snprintf(text, sizeof(text), "create %s", uuid);
+	snprintf(text, sizeof(text), "create %s%s", uuid, clean ? " clean" : "");
 	return send_message(name, text, NULL, create_refusals);
 }
 
 static int cmd_create(int argc, char **argv)
 {
 	static const char usage[] =
-		"Usage: kfi mirror create NAME UUID\n\n"
+		"Usage: kfi mirror create NAME UUID [clean]\n\n"
 		"Format metadata and log of this node, once. All nodes of a mirror need the same\n"
-		"UUID, as uuidgen prints one. 'kfi mirror up --create' does it with the UUID of the\n"
-		"configuration.\n";
-	int ret = parse("mirror create", argc, argv, 2, 2, usage);
+		"UUID, as uuidgen prints one. With 'clean' on all nodes there is no first copy:\n"
+		"it says that their disks have the same data. 'kfi mirror up --create' does it\n"
+		"with the UUID of the configuration.\n";
+	int ret = parse("mirror create", argc, argv, 2, 3, usage);
+	bool clean = optind + 2 < argc;
 
 	if (ret >= 0)
 		return ret;
 	if (!mirror_is_uuid(argv[optind + 1]))
 		return usage_error("mirror create", "'%s' is not a UUID", argv[optind + 1]);
-	return mirror_format(argv[optind], argv[optind + 1]);
+	if (clean && strcmp(argv[optind + 2], "clean"))
+		return usage_error("mirror create", "there is clean, not '%s'", argv[optind + 2]);
+	return mirror_format(argv[optind], argv[optind + 1], clean);
 }
 
 static int cmd_replace(int argc, char **argv)
@@ -440,6 +471,7 @@ static const struct verb verbs[] = {
 	{ "adjust", "make a mirror what its configuration says", cmd_mirror_adjust },
 	{ "create", "format metadata and log", cmd_create },
 	{ "demote", "become secondary", cmd_demote },
+	{ "detach", "go on without the leg of this primary", cmd_detach },
 	{ "down", "remove the device of a mirror", cmd_mirror_down },
 	{ "dump", "print the tables that the configuration means", cmd_mirror_dump },
 	{ "fenced", "the peer is out: go on alone", cmd_fenced },

@@ -93,11 +93,13 @@ struct mirror {
 	uint64_t lag;
 	uint64_t writes;
 	uint64_t outage;
+	uint64_t equal_kib;
 	bool frozen;
 	bool resync;
 	const char *policy;
 	uint64_t timeout_ms;
 	uint64_t rate_kib;
+	uint64_t rate_min_kib;
 	struct mirror_peer peers[MIRROR_PEERS];
 	size_t npeers;
 };
@@ -216,7 +218,7 @@ int cmd_mirror_wait(int argc, char **argv);
 
 bool mirror_is_uuid(const char *text);
 /* Send the message `create`. Return: an exit code, after a message. */
-int mirror_format(const char *name, const char *uuid);
+int mirror_format(const char *name, const char *uuid, bool clean);
 
 /* ---- mirror_show.c ---- */
 

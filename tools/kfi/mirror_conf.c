@@ -44,9 +44,12 @@ static cfg_opt_t options_of_file[] = {
 	CFG_STR("policy", "fence", CFGF_NONE),
 	CFG_INT("timeout", 5000, CFGF_NONE),
 	CFG_INT("rate", 0, CFGF_NONE),
+	CFG_INT("rate-min", 0, CFGF_NONE),
 	CFG_STR("direct", NULL, CFGF_NODEFAULT),
 	CFG_STR("data-crc", "log", CFGF_NONE),
 	CFG_STR("cache", "auto", CFGF_NONE),
+	CFG_STR("csum", "off", CFGF_NONE),
+	CFG_STR("on-io-error", "fail", CFGF_NONE),
 	CFG_STR("size", NULL, CFGF_NODEFAULT),
 	CFG_STR("secret", NULL, CFGF_NODEFAULT),
 	CFG_SEC("node", node_options, CFGF_MULTI | CFGF_TITLE | CFGF_NO_TITLE_DUPES),
@@ -197,6 +200,22 @@ static bool check_cache(const char *file, const char *word)
 	return false;
 }
 
+static bool check_csum(const char *file, const char *word)
+{
+	if (!strcmp(word, "on") || !strcmp(word, "off"))
+		return true;
+	complain("%s: csum is on or off, not '%s'", file, word);
+	return false;
+}
+
+static bool check_on_io_error(const char *file, const char *word)
+{
+	if (!strcmp(word, "fail") || !strcmp(word, "detach"))
+		return true;
+	complain("%s: on-io-error is fail or detach, not '%s'", file, word);
+	return false;
+}
+
 static bool check_file(const char *file, cfg_t *cfg)
 {
 	const char *uuid = cfg_getstr(cfg, "uuid");
@@ -207,9 +226,12 @@ static bool check_file(const char *file, cfg_t *cfg)
 	}
 	return check_word(file, cfg, "provider") && check_policy(file, cfg) &&
 	       check_range(file, cfg, "timeout", 200, 600000) &&
-	       check_range(file, cfg, "rate", 0, RATE_MAX) && check_direct(file, cfg) &&
+	       check_range(file, cfg, "rate", 0, RATE_MAX) &&
+	       check_range(file, cfg, "rate-min", 0, RATE_MAX) && check_direct(file, cfg) &&
 	       check_data_crc(file, cfg_getstr(cfg, "data-crc")) &&
 	       check_cache(file, cfg_getstr(cfg, "cache")) &&
+	       check_csum(file, cfg_getstr(cfg, "csum")) &&
+	       check_on_io_error(file, cfg_getstr(cfg, "on-io-error")) &&
 	       check_nodes(file, cfg) && check_ports(file, cfg);
 }
 
@@ -259,6 +281,9 @@ static void print_table(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cf
 	const char *cache = cfg_getstr(cfg, "cache");
 	/* defaults are not shown */
 	bool crc = !strcmp(cfg_getstr(cfg, "data-crc"), "all"), cached = strcmp(cache, "auto");
+	bool csum = !strcmp(cfg_getstr(cfg, "csum"), "on");
+	bool detach = !strcmp(cfg_getstr(cfg, "on-io-error"), "detach");
+	long least = cfg_getint(cfg, "rate-min");
 	char direct[24];
 	size_t i;
 
@@ -269,15 +294,22 @@ static void print_table(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cf
 		cfg_getstr(node, "log"));
 	print_pair(to, conf, cfg, node, 0);
 	fprintf(to, " %s %zu timeout %ld rate %ld", cfg_getstr(cfg, "policy"),
-		4 + (*direct ? 2 : 0) + (crc ? 2 : 0) + (cached ? 2 : 0) + (conf->secret ? 2 : 0) +
+		4 + (least ? 2 : 0) + (*direct ? 2 : 0) + (crc ? 2 : 0) + (cached ? 2 : 0) +
+		(csum ? 2 : 0) + (detach ? 2 : 0) + (conf->secret ? 2 : 0) +
 		6 * (conf->npeers - 1),
 		cfg_getint(cfg, "timeout"), cfg_getint(cfg, "rate"));
+	if (least)
+		fprintf(to, " rate-min %ld", least);
 	if (*direct)
 		fprintf(to, " direct %s", direct);
 	if (crc)
 		fputs(" data-crc all", to);
 	if (cached)
 		fprintf(to, " cache %s", cache);
+	if (csum)
+		fputs(" csum on", to);
+	if (detach)
+		fputs(" on-io-error detach", to);
 	if (conf->secret)
 		fprintf(to, " secret %s", conf->key);
 	for (i = 1; i < conf->npeers; i++) {

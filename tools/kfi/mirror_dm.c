@@ -207,6 +207,8 @@ static bool parse_status(struct mirror *m)
 		remark(m->state, sizeof(m->state), at[i]);
 		if (!strcmp(at[i], "peer-sectors") && i + 1 < m->status.n)
 			whole_number(at[i + 1], &m->peer_sectors);
+		if (!strcmp(at[i], "equal") && i + 1 < m->status.n)
+			whole_number(at[i + 1], &m->equal_kib);
 		next = i + 1 + parse_frozen(&m->status, i, &m->frozen, &m->outage);
 	}
 	m->resync = !strcmp(m->role, "primary") && is_resyncing(m);
@@ -239,6 +241,8 @@ static void parse_table(struct mirror *m)
 			whole_number(at[i + 1], &m->timeout_ms);
 		else if (!strcmp(at[i], "rate"))
 			whole_number(at[i + 1], &m->rate_kib);
+		else if (!strcmp(at[i], "rate-min"))
+			whole_number(at[i + 1], &m->rate_min_kib);
 	}
 }
 

@@ -31,6 +31,11 @@ static uint64_t get_writes(const struct mirror *m)
 	return m->writes;
 }
 
+static uint64_t get_equal(const struct mirror *m)
+{
+	return m->equal_kib << 10;
+}
+
 static uint64_t get_suspended(const struct mirror *m)
 {
 	return m->suspended;
@@ -44,6 +49,11 @@ static uint64_t get_failed(const struct mirror *m)
 static uint64_t get_noquorum(const struct mirror *m)
 {
 	return mirror_remark(m->state, "noquorum");
+}
+
+static uint64_t get_detached(const struct mirror *m)
+{
+	return mirror_remark(m->state, "detached");
 }
 
 static uint64_t get_connected(const struct mirror_peer *p)
@@ -97,9 +107,11 @@ static const struct metric metrics[] = {
 	{ "failed", "1 if a device of this node has failed", get_failed },
 	{ "noquorum", "1 if writes are held because no more than half of the nodes are there",
 	  get_noquorum },
+	{ "detached", "1 if this primary goes on without its leg", get_detached },
 	{ "suspended", "1 if device-mapper has suspended the mirror", get_suspended },
 	{ "writes_in_flight", "Writes in flight", get_writes },
 	{ "out_of_sync_bytes", "Bytes that may differ, with the worst peer", mirror_bytes_left },
+	{ "resync_equal_bytes", "Bytes that were not sent, as peers had the same", get_equal },
 	{ "peer_connected", "1 if there is a session with the peer", NULL, get_connected },
 	{ "peer_insync", "1 if the copy of the peer is the same", NULL, get_insync },
 	{ "peer_frozen", "1 if writes are held because the peer is lost", NULL, get_frozen },

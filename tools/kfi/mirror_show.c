@@ -57,6 +57,7 @@ static const struct column columns[] = {
 	{ "log", KIND_TABLE, TABLE_LOG, true },
 	{ "timeout_ms", KIND_U64, MEMBER(timeout_ms), true },
 	{ "rate_kib", KIND_U64, MEMBER(rate_kib), true },
+	{ "rate_min_kib", KIND_U64, MEMBER(rate_min_kib), true },
 	{ "bytes", KIND_SIZE, 0, true },
 	{ "regions", KIND_U64, MEMBER(regions), true },
 	{ "region_bytes", KIND_U64, MEMBER(region_bytes), true },
@@ -70,8 +71,8 @@ static const char *const peer_remarks[] = { "insync", "alone", "frozen", "stoppe
 
 /* Remarks that JSON always has, as true or false */
 static const char *const remarks[] = {
-	"insync", "alone", "frozen", "stopped", "noquorum", "refused", "failed", "pmem",
-	"resync", "suspended",
+	"insync", "alone", "frozen", "stopped", "noquorum", "refused", "failed", "detached",
+	"pmem", "resync", "suspended",
 };
 
 /* ---- values ---- */

@@ -31,6 +31,7 @@
  * @where: the configuration
  * @all: all mirrors
  * @create: format what is not formatted
+ * @clean: the disks of all nodes have the same data, so no first copy is needed
  * @force: load a table also if it is the same; let a primary grow whose peers are shorter
  * @seconds: time limit, 0 for none
  */
@@ -38,13 +39,14 @@ struct scope {
 	struct mirror_where where;
 	bool all;
 	bool create;
+	bool clean;
 	bool force;
 	double seconds;
 };
 
 /* ---- command lines ---- */
 
-enum { OPT_CREATE = OPT_FIRST_FREE };
+enum { OPT_CREATE = OPT_FIRST_FREE, OPT_CLEAN };
 
 #define CONF_USAGE \
 	"  -a, --all         all mirrors that the configuration has for this node\n" \
@@ -58,6 +60,7 @@ static int parse(const char *verb, int argc, char **argv, const char *shorts, st
 	static const struct option longs[] = {
 		COMMON_LONG,
 		{ "all", no_argument, NULL, 'a' },
+		{ "clean", no_argument, NULL, OPT_CLEAN },
 		{ "config", required_argument, NULL, 'c' },
 		{ "create", no_argument, NULL, OPT_CREATE },
 		{ "force", no_argument, NULL, 'f' },
@@ -73,7 +76,7 @@ static int parse(const char *verb, int argc, char **argv, const char *shorts, st
 		if (common_option(opt))
 			continue;
 		if (opt == 'h' || opt == '?' || (opt < 256 && !strchr(shorts, opt)) ||
-		    (opt == OPT_CREATE && strcmp(verb, "mirror up"))) {
+		    ((opt == OPT_CREATE || opt == OPT_CLEAN) && strcmp(verb, "mirror up"))) {
 			fputs(usage, opt == 'h' ? stdout : stderr);
 			return opt == 'h' ? EXIT_OK : EXIT_USAGE;
 		}
@@ -87,12 +90,16 @@ static int parse(const char *verb, int argc, char **argv, const char *shorts, st
 			scope->where.node = optarg;
 		else if (opt == OPT_CREATE)
 			scope->create = true;
+		else if (opt == OPT_CLEAN)
+			scope->clean = true;
 		else if (opt == 't')
 			scope->seconds = strtod(optarg, &end);
 		if (opt == 't' && (end == optarg || *end || !(scope->seconds > 0 &&
 							      scope->seconds <= 1e6)))
 			return usage_error(verb, "'%s' makes no sense for --timeout", optarg);
 	}
+	if (scope->clean && !scope->create)
+		return usage_error(verb, "--clean needs --create");
 	if (scope->all && optind < argc)
 		return usage_error(verb, "--all and the name '%s'", argv[optind]);
 	if (!scope->all && optind == argc)
@@ -207,13 +214,13 @@ static struct mirror *existing(const char *name, int *ret)
 	return list;
 }
 
-static int format_blank(const struct mirror_conf *conf)
+static int format_blank(const struct scope *scope, const struct mirror_conf *conf)
 {
 	struct mirror *m = NULL;
 	int ret = mirror_find(conf->name, &m);
 
 	if (!ret && !strcmp(m->copy, "unformatted"))
-		ret = mirror_format(conf->name, conf->uuid);
+		ret = mirror_format(conf->name, conf->uuid, scope->clean);
 	mirror_free(m);
 	return ret;
 }
@@ -234,7 +241,7 @@ static int up_one(const struct scope *scope, const struct mirror_conf *conf)
 	if (!ret && !m)
 		ret = make(conf);
 	mirror_free(m);
-	return !ret && scope->create ? format_blank(conf) : ret;
+	return !ret && scope->create ? format_blank(scope, conf) : ret;
 }
 
 int cmd_mirror_up(int argc, char **argv)
@@ -243,7 +250,10 @@ int cmd_mirror_up(int argc, char **argv)
 		"Usage: kfi mirror up [OPTIONS] NAME... | -a\n\n"
 		"Make the device /dev/mapper/NAME as the configuration says. It is secondary.\n\n"
 		CONF_USAGE
-		"      --create      format metadata and log if they are blank: once, on each node\n";
+		"      --create      format metadata and log if they are blank: once, on each\n"
+		"                    node\n"
+		"      --clean       with --create, on all nodes: their disks have the same data,\n"
+		"                    so no first copy is written\n";
 	struct scope scope;
 	int ret = parse("mirror up", argc, argv, COMMON_SHORT "ac:n:", &scope, usage);
 
@@ -262,6 +272,8 @@ static int check_size(const struct mirror *m, uint64_t sectors)
 	else if (sectors > m->sectors && sectors > m->peer_sectors && !strcmp(m->role, "primary"))
 		complain("%s: a peer has %" PRIu64 " sectors, and has to grow before its primary",
 			 m->name, m->peer_sectors);
+	else if (sectors > m->sectors && mirror_remark(m->state, "detached"))
+		complain("%s: a primary without its disk can't grow", m->name);
 	else
 		return EXIT_OK;
 	return EXIT_FAILED;
@@ -352,7 +364,10 @@ static int remove_one(const struct mirror *m)
 		      strcmp(m->policy, "stop");
 	int err = leaves ? mirror_send(m->name, "leave") : 0, ret;
 
-	if (err > 0 && err != ENOTCONN)
+	if (err == EBUSY)
+		complain("%s: it can't leave: no other copy, or a promotion; its primary may wait",
+			 m->name);
+	else if (err > 0 && err != ENOTCONN)
 		complain("%s: it can't leave, so the primary may hold its writes: %s", m->name,
 			 strerror(err));
 	ret = mirror_remove(m->name);

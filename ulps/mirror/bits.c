@@ -650,8 +650,9 @@ static void uncache(struct kfm_peer *p)
 
 /*
  * Make durable on this leg what was written to the chosen extents, unless a flush that a peer has
- * answered did so. If the leg has failed, all regions of these extents may differ, whatever was
- * flushed: a disk that has lost something may say so once, to another flush, or to a write.
+ * answered did so, or this copy is worthless. If the leg has failed, all regions of these extents
+ * may differ, whatever was flushed: a disk that has lost something may say so once, to another
+ * flush, or to a write.
  *
  * Return: 0, or the error of a flush; then the extents stay active.
  */
@@ -661,7 +662,7 @@ static int settle_leg(struct kfm *m)
 	int ret;
 	u32 e;
 
-	if (!m->cool_from)
+	if (!m->cool_from || m->detached)
 		return 0;
 	kfm_for_each_peer(p, m) {
 		if (p->flushed >= m->cool_from && !m->leg_failed)
@@ -711,11 +712,14 @@ static int cooling_end(struct kfm *m)
  * kfm_bits_run() - clean extents, if it is time
  * @m: formatted mirror
  *
+ * Not while it is detached: an extent that is cleaned without a peer may be out of sync, and a
+ * peer that has the only copy never is.
+ *
  * Context: the worker.
  */
 void kfm_bits_run(struct kfm *m)
 {
-	if (m->meta_failed || (!m->cool_from && !cooling_begin(m)))
+	if (m->meta_failed || m->detached || (!m->cool_from && !cooling_begin(m)))
 		return;
 	if (!kfm_flush_awaited(m))
 		cooling_end(m);

@@ -2,7 +2,7 @@
 /*
  * command.c - dm messages and suspend: the worker executes each command while the caller waits.
  *
- *   create UUID		format the metadata device of this node
+ *   create UUID [clean]		format the metadata device of this node
  *   promote [fenced|force]	become primary
  *   demote			become secondary
  *   fenced OUTAGE		policy fence: the peer is outdated or powered off; write alone
@@ -11,14 +11,18 @@
  *   invalidate			secondary: declare this copy worthless
  *   replace NODE SERVICE	forget which node this peer is: the next one takes its place
  *   verify [stop]		primary: compare the copies
- *   rate KIB			limit of a resynchronisation in KiB a second, 0 for none
+ *   detach			primary: go on without the leg, over the network
+ *   rate KIB [MIN]		limit of a resynchronisation in KiB a second, 0 for none; and while
+ *				the application writes
  */
 #include <linux/kstrtox.h>
 #include <linux/string.h>
+#include <linux/unaligned.h>
 #include <linux/uuid.h>
 #include "bits.h"
 #include "command.h"
 #include "flush.h"
+#include "leg.h"
 #include "log.h"
 #include "meta.h"
 #include "mirror.h"
@@ -31,6 +35,7 @@
 #include "write.h"
 
 #define REQUEST_EVERY	(HZ / 4)
+#define HELLO_AGAIN	(2 * HZ)	/* to a node that has left */
 
 static void cmd_end(struct kfm_cmd *cmd, int ret)
 {
@@ -62,7 +67,9 @@ static int promote_check(struct kfm *m, const struct kfm_cmd *cmd)
 		return -EINVAL;
 	if (m->meta_failed || m->log.failed || m->leg_failed)
 		return -EIO;
-	if (m->sb.state == KFM_INCONSISTENT || (m->sb.flags & KFM_SB_LEG_FAILED && !force))
+	/* a blank one was given up by kfm_detach(): what it lacks was acknowledged */
+	if (m->sb.state == KFM_INCONSISTENT ||
+	    (m->sb.flags & KFM_SB_LEG_FAILED && (!force || m->sb.state == KFM_BLANK)))
 		return -EUCLEAN;
 	return m->sb.state == KFM_BLANK && !force ? -ENODATA : 0;
 }
@@ -268,12 +275,30 @@ static int may_format(struct kfm *m)
 	return kfm_blank(m, m->logdev->bdev);
 }
 
+/*
+ * The legs of all nodes have the same data: the caller says so. Then there is no first copy. The
+ * copies are those of one generation, in which no region was out of sync; each node computes its
+ * number from the UUID. A node that was created without the word is blank, and gets a whole copy.
+ */
+static void create_clean(struct kfm_super *sb)
+{
+	unsigned int i;
+
+	sb->state = KFM_UPTODATE;
+	sb->gens.cur = get_unaligned_le64(sb->uuid) ^ get_unaligned_le64(sb->uuid + 8);
+	if (!sb->gens.cur)
+		sb->gens.cur = 1;
+	for (i = 0; i < sb->peers; i++)
+		sb->pairs[i].base = sb->gens.cur;
+}
+
 static int create(struct kfm *m, struct kfm_cmd *cmd)
 {
+	bool clean = cmd->argc == 3 && !strcmp(cmd->argv[2], "clean");
 	uuid_t uuid;
 	int ret;
 
-	if (cmd->argc != 2 || uuid_parse(cmd->argv[1], &uuid))
+	if ((cmd->argc != 2 && !clean) || uuid_parse(cmd->argv[1], &uuid))
 		return -EINVAL;
 	if (m->formatted)
 		return -EEXIST;
@@ -285,6 +310,8 @@ static int create(struct kfm *m, struct kfm_cmd *cmd)
 		.flags = m->logdev ? 0 : KFM_SB_NO_LOG,
 	};
 	export_uuid(m->sb.uuid, &uuid);
+	if (clean)
+		create_clean(&m->sb);
 	/* twice, to overwrite both copies of a log head that another mirror may have left */
 	ret = kfm_bits_create(m) ?: kfm_log_start(m, kfm_random(), 0, 0) ?:
 	      kfm_log_start(m, kfm_random(), 0, 0) ?: kfm_super_save(m);
@@ -321,6 +348,7 @@ int kfm_demote(struct kfm *m)
 		return ret;
 	}
 	WRITE_ONCE(m->primary, false);
+	m->leg_failed |= m->detached;	/* the leg is used again after a resume */
 	kfm_peers_end(m);
 	kfm_event(m, "secondary");
 	return 0;
@@ -453,6 +481,8 @@ static int replace(struct kfm *m, struct kfm_cmd *cmd)
 		return -ENODATA;
 	if (!p)
 		return -ENOENT;
+	if (m->detached)	/* there is nothing to copy from */
+		return -EIO;
 	if (p->state > KFM_SESSION_HELLO &&
 	    (m->primary || time_before(jiffies, p->live + m->timeout)))
 		return -EBUSY;
@@ -486,6 +516,19 @@ int kfm_rate_parse(const char *word, unsigned int *kib)
 	return ret;
 }
 
+static int set_rate(struct kfm *m, struct kfm_cmd *cmd)
+{
+	unsigned int least = m->rate_min;
+	int ret = cmd->argc == 2 || cmd->argc == 3 ? 0 : -EINVAL;
+
+	if (cmd->argc == 3)
+		ret = kfm_rate_parse(cmd->argv[2], &least);
+	ret = ret ?: kfm_rate_parse(cmd->argv[1], &m->rate);
+	if (!ret)
+		WRITE_ONCE(m->rate_min, least);
+	return ret;
+}
+
 static int verify(struct kfm *m, struct kfm_cmd *cmd)
 {
 	if (cmd->argc == 1)
@@ -503,7 +546,7 @@ static int other_command(struct kfm *m, struct kfm_cmd *cmd)
 	if (!strcmp(word, "create"))
 		return create(m, cmd);
 	if (!strcmp(word, "rate"))
-		return cmd->argc == 2 ? kfm_rate_parse(cmd->argv[1], &m->rate) : -EINVAL;
+		return set_rate(m, cmd);
 	if (!strcmp(word, "fenced"))
 		return fenced(m, cmd);
 	if (!strcmp(word, "replace"))
@@ -514,6 +557,8 @@ static int other_command(struct kfm *m, struct kfm_cmd *cmd)
 		return -EINVAL;
 	if (!strcmp(word, "demote"))
 		return kfm_demote(m);
+	if (!strcmp(word, "detach"))
+		return m->primary ? kfm_detach(m) : -EINVAL;
 	if (!strcmp(word, "outdate"))
 		return outdate(m);
 	return strcmp(word, "invalidate") ? -EINVAL : invalidate(m);
@@ -592,6 +637,46 @@ static void leave(struct kfm *m, struct kfm_cmd *cmd)
 	m->log.peer->next = jiffies;
 }
 
+/* ---- the same, at its primary ---- */
+
+/*
+ * A detached node can't do without the peer. The copy that it has outdated is whole, and becomes
+ * up to date in the next session. This one ends, because a peer with such a copy serves no reads;
+ * they wait. A peer that does not know the answer ignores it, and sends LEAVE again until it is
+ * resumed.
+ */
+static void leave_refuse(struct kfm_peer *p)
+{
+	bool up = p->state == KFM_SESSION_UP;
+
+	kfm_peer_send(p, KFM_REFUSED, KFM_R_ONLY, p->session);
+	kfm_peer_lost(p, -EBUSY);
+	if (up)
+		p->next = jiffies;
+}
+
+/*
+ * A secondary leaves. It has stored that its copy is outdated, so this node goes on without it, as
+ * if a manager had said so, and nothing is held. The session ends in the same run of the worker.
+ * Without an answer LEAVE is repeated, also as the answer to the next HELLO. Policy stop needs
+ * both copies, and policy quorum more than half of the nodes.
+ */
+void kfm_leave_message(struct kfm_peer *p)
+{
+	struct kfm *m = p->m;
+
+	if (!kfm_is_alone(p) && !kfm_may_do_without(p)) {
+		leave_refuse(p);
+		return;
+	}
+	if (m->policy == KFM_STOP || m->leg_failed ||
+	    (!kfm_is_alone(p) && (!kfm_may_go_alone(p) || kfm_go_alone(p))))
+		return;
+	kfm_peer_lost(p, -ESHUTDOWN);
+	p->next = jiffies + HELLO_AGAIN;
+	kfm_peer_send(p, KFM_BYE, 1, p->session);
+}
+
 /* ---- suspend: a command without words ---- */
 
 static void stop_begin(struct kfm *m, struct kfm_cmd *cmd)
@@ -629,7 +714,7 @@ static void stop_tick(struct kfm *m)
 	int ret;
 
 	if (!cmd || !nets_closed(m) || !kfm_writes_idle(m) || !list_empty(&m->draining) ||
-	    kfm_busy(&m->serve.busy))
+	    kfm_serve_busy(m))
 		return;
 	ret = kfm_own_empty(m);
 	if (m->formatted)

@@ -33,6 +33,7 @@ void kfm_promote_answer(struct kfm_peer *p, const struct kfm_msg *msg);
 void kfm_promote_tick(struct kfm *m);
 void kfm_leave_send(struct kfm_peer *p);
 void kfm_leave_tick(struct kfm *m);
+void kfm_leave_message(struct kfm_peer *p);
 void kfm_leave_end(struct kfm *m, int ret);
 int kfm_demote(struct kfm *m);
 int kfm_invalidate(struct kfm *m);

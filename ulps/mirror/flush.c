@@ -68,14 +68,15 @@ bool kfm_flush_awaited(const struct kfm *m)
 
 /*
  * Is this node to begin a flush? Also if secondaries have to be told which writes are settled:
- * they keep a list of KFM_WINDOW records (recent.c).
+ * they keep a list of KFM_WINDOW records (recent.c); and once after the leg has failed, because
+ * only the caches of peers may have what was not flushed (may_cache()).
  */
 bool kfm_flush_due(const struct kfm *m)
 {
 	bool many = m->peers[1] && m->numbered - m->flush_last >= FLUSH_RECORDS;
 
 	return !m->flushing && kfm_caches(m) &&
-	       ((many && kfm_flush_needed(m)) || kfm_flush_awaited(m));
+	       (((many || m->detached) && kfm_flush_needed(m)) || kfm_flush_awaited(m));
 }
 
 /* @w has its number, and no record of it was posted. */
@@ -88,7 +89,10 @@ void kfm_flush_begins(struct kfm_write *w)
 	kfm_recent_mark(w);
 }
 
-/* A flush has covered, here and at all peers that are needed, what had ended when it began. */
+/*
+ * A flush has covered, here and at all peers that are needed, what had ended when it began. If
+ * this node is detached, nothing is in a cache alone after that (may_cache()).
+ */
 static void all_flushed(const struct kfm_write *w)
 {
 	struct kfm *m = w->m;
@@ -98,6 +102,8 @@ static void all_flushed(const struct kfm_write *w)
 	kfm_for_each_peer(p, m) {
 		if (w->posts[p->index].settled.known)
 			p->settled = w->posts[p->index].settled;
+		if (m->detached && !kfm_flush_needed(m))
+			bitmap_zero(p->cached, m->extents);
 	}
 }
 

@@ -100,7 +100,7 @@ static int rec_expected(const struct kfm *m, const struct kfm_rec *r)
 /*
  * Should the worker apply records now that a group is durable? It applies them by itself after a
  * while. Until then it must not miss a batch that is full, a ring that the primary needs, or a
- * record that a repair waits for. A group that was the only one missing may complete any of these.
+ * record that somebody waits for. A group that was the only one missing may complete any of these.
  */
 static bool apply_wanted(const struct kfm *m, const struct kfm_rec *recs, unsigned int count)
 {
@@ -109,7 +109,7 @@ static bool apply_wanted(const struct kfm *m, const struct kfm_rec *recs, unsign
 	u32 used = last->at - log->head.at + (last->at < log->head.at ? log->ring_len : 0);
 
 	return last->seq / KFM_BATCH != (first->seq - 1) / KFM_BATCH || used >= log->ring_len / 4 ||
-	       READ_ONCE(m->serve.step) == KFM_S_REQUESTED ||
+	       READ_ONCE(log->awaited) ||
 	       (first->seq == log->head.seq &&
 		log->recs[(last->seq + 1) % KFM_WINDOW].seq == last->seq + 1);
 }
@@ -584,6 +584,7 @@ void kfm_log_apply(struct kfm *m, bool all)
 
 	if (!log->open || log->failed)
 		return;
+	WRITE_ONCE(log->awaited, all);
 	count = batch_durable(log, recs, &whole);
 	if (!count) {
 		log->oldest_at = 0;
@@ -708,8 +709,8 @@ int kfm_log_open(struct kfm_peer *p)
 		ret = kfm_net_region(p, p->wire, kfm_wire_bytes(kfm_shared(p)), KFI_REMOTE_READ,
 				     NULL, &log->bitmap_mr);
 	if (!ret)
-		ret = kfm_net_region(p, log->patch, KFM_WRITE_MAX, KFI_REMOTE_READ, NULL,
-				     &log->patch_mr);
+		ret = kfm_net_region(p, log->patch, KFM_PATCHES * KFM_WRITE_MAX, KFI_REMOTE_READ,
+				     NULL, &log->patch_mr);
 	ret = ret ?: kfm_direct_open(p);
 	log->open = !ret;
 	if (ret)
@@ -725,7 +726,7 @@ void kfm_log_close(struct kfm *m)
 	kfm_net_region_end(&m->log.mr);
 	kfm_net_region_end(&m->log.bitmap_mr);
 	kfm_net_region_end(&m->log.patch_mr);
-	m->serve.step = KFM_S_NONE;
+	kfm_serve_stop(m);
 }
 
 /* A log in memory needs no writes. */
@@ -776,21 +777,21 @@ static int ring_alloc(struct kfm *m)
 int kfm_log_alloc(struct kfm *m)
 {
 	INIT_LIST_HEAD(&m->log.stores_free);
-	m->log.patch = vzalloc(KFM_WRITE_MAX);
-	if (!m->log.patch)
+	m->log.patch = vzalloc(KFM_PATCHES * KFM_WRITE_MAX);
+	m->serve = kcalloc(KFM_PATCHES, sizeof(*m->serve), GFP_KERNEL);
+	if (!m->log.patch || !m->serve)
 		return -ENOMEM;
 	return m->logdev ? ring_alloc(m) : 0;
 }
 
 void kfm_log_free(struct kfm *m)
 {
-	unsigned int i;
-
-	for (i = 0; m->applies && i < KFM_BATCH; i++)
+	for (unsigned int i = 0; m->applies && i < KFM_BATCH; i++)
 		vfree(m->applies[i].buf);
 	kfree(m->applies);
 	kvfree(m->log.stores);
 	vfree(m->log.patch);
+	kfree(m->serve);
 	if (m->log.dax)
 		put_dev_pagemap(m->log.pgmap);
 	else

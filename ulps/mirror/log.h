@@ -62,7 +62,7 @@ struct kfm_store {
  * @open: there is a session with @peer, and the regions below
  * @mr: @peer may write to @ring. NULL without a session, or without a log device
  * @bitmap_mr: the peer may read the bitmap
- * @patch: KFM_WRITE_MAX bytes of the leg that the peer has asked for
+ * @patch: KFM_PATCHES pieces of the leg that the peer has asked for, KFM_WRITE_MAX bytes each
  * @patch_mr: the peer may read @patch
  * @lock: protects @head, @recs, @top and @stores_free, and slots (direct.h); taken with bottom
  *	halves off
@@ -75,6 +75,8 @@ struct kfm_store {
  *	relies on them
  * @acked_id: number of a log, see @acked
  * @oldest_at: time at which the oldest record that is not applied became durable, jiffies; 0: none
+ * @awaited: somebody waits for the records to be applied: a repair, or a comparison. Written by the
+ *	worker before it looks at @recs
  * @own: what the primary has stored in its own log
  * @failed: the leg or the log device has failed. No session until the next resume
  */
@@ -100,6 +102,7 @@ struct kfm_log {
 	u64			acked;
 	u64			acked_id;
 	unsigned long		oldest_at;
+	bool			awaited;
 	struct kfm_ring		own;
 	bool			failed;
 };

@@ -18,6 +18,7 @@
 #include "bits.h"
 #include "command.h"
 #include "flush.h"
+#include "leg.h"
 #include "log.h"
 #include "meta.h"
 #include "mirror.h"
@@ -164,6 +165,7 @@ static void kfm_work(struct work_struct *work)
 	if (!READ_ONCE(m->active) || !kfm_claim_work(m))
 		return;
 	noio = memalloc_noio_save();
+	kfm_leg_check(m);	/* before a peer is found to be lost */
 	if (!m->stop) {
 		kfm_for_each_peer(p, m)
 			kfm_net_receive(p);
@@ -207,6 +209,7 @@ static struct kfm *kfm_alloc(struct dm_target *ti)
 	INIT_LIST_HEAD(&m->flight);
 	INIT_LIST_HEAD(&m->reads);
 	INIT_LIST_HEAD(&m->repairs);
+	INIT_LIST_HEAD(&m->hashes);
 	INIT_LIST_HEAD(&m->draining);
 	init_completion(&m->applied);
 	INIT_WORK(&m->work, kfm_work);
@@ -350,9 +353,12 @@ static int kfm_map(struct dm_target *ti, struct bio *bio)
 		r->iter = bio->bi_iter;
 		r->tried = false;
 		bio_set_dev(bio, m->leg->bdev);
-		if (READ_ONCE(m->open))
+		if (!READ_ONCE(m->open))
+			kfm_read_hold(m, bio);
+		else if (READ_ONCE(m->detached))
+			kfm_read_remote(m, bio);
+		else
 			return DM_MAPIO_REMAPPED;
-		kfm_read_hold(m, bio);
 		return DM_MAPIO_SUBMITTED;
 	}
 	if (bio_op(bio) != REQ_OP_WRITE && !kfm_bio_zeroes(bio))
@@ -376,6 +382,17 @@ static bool bad_data(blk_status_t error)
 }
 
 /*
+ * May a peer serve a read that has failed? Also one of a disk that has gone, if this node detaches
+ */
+static bool peer_serves(const struct kfm *m, blk_status_t error)
+{
+	bool gone = error == BLK_STS_OFFLINE || error == BLK_STS_TRANSPORT ||
+		    error == BLK_STS_TIMEOUT;
+
+	return bad_data(error) || (m->detach && gone) || (READ_ONCE(m->detached) && error);
+}
+
+/*
  * The worker takes over a read that the leg has failed, and ends it (repair.c), which comes here
  * again. A read that was held, and is failed because this node will not be open, has no other
  * source. Any context.
@@ -384,22 +401,11 @@ static int kfm_end_io(struct dm_target *ti, struct bio *bio, blk_status_t *error
 {
 	struct kfm_read *r = dm_per_bio_data(bio, sizeof(*r));
 	struct kfm *m = ti->private;
-	unsigned long flags;
 
-	if (bio_op(bio) != REQ_OP_READ || r->tried || !bad_data(*error) ||
+	if (bio_op(bio) != REQ_OP_READ || r->tried || !peer_serves(m, *error) ||
 	    !READ_ONCE(m->open))
 		return DM_ENDIO_DONE;
-	r->tried = true;
-	r->failed_peers = 0;
-	r->deadline = jiffies + m->timeout;
-	bio->bi_iter = r->iter;
-	bio->bi_status = BLK_STS_OK;
-	rcu_read_lock();	/* the worker may end the bio, which keeps the mirror */
-	spin_lock_irqsave(&m->lock, flags);
-	bio_list_add(&m->unread, bio);
-	spin_unlock_irqrestore(&m->lock, flags);
-	kfm_kick(m);
-	rcu_read_unlock();
+	kfm_read_remote(m, bio);
 	return DM_ENDIO_INCOMPLETE;
 }
 
@@ -429,7 +435,39 @@ static void kfm_postsuspend(struct dm_target *ti)
 /* Has the leg failed since the resume? Then its cache may have lost what it had acknowledged. */
 static bool cache_lost(const struct kfm *m)
 {
-	return m->log.failed || m->leg_failed;
+	return m->log.failed || m->leg_failed || m->detached;
+}
+
+/* Is this table the next one of the same mirror? Under mirrors_lock. */
+static bool follows(const struct kfm *m, const struct kfm *old)
+{
+	return old != m && !READ_ONCE(old->active) &&
+	       dm_table_get_md(old->ti->table) == dm_table_get_md(m->ti->table) &&
+	       !memcmp(old->sb.uuid, m->sb.uuid, sizeof(m->sb.uuid));
+}
+
+/*
+ * A detached primary does not grow: no copy has the new part, and there is nothing to copy from.
+ * The bits of that part would be set for all peers, and so exclude the last copy.
+ */
+static int may_grow(const struct kfm *m)
+{
+	const struct kfm *old;
+	int ret = 0;
+
+	if (m->sb.sectors >= m->sectors)
+		return 0;
+	if (kfm_detached_stored(m))	/* a further resume of the same table */
+		ret = -EBUSY;
+	mutex_lock(&mirrors_lock);
+	list_for_each_entry(old, &mirrors, entry) {
+		if (follows(m, old) && kfm_detached_stored(old))
+			ret = -EBUSY;
+	}
+	mutex_unlock(&mirrors_lock);
+	if (ret)
+		DMERR("%s: a primary without a leg keeps its size", kfm_name(m));
+	return ret;
 }
 
 /*
@@ -447,9 +485,7 @@ static void inherit(struct kfm *m)
 
 	mutex_lock(&mirrors_lock);
 	list_for_each_entry(old, &mirrors, entry) {
-		if (old == m || READ_ONCE(old->active) ||
-		    dm_table_get_md(old->ti->table) != dm_table_get_md(m->ti->table) ||
-		    memcmp(old->sb.uuid, m->sb.uuid, sizeof(m->sb.uuid)))
+		if (!follows(m, old))
 			continue;
 		if (!cache_lost(old))
 			m->start = old->start;
@@ -498,6 +534,11 @@ static int kfm_preresume(struct dm_target *ti)
 	}
 	m->meta_failed = false;
 	ret = kfm_super_load(m);
+	if (!ret && m->formatted && may_grow(m)) {
+		/* dm frees the table before this one, so the next one takes the role from here */
+		inherit(m);
+		return -EBUSY;
+	}
 	if (!ret && m->formatted)
 		ret = kfm_log_load(m) ?: kfm_bits_load(m);
 	if (ret)
@@ -511,8 +552,10 @@ static int kfm_preresume(struct dm_target *ti)
 		DMERR("%s: the log can't be replayed: no reads and writes", kfm_name(m));
 	kfm_flush_reset(m);
 	/* the table before may have left in the cache what no flush would reach any more */
-	m->leg_failed = m->unreplayed || (m->primary && (m->sb.flags & KFM_SB_LEG_FAILED ||
-							 blkdev_issue_flush(m->leg->bdev)));
+	m->detached = kfm_detached_stored(m);
+	m->leg_failed = m->unreplayed ||
+			(m->primary && !m->detached && (m->sb.flags & KFM_SB_LEG_FAILED ||
+							blkdev_issue_flush(m->leg->bdev)));
 	kfm_quorum_resume(m);
 	m->log.failed = false;
 	m->log.oldest_at = 0;
@@ -522,6 +565,7 @@ static int kfm_preresume(struct dm_target *ti)
 		peer_resume(p);
 	m->renewed = jiffies;
 	m->noflush = false;
+	m->only = NULL;
 	spin_lock_irq(&m->lock);
 	/* a completion that began before the suspend may read @active in kfm_writes_run_atomic() */
 	smp_store_release(&m->active, true);

@@ -53,9 +53,12 @@ struct kfm_uevent {
  * @direct_min: records of so many bytes and more go straight to the leg of a peer that has slots
  * @single_direct: so does a shorter record while no other write is in flight, see slots_fit()
  * @data_crc: the data of direct records has a CRC over each network
+ * @detach: go on over the network when the leg has failed, see leg.c
  * @cache_word: the word `cache` of the table
  * @cache: what it means for this leg: as primary, let volatile caches keep writes until a flush,
  *	see kfm_caches()
+ * @csum: as primary, send only those parts of a resynchronisation whose hash differs at the peer
+ *	(csum.c)
  * @start: random number that STATE names. It changes when the cache of the leg may have lost
  *	something: with the power of this node, or with an error of the leg. A table takes it over
  *	from the one before it; resume writes it
@@ -100,12 +103,16 @@ struct kfm_uevent {
  *
  * @sb: superblock as on the device; formatted if @formatted
  * @primary: role
- * @open: reads go to the leg: since this node was promoted, each other copy that can be promoted
- *	has become the same (read.c). map() reads it without the claim
+ * @open: reads go to the leg, or to a peer if @detached: since this node was promoted, each other
+ *	copy that can be promoted has become the same (read.c). map() reads it without the claim
  * @meta_failed: the metadata device has failed
- * @leg_failed: a write to the leg has failed: no write, no session until the next resume
+ * @leg_failed: a write to the leg has failed, and this node does not detach, or what it needs
+ *	without a leg has failed, too: no write, no session until the next resume
+ * @detached: this primary goes on without its leg, and its copy is worthless. It stays so until
+ *	the next resume, at which the superblock decides. map() reads it without the claim
  * @unreplayed: the log of this primary could not be replayed, or not emptied after that. A sector
  *	may be torn: no I/O until the next resume
+ * @only: during a suspend with noflush: the peer whose copy is the data of this detached node
  * @page: buffer for a block of metadata
  * @was_insync: this secondary was in sync in a session since it was resumed, and nothing has
  *	invalidated its copy since
@@ -119,13 +126,17 @@ struct kfm_uevent {
  * @queue: bios that have no struct kfm_write yet
  * @flight: writes, in the order of their records
  * @reads: parts of a resynchronisation that are being read from the leg
- * @repairs: &kfm_repair.w and &kfm_verify.w, if there are such
+ * @repairs: &kfm_fetch.w and &kfm_verify.w, if there are such
+ * @hashes: parts that this secondary compares with the data of its primary (csum.c)
  * @draining: writes whose bio has ended while the provider still owns their buffer
- * @repair: the read that is being repaired
+ * @repair: reads that are being repaired, or that a peer serves for a detached node
  * @verify: the comparison of the copies
- * @serve: the read that the primary requested from this secondary
+ * @serve: what the primary has requested from this secondary, for each of KFM_PATCHES patches
  * @again: a post failed with -EAGAIN, so the worker runs again soon
  * @rate: limit of a resynchronisation in KiB a second, 0 for none
+ * @rate_min: the same while the application writes; 0: as at other times
+ * @wrote: time at which the worker last saw a write of the application, jiffies; or a moment ago,
+ *	if that is long ago
  * @touched: extents that were written since @renewed, or are to stay active for another reason
  * @renewed: time at which @touched began, jiffies
  * @cooling: active extents that are being cleaned
@@ -166,8 +177,10 @@ struct kfm {
 	u32			direct_min;
 	bool			single_direct;
 	bool			data_crc;
+	bool			detach;
 	enum kfm_cache_word	cache_word;
 	bool			cache;
+	bool			csum;
 	u64			start;
 	enum kfm_policy		policy;
 	unsigned long		timeout;
@@ -208,7 +221,9 @@ struct kfm {
 	bool			open;
 	bool			meta_failed;
 	bool			leg_failed;
+	bool			detached;
 	bool			unreplayed;
+	struct kfm_peer		*only;
 	void			*page;
 
 	bool			was_insync;
@@ -224,9 +239,10 @@ struct kfm {
 	struct list_head	flight;
 	struct list_head	reads;
 	struct list_head	repairs;
+	struct list_head	hashes;
 	struct list_head	draining;
 	struct kfm_repair	repair;
-	struct kfm_serve	serve;
+	struct kfm_serve	*serve;
 	struct kfm_verify	verify;
 	bool			again;
 
@@ -239,6 +255,8 @@ struct kfm {
 	struct kfm_recent	recent_direct[KFM_WINDOW];
 
 	unsigned int		rate;
+	unsigned int		rate_min;
+	unsigned long		wrote;
 	unsigned long		*touched;
 	unsigned long		renewed;
 	unsigned long		*cooling;

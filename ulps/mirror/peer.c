@@ -25,7 +25,10 @@
  */
 #include "bits.h"
 #include "command.h"
+#include "csum.h"
 #include "direct.h"
+#include "flush.h"
+#include "leg.h"
 #include "log.h"
 #include "meta.h"
 #include "mirror.h"
@@ -46,11 +49,11 @@
 #define WAIT_EVERY	(HZ / 10)
 
 static const char own_leg_failed[] = "this node's disk has failed";
+static const char no_source[] = "this node's disk has failed, and the peer lacks data";
 static const char other_node[] = "another node is in the place of the peer: `replace` admits it";
 static const char other_size[] = "the peer is shorter, or has larger blocks: `resize` it first";
 static const char other_version[] = "the peer speaks other versions of the protocol";
-static const char blank_waits[] =
-	"its copy is blank, and waits until more than half of the nodes are there without it";
+static const char blank_waits[] = "the peer's copy is blank, and there is no quorum without it";
 static const char needs_log[] = "the peer's module is too old for a node without a log";
 
 static const char * const refusals[KFM_REFUSALS] = {
@@ -64,6 +67,7 @@ static const char * const refusals[KFM_REFUSALS] = {
 	[KFM_R_PEERS] = "the table of the peer has another number of peers",
 	[KFM_R_NODE] = "the peer knows another node in this place: there `replace` admits this one",
 	[KFM_R_VERSION] = other_version,
+	[KFM_R_ONLY] = "the peer has no other copy",
 };
 
 /* Send a message that has no other members. */
@@ -118,6 +122,15 @@ const char *kfm_refused_word(const struct kfm_peer *p)
 	if (p->refused == other_size)
 		return "other-size";
 	return p->refused == other_version || p->refused == needs_log ? "other-version" : NULL;
+}
+
+/*
+ * Does a peer of a detached node lack data? It can't get that any more, so its copy is of no use
+ * here.
+ */
+bool kfm_lacks_data(const struct kfm_peer *p)
+{
+	return kfm_is_alone(p) || p->oos_count || p->refused == no_source;
 }
 
 static void refuse_peer(struct kfm_peer *p, const char *why)
@@ -213,13 +226,15 @@ int kfm_pair_change(struct kfm_peer *p, const struct kfm_pair *pair)
  *
  * The peer is not in sync, durably, before any write is acknowledged that it does not have.
  *
- * Return: 0 or a negative error; then writes are still held.
+ * Return: 0 or a negative error; then writes are still held. -EIO if the peer has the only copy.
  */
 int kfm_go_alone(struct kfm_peer *p)
 {
 	struct kfm_pair pair = *kfm_pair(p);
 	int ret;
 
+	if (!kfm_may_do_without(p))
+		return -EIO;
 	pair.flags |= KFM_PAIR_ALONE;
 	ret = kfm_pair_change(p, &pair);
 	if (!ret)
@@ -230,16 +245,17 @@ int kfm_go_alone(struct kfm_peer *p)
 static void apply_policy(struct kfm_peer *p)
 {
 	struct kfm *m = p->m;
+	bool may = kfm_may_do_without(p);
 
 	p->policy_applied = true;
 	if (kfm_is_alone(p) || m->leg_failed)
 		return;
 	if (m->policy == KFM_QUORUM)
 		kfm_quorum_ask(p);
-	else if (m->policy == KFM_ALONE)
+	else if (m->policy == KFM_ALONE && may)
 		kfm_go_alone(p);
 	else
-		kfm_peer_event(p, m->policy == KFM_FENCE ? "frozen" : "stopped");
+		kfm_peer_event(p, m->policy == KFM_FENCE && may ? "frozen" : "stopped");
 }
 
 /**
@@ -344,13 +360,16 @@ void kfm_peer_hello(struct kfm_peer *p, u32 flags)
 		.arg = m->policy == KFM_QUORUM ? KFM_STOP : m->policy,
 		.peers = kfm_peer_count(m),
 		.versions = KFM_VERSIONS(KFM_MSG_LOWEST, KFM_MSG_VERSION),
-		.features = KFM_F_LEAVE | KFM_F_DIRECT | KFM_F_NO_LOG | KFM_F_ZEROES,
+		.features = KFM_F_LEAVE | KFM_F_DIRECT | KFM_F_NO_LOG | KFM_F_ZEROES |
+			    KFM_F_PATCHES,
 	};
 
 	if (kfm_caches(m) && m->direct_min != KFM_DIRECT_OFF)
 		hello.features |= KFM_F_CACHE;
 	if (m->policy == KFM_QUORUM)
 		hello.features |= KFM_F_QUORUM;
+	if (m->csum)
+		hello.features |= KFM_F_CSUM;
 	hello.session = kfm_random();
 	if (flags & KFM_M_CANDIDATE)
 		p->candidate_session = hello.session;
@@ -398,12 +417,19 @@ static int pair_begin(struct kfm_peer *p, const struct kfm_msg *state, enum kfm_
 /*
  * Rule C2 of flush.c: if the peer's cache may have lost something, each region may differ that was
  * written since the last flush. The extents of all of these are active. The same holds for a peer
- * without which this node has gone on: it may have missed a flush that has ended.
+ * without which this node has gone on: it may have missed a flush that has ended. Of a detached
+ * node the others have lost nothing after its first flush: what it writes is durable at once.
  */
+static void cache_lost(struct kfm_peer *p)
+{
+	if (!p->m->detached || kfm_is_alone(p) || kfm_flush_needed(p->m))
+		kfm_cached_lost(p);
+}
+
 static void start_check(struct kfm_peer *p, u64 start)
 {
 	if (p->slots.caches && (p->start != start || kfm_is_alone(p)))
-		kfm_cached_lost(p);
+		cache_lost(p);
 	p->start = start;
 }
 
@@ -441,12 +467,16 @@ static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
 		refuse_peer(p, blank_waits);
 		return;
 	}
-	p->refused = NULL;
 	p->sectors = msg->sectors;
 	start_check(p, msg->start);
 	p->whole = msg->state == KFM_UPTODATE || msg->state == KFM_OUTDATED;
 	p->fresh = m->policy == KFM_QUORUM && !msg->gens.cur;
 	attach.arg = verdict == KFM_FULL || p->oos_count || msg->flags & KFM_M_DIRTY || !p->whole;
+	if (attach.arg && m->detached) {
+		refuse_peer(p, no_source);
+		return;
+	}
+	p->refused = NULL;
 	p->attach = attach.arg;
 	p->synced_sent = false;
 	p->gen = 0;
@@ -503,8 +533,9 @@ static void on_grant(struct kfm_peer *p, const struct kfm_msg *msg)
 		return;
 	kfm_ring_begin(p, msg);
 	kfm_slots_begin(p, msg);
+	p->csum = m->csum && msg->flags & KFM_M_CSUM;
 	if (cached && !p->slots.caches)	/* it can't be told any more to flush what it has */
-		kfm_cached_lost(p);
+		cache_lost(p);
 	if (!msg->bitmap_len) {
 		session_up(p);
 		return;
@@ -526,27 +557,10 @@ static void synced_ok(struct kfm_peer *p)
 	kfm_pair(p)->base = p->gen;
 	if (!p->insync && !p->oos_count) {
 		p->insync = true;
+		kfm_source_back(p);
 		kfm_peer_event(p, "synced");
 	}
 	kfm_quorum_stored(p->m);
-}
-
-/*
- * A secondary leaves. It has stored that its copy is outdated, so this node goes on without it, as
- * if a manager had said so, and nothing is held. The session ends in the same run of the worker.
- * Without an answer LEAVE is repeated, also as the answer to the next HELLO. Policy stop needs
- * both copies, and policy quorum more than half of the nodes.
- */
-static void on_leave(struct kfm_peer *p)
-{
-	struct kfm *m = p->m;
-
-	if (m->policy == KFM_STOP || m->leg_failed ||
-	    (!kfm_is_alone(p) && (!kfm_may_go_alone(p) || kfm_go_alone(p))))
-		return;
-	kfm_peer_lost(p, -ESHUTDOWN);
-	p->next = jiffies + REFUSED_EVERY;
-	kfm_peer_send(p, KFM_BYE, 1, p->session);
 }
 
 static void primary_message(struct kfm_peer *p, const struct kfm_msg *msg)
@@ -579,11 +593,14 @@ static void primary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 			kfm_repair_copied(p, msg);
 		kfm_verify_copied(p, msg);
 		break;
+	case KFM_HASHED:
+		kfm_csum_answered(p, msg);
+		break;
 	case KFM_BYE:
 		kfm_peer_lost(p, -ESHUTDOWN);
 		break;
 	case KFM_LEAVE:
-		on_leave(p);
+		kfm_leave_message(p);
 		break;
 	}
 }
@@ -778,6 +795,6 @@ void kfm_peers_tick(struct kfm *m)
 	if (!m->formatted || m->primary)
 		return;
 	kfm_direct_run(m);
-	kfm_log_apply(m, m->serve.step == KFM_S_REQUESTED);
+	kfm_log_apply(m, kfm_serve_waits(m) || kfm_csum_behind(m));
 	kfm_repair_serve(m);
 }

@@ -62,6 +62,7 @@ enum kfm_session_state {
  *	resume
  * @ring: log of the peer
  * @slots: slots of the peer
+ * @csum: in this session, it answers HASH, and is to be asked
  * @gap: a write was requeued after its record was posted, and the post may still fail; or before
  *	the peer was in sync, which needs a session that resynchronises it
  * @active: extents that are active, in the byte order of the device (bits.c)
@@ -80,6 +81,7 @@ enum kfm_session_state {
  * @rs_from: region from which on the next part is searched
  * @rs_tried: time of the last read that failed, jiffies
  * @rs_round: number of resynchronisations that were stopped
+ * @rs_equal: bytes that were not sent in the last session, because the peer had the same
  * @budget: bytes that a resynchronisation may read now
  * @budget_at: time at which @budget was computed, jiffies
  */
@@ -124,6 +126,7 @@ struct kfm_peer {
 	u32			outage;
 	struct kfm_ring		ring;
 	struct kfm_slots	slots;
+	bool			csum;
 	bool			gap;
 
 	u8			*active;
@@ -142,6 +145,7 @@ struct kfm_peer {
 	u32			rs_from;
 	unsigned long		rs_tried;
 	u32			rs_round;
+	u64			rs_equal;
 	s64			budget;
 	unsigned long		budget_at;
 };
@@ -153,6 +157,7 @@ struct kfm_peer {
 void kfm_peer_send(struct kfm_peer *p, u16 type, u32 arg, u64 session);
 bool kfm_node_matches(const struct kfm_peer *p, u64 node);
 bool kfm_other_node(const struct kfm_peer *p);
+bool kfm_lacks_data(const struct kfm_peer *p);
 const char *kfm_refused_word(const struct kfm_peer *p);
 void kfm_peer_other_version(struct kfm_peer *p, u64 session);
 void kfm_peer_needs_log(struct kfm_peer *p, const struct kfm_msg *hello);

@@ -84,6 +84,26 @@ static bool direct_wanted(const struct kfm_peer *p, const struct kfm_write *w)
 	       (m->single_direct && list_is_singular(&m->flight));
 }
 
+/**
+ * kfm_logged() - which records in the peer's log overlap a range?
+ * @p: peer with a session
+ * @sector: first sector
+ * @len: bytes
+ *
+ * Return: the number of the last one that APPLIED has not reported, or 0.
+ */
+u64 kfm_logged(const struct kfm_peer *p, u64 sector, u32 len)
+{
+	const struct kfm_rec r = { .sector = sector, .len = len };
+	u64 seq;
+
+	for (seq = p->ring.next.seq - 1; seq > p->ring.applied; seq--) {
+		if (kfm_recs_overlap(&p->slots.logged[seq % KFM_WINDOW], &r))
+			return seq;
+	}
+	return 0;
+}
+
 /*
  * Is the record of a write to be a direct one (direct.c)? It is if there is a slot for it, and if
  * it overlaps no record in the peer's log that a replay may still write to the leg. Else it is
@@ -92,16 +112,9 @@ static bool direct_wanted(const struct kfm_peer *p, const struct kfm_write *w)
  */
 static bool slots_fit(const struct kfm_peer *p, const struct kfm_write *w)
 {
-	const struct kfm_rec r = { .sector = w->sector, .len = w->len };
-	u64 seq;
-
 	if (!p->slots.count || (p->ring.len && !direct_wanted(p, w)))
 		return false;
-	for (seq = p->ring.applied + 1; seq < p->ring.next.seq; seq++) {
-		if (kfm_recs_overlap(&p->slots.logged[seq % KFM_WINDOW], &r))
-			return false;
-	}
-	return true;
+	return !kfm_logged(p, w->sector, w->len);
 }
 
 /*
@@ -187,9 +200,10 @@ static u32 rec_flags(const struct kfm_peer *p, const struct kfm_write *w)
 	case KFM_FLUSH:
 		return KFM_D_FLUSH;
 	case KFM_ZEROES:
-		return KFM_D_ZEROES | (w->bio->bi_opf & REQ_NOUNMAP ? KFM_D_NOUNMAP : 0);
+		/* a part of a resynchronisation, which has no bio, gives back the room */
+		return KFM_D_ZEROES | (w->bio && w->bio->bi_opf & REQ_NOUNMAP ? KFM_D_NOUNMAP : 0);
 	default:
-		return p->slots.caches && kfm_write_cached(w) ? KFM_D_CACHED : 0;
+		return p->slots.caches && w->cached ? KFM_D_CACHED : 0;
 	}
 }
 

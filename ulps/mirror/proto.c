@@ -486,7 +486,12 @@ static bool msg_fits(const struct kfm_msg *m)
 		return (m->ring_len ? ring_fits(m->ring_len) : m->arg) &&
 		       m->bitmap_len <= KFM_WIRE_REGIONS_MAX / 8 && m->arg <= KFM_SLOTS_MAX &&
 		       (m->arg || !(m->flags & KFM_M_ZEROES));
+	case KFM_HASHED:
+		return m->arg <= 1;
 	case KFM_COPY:
+		return m->arg && m->arg <= KFM_WRITE_MAX && !(m->arg % KFM_SECTOR) && m->id &&
+		       m->patch < KFM_PATCHES;
+	case KFM_HASH:
 		return m->arg && m->arg <= KFM_WRITE_MAX && !(m->arg % KFM_SECTOR) && m->id;
 	default:
 		return true;

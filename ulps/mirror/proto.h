@@ -252,6 +252,8 @@ struct kfm_rec {
 #define KFM_DIRECT_DATA_AT	KFM_BLOCK	/* data in a slot; the heads end there */
 #define KFM_DIRECT_SLOT		(KFM_DIRECT_DATA_AT + KFM_WRITE_MAX)
 
+#define KFM_PATCHES		4u		/* that a node offers, see repair.c */
+
 #define KFM_D_CRC		1u	/* the data has a CRC of its own */
 #define KFM_D_ZEROES		2u	/* no data: the range is set to zero */
 #define KFM_D_CACHED		4u	/* the leg's volatile cache may keep the data */
@@ -295,6 +297,8 @@ enum kfm_msg_type {
 	KFM_COPY,		/* primary: read @arg bytes at @sector to the patch, after @seq */
 	KFM_COPIED,		/* secondary: answer to COPY; @arg as in COPY, or 0 on failure */
 	KFM_LEAVE,		/* secondary: its copy is outdated, durably: go on without it */
+	KFM_HASH,		/* primary: hash of its @arg bytes at @sector, after @seq */
+	KFM_HASHED,		/* secondary: answer to HASH; @arg: 1 for the same, durably */
 	KFM_MSG_TYPES
 };
 
@@ -309,6 +313,7 @@ enum kfm_refusal {
 	KFM_R_PEERS,		/* the numbers of peers differ */
 	KFM_R_NODE,		/* the other node knows another one in the place of the sender */
 	KFM_R_VERSION,		/* the other node speaks other versions; not sent to version 4 */
+	KFM_R_ONLY,		/* answer to LEAVE: the primary has no leg, and no other copy */
 	KFM_REFUSALS
 };
 
@@ -319,6 +324,8 @@ enum kfm_refusal {
 #define KFM_F_NO_LOG		4ull
 #define KFM_F_ZEROES		8ull	/* sends KFM_D_ZEROES after KFM_M_ZEROES */
 #define KFM_F_CACHE		16ull	/* sends KFM_D_CACHED after KFM_M_CACHE */
+#define KFM_F_PATCHES		32ull	/* names patches in COPY after KFM_M_PATCHES */
+#define KFM_F_CSUM		64ull	/* sends HASH after KFM_M_CSUM */
 /*
  * The policy is quorum. An older program with another policy than stop refuses the sender, and one
  * with that policy does not answer with KFM_M_QUORUM, and is refused.
@@ -330,9 +337,11 @@ enum kfm_refusal {
 #define KFM_M_SETTLED		4u	/* PING, SYNCED: see recent.c */
 #define KFM_M_ZEROES		8u	/* GRANT: slots take records with KFM_D_ZEROES */
 #define KFM_M_CACHE		16u	/* GRANT: slots take these two as well */
+#define KFM_M_PATCHES		32u	/* GRANT: there are KFM_PATCHES, and not one */
+#define KFM_M_CSUM		64u	/* GRANT: the sender answers HASH */
 #define KFM_M_QUORUM		128u	/* STATE, REFUSED: so is the policy of the sender */
 #define KFM_M_VOTES		256u	/* STATE: its answer counts for a promotion, see quorum.c */
-#define KFM_M_FLAGS		(31u | 128u | 256u)
+#define KFM_M_FLAGS		(127u | 128u | 256u)
 
 /*
  * All types have one layout; members that a type does not use are 0. The first four members are
@@ -347,7 +356,10 @@ struct kfm_le_msg {
 	/* HELLO, STATE, ATTACH, SYNCED, SYNCED_OK; REFUSED if HELLO had KFM_F_QUORUM, or 0 */
 	struct kfm_le_gens gens;
 	__le64	sectors;	/* HELLO, STATE */
-	__le32	lbs;		/* HELLO: logical block size, bytes */
+	union {
+		__le32	lbs;	/* HELLO: logical block size, bytes */
+		__le32	patch;	/* COPY: number of the patch; 0 without KFM_M_PATCHES */
+	};
 	__le32	state;		/* HELLO, STATE: enum kfm_state */
 	__le32	flags;		/* KFM_M_ */
 	__le32	arg;		/* HELLO: policy, up to KFM_ALONE; GRANT: how many slots */
@@ -358,6 +370,7 @@ struct kfm_le_msg {
 				__le64	ring_key;	/* GRANT */
 				/* HELLO: KFM_F_; version 4 looks at neither member */
 				__le64	features;
+				__le64	hash;		/* HASH: see kfm_csum_hash() */
 			};
 			__le64	ring_addr;
 			__le64	bitmap_key;	/* GRANT: of wire regions */
@@ -370,16 +383,16 @@ struct kfm_le_msg {
 		__le32	versions;	/* HELLO: KFM_VERSIONS(); 0: 4 alone */
 	};
 	__le32	bitmap_len;
-	__le64	patch_key;	/* GRANT: KFM_WRITE_MAX bytes that may be read */
+	__le64	patch_key;	/* GRANT: patches of KFM_WRITE_MAX bytes that may be read */
 	__le64	patch_addr;
 	union {
-		__le64	id;	/* COPY, and repeated by COPIED */
+		__le64	id;	/* COPY, HASH, and repeated by their answers */
 		__le64	slots_key;	/* GRANT */
 		__le64	direct;	/* PING, SYNCED: as @seq, of direct records */
 		__le64	start;	/* STATE: see kfm.start; 0 from an older program */
 	};
 	union {
-		__le64	sector;	/* COPY */
+		__le64	sector;	/* COPY, HASH */
 		__le64	slots_addr;	/* GRANT */
 		__le64	asked;	/* PING: see kfm.asked; repeated by PONG */
 	};
@@ -396,7 +409,10 @@ struct kfm_msg {
 	u8	uuid[16];
 	struct kfm_gens gens;
 	u64	sectors;
-	u32	lbs;
+	union {
+		u32	lbs;
+		u32	patch;
+	};
 	u32	state;
 	u32	flags;
 	u32	arg;
@@ -406,6 +422,7 @@ struct kfm_msg {
 			union {
 				u64	ring_key;
 				u64	features;
+				u64	hash;
 			};
 			u64	ring_addr;
 			u64	bitmap_key;

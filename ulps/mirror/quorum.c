@@ -170,7 +170,7 @@ bool kfm_may_sync(const struct kfm_peer *p)
  * Otherwise a peer that misses a write would pass for a copy as good as the others; and this node
  * would pass for a split copy if a peer of the generation before is promoted. A copy that is partly
  * resynchronised can't be promoted before SYNCED. If the generation can't be announced because the
- * metadata device has failed, writes end that all peers have.
+ * metadata device has failed, writes end that all peers have, unless they are the only ones.
  */
 bool kfm_generation_known(const struct kfm *m)
 {
@@ -179,7 +179,7 @@ bool kfm_generation_known(const struct kfm *m)
 	kfm_for_each_peer(p, m) {
 		if (p->state == KFM_SESSION_UP && (!p->attach || p->synced_sent) &&
 		    p->gen != m->sb.gens.cur)
-			return m->meta_failed && kfm_quorate(m);
+			return m->meta_failed && !m->detached && kfm_quorate(m);
 	}
 	return kfm_quorate(m);
 }
@@ -503,7 +503,7 @@ static void step_down(struct kfm *m)
 }
 
 /* Go on without the peers that are lost, if more than half are left. */
-static void go_on(struct kfm *m)
+static void without_lost(struct kfm *m)
 {
 	struct kfm_peer *p;
 
@@ -524,7 +524,7 @@ void kfm_quorum_tick(struct kfm *m)
 		return;
 	}
 	if (!m->leg_failed && !m->meta_failed)
-		go_on(m);
+		without_lost(m);
 	if (kfm_quorate(m)) {
 		m->quorate_at = jiffies;
 		m->noquorum = false;

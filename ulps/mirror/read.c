@@ -13,6 +13,19 @@
 #include "read.h"
 #include "write.h"
 
+/* Add a read to a list that the worker takes. */
+static void hand_over(struct kfm *m, struct bio_list *list, struct bio *bio)
+{
+	unsigned long flags;
+
+	rcu_read_lock();	/* the worker may end the bio, which keeps the mirror */
+	spin_lock_irqsave(&m->lock, flags);
+	bio_list_add(list, bio);
+	spin_unlock_irqrestore(&m->lock, flags);
+	kfm_kick(m);
+	rcu_read_unlock();
+}
+
 /**
  * kfm_read_hold() - let a read wait until this node is open
  * @m: primary
@@ -22,14 +35,27 @@
  */
 void kfm_read_hold(struct kfm *m, struct bio *bio)
 {
-	unsigned long flags;
+	hand_over(m, &m->held, bio);
+}
 
-	rcu_read_lock();	/* the worker may end the bio, which keeps the mirror */
-	spin_lock_irqsave(&m->lock, flags);
-	bio_list_add(&m->held, bio);
-	spin_unlock_irqrestore(&m->lock, flags);
-	kfm_kick(m);
-	rcu_read_unlock();
+/**
+ * kfm_read_remote() - let a peer serve a read that the leg has failed, or can't serve
+ * @m: primary
+ * @bio: read, with its &struct kfm_read. The worker ends it (repair.c)
+ *
+ * Context: any.
+ */
+void kfm_read_remote(struct kfm *m, struct bio *bio)
+{
+	struct kfm_read *r = dm_per_bio_data(bio, sizeof(*r));
+
+	r->tried = true;
+	r->failed_peers = 0;
+	r->mismatches = 0;
+	r->deadline = jiffies + m->timeout;
+	bio->bi_iter = r->iter;
+	bio->bi_status = BLK_STS_OK;
+	hand_over(m, &m->unread, bio);
 }
 
 /**
@@ -53,6 +79,10 @@ void kfm_reads_run(struct kfm *m)
 	bio_list_init(&m->held);
 	spin_unlock_irq(&m->lock);
 	while ((bio = bio_list_pop(&held))) {
+		if (m->primary && m->open && m->detached) {
+			kfm_read_remote(m, bio);
+			continue;
+		}
 		if (m->primary && m->open) {
 			bio->bi_opf |= REQ_META;	/* see launch_writes() */
 			submit_bio_noacct(bio);

@@ -22,6 +22,7 @@
  * whose bits were durable before they were written. All functions run in the worker.
  */
 #include "bits.h"
+#include "flush.h"
 #include "mirror.h"
 #include "peer.h"
 #include "recent.h"
@@ -92,7 +93,9 @@ void kfm_recent_mark(struct kfm_write *w)
  */
 void kfm_recent_announce(const struct kfm_peer *p, struct kfm_msg *msg)
 {
-	struct kfm_settled s = kfm_caches(p->m) ? p->settled : settled_now(p);
+	/* what a detached node writes after its first flush is in no cache alone */
+	bool cached = kfm_caches(p->m) && (!p->m->detached || kfm_flush_needed(p->m));
+	struct kfm_settled s = cached ? p->settled : settled_now(p);
 
 	if (any_open(p->m) || !s.known)
 		return;

@@ -58,15 +58,16 @@ static void record_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kf
 	rcu_read_unlock();
 }
 
-/* Read what the peer has copied to its patch. */
-ssize_t kfm_net_read(struct kfm_peer *p, struct kfm_write *w)
+/* Read what the peer has copied to a patch. */
+ssize_t kfm_net_read(struct kfm_peer *p, struct kfm_write *w, u32 patch)
 {
 	struct kfm_post *post = &w->posts[p->index];
 
 	post->next = NULL;
 	post->cqe.done = record_done;
-	return rma_read(p, w->buf + KFM_DATA_AT, p->ring.patch_key, p->ring.patch_addr, w->len,
-			&post->cqe, &post->busy);
+	return rma_read(p, w->buf + KFM_DATA_AT, p->ring.patch_key,
+			p->ring.patch_addr + patch * KFM_WRITE_MAX, w->len, &post->cqe,
+			&post->busy);
 }
 
 /*

@@ -33,7 +33,7 @@ struct kfm_group {
 };
 
 ssize_t kfm_net_fetch(struct kfm_peer *p, u64 key, u64 addr, u32 len);
-ssize_t kfm_net_read(struct kfm_peer *p, struct kfm_write *w);
+ssize_t kfm_net_read(struct kfm_peer *p, struct kfm_write *w, u32 patch);
 ssize_t kfm_net_write(struct kfm_peer *p, const struct kfm_group *g);
 
 #endif /* KFM_RECORD_H */

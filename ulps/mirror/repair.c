@@ -20,7 +20,12 @@
  * copy as a source, are made durable before the read ends. If no record can be stored (own.c), the
  * leg is not written: the read gets the data all the same, and the copy remains a source.
  *
- * One read is repaired at a time. All functions run in the worker, except for the completions,
+ * A detached node (leg.c) reads all of its data in this way, and writes nothing back. If there is
+ * no other peer to ask, its reads have no deadline but that of the session. While no peer has the
+ * data they wait, as writes do.
+ *
+ * One read is repaired at a time. A detached node has a read in flight for each patch of a peer:
+ * of an older program that is one. All functions run in the worker, except for the completions,
  * which clear @leg_busy, kfm_post.busy and kfm_serve.busy with release semantics, as those of
  * writes do. No memory is allocated.
  */
@@ -28,6 +33,7 @@
 #include <linux/highmem.h>
 #include "bits.h"
 #include "direct.h"
+#include "leg.h"
 #include "meta.h"
 #include "mirror.h"
 #include "net.h"
@@ -38,6 +44,7 @@
 #include "write.h"
 
 #define REQUEST_EVERY	(HZ / 4)
+#define CRC_TRIES	3		/* of data that arrives with a wrong CRC */
 
 /* ---- primary ---- */
 
@@ -70,6 +77,19 @@ static struct kfm_peer *find_peer(const struct kfm *m, struct bio *bio, unsigned
 	return found;
 }
 
+/* Does a read wait for a peer that has all data, and has not said that it can't read this? */
+static bool read_waits(const struct kfm *m, const struct kfm_read *r)
+{
+	bool may = m->detached && m->primary && !m->leg_failed && !READ_ONCE(m->noflush);
+	struct kfm_peer *p;
+
+	kfm_for_each_peer(p, m) {
+		if (may && !kfm_lacks_data(p) && !(r->failed_peers & BIT(p->index)))
+			return true;
+	}
+	return false;
+}
+
 static struct bio *next_bio(struct kfm *m)
 {
 	struct bio *bio = m->repair.waiting;
@@ -90,39 +110,77 @@ static void fail_read(struct kfm *m, struct bio *bio)
 	bio_endio(bio);
 }
 
-static void request_data(struct kfm *m)
+static void request_data(struct kfm *m, struct kfm_fetch *f)
 {
-	struct kfm_repair *f = &m->repair;
 	struct kfm_msg msg = {
 		.type = KFM_COPY, .session = f->session, .id = f->id, .sector = f->w->sector,
-		.arg = f->w->len, .seq = f->seq,
+		.arg = f->w->len, .seq = f->seq, .patch = f - m->repair.fetches,
 	};
 
 	f->next = jiffies + REQUEST_EVERY;
 	kfm_net_send(f->w->peer, &msg);
 }
 
+/* Is a read being repaired or served, or does one wait for that? */
+bool kfm_repair_runs(const struct kfm *m)
+{
+	unsigned int i;
+
+	for (i = 0; i < KFM_PATCHES; i++) {
+		if (m->repair.fetches[i].w)
+			return true;
+	}
+	return m->repair.waiting;
+}
+
+/* An unused patch of a peer, which has one of each number; NULL: there is none */
+static struct kfm_fetch *free_patch(struct kfm *m, const struct kfm_peer *p)
+{
+	unsigned int i, n = m->detached ? p->ring.patches : 1;
+
+	/* writes take at most KFM_WRITES, and a detached node resynchronises nothing */
+	static_assert(KFM_PATCHES <= KFM_READS + 1);
+	for (i = 0; i < n; i++) {
+		if (!m->repair.fetches[i].w)
+			return &m->repair.fetches[i];
+	}
+	return NULL;
+}
+
 /* Begin to repair the next read. Return: true if it has to be called again, for another read. */
 static bool repair_begin(struct kfm *m)
 {
-	struct kfm_repair *f = &m->repair;
-	struct bio *bio = next_bio(m);
 	unsigned long now = jiffies;
+	struct kfm_fetch *f;
 	unsigned int count;
 	struct kfm_peer *p;
 	struct kfm_read *r;
+	struct bio *bio;
 
+	/* no write waits for a read whose turn has not come */
+	if (!m->detached && m->repair.fetches[0].w)
+		return false;
+	bio = next_bio(m);
 	if (!bio)
 		return false;
 	r = dm_per_bio_data(bio, sizeof(*r));
 	p = find_peer(m, bio, &count);
-	if (READ_ONCE(m->noflush) || !p || time_after(now, r->deadline)) {
+	if (!p && read_waits(m, r)) {
+		m->repair.waiting = bio;
+		return false;
+	}
+	if (READ_ONCE(m->noflush) || !p || (!m->detached && time_after(now, r->deadline))) {
 		fail_read(m, bio);
 		return true;
 	}
+	f = free_patch(m, p);
+	if (!f) {
+		m->repair.waiting = bio;
+		return false;
+	}
 	f->w = kfm_write_get(m, p, bio->bi_iter.bi_sector, bio->bi_iter.bi_size);
 	if (!f->w) {	/* the range is in use */
-		f->waiting = bio;
+		m->repair.waiting = bio;
 		m->again = true;
 		return false;
 	}
@@ -132,30 +190,48 @@ static bool repair_begin(struct kfm *m)
 	f->session = p->session;
 	f->id = kfm_random();
 	f->seq = p->ring.next.seq - 1;
-	f->deadline = now + (r->deadline - now) / count;
-	request_data(m);
-	return false;
+	if (m->detached)	/* there is another one to ask, or the session has the deadline */
+		f->deadline = now + (count > 1 ? m->timeout / count : MAX_JIFFY_OFFSET);
+	else
+		f->deadline = now + (r->deadline - now) / count;
+	request_data(m, f);
+	return true;
 }
 
 /* Release the range now, and the buffer as soon as the provider does not use it. */
-static void repair_end(struct kfm_repair *f)
+static void repair_end(struct kfm_fetch *f)
 {
 	kfm_write_put(f->w);
 	f->w = NULL;
 }
 
-/* The peer does not serve the read: ask the next one, or fail it. */
-static void repair_abandon(struct kfm *m)
+/* A read is the next one, unless another one is already. */
+static void read_again(struct kfm *m, struct bio *bio)
 {
-	struct kfm_repair *f = &m->repair;
+	if (!m->repair.waiting) {
+		m->repair.waiting = bio;
+		return;
+	}
+	spin_lock_irq(&m->lock);
+	bio_list_add_head(&m->unread, bio);
+	spin_unlock_irq(&m->lock);
+}
+
+/*
+ * The peer does not serve the read: ask the next one, or fail it. @unable: it is not asked again
+ * for this read.
+ */
+static void repair_abandon(struct kfm *m, struct kfm_fetch *f, bool unable)
+{
 	struct bio *bio = f->w->bio;
 	struct kfm_read *r = dm_per_bio_data(bio, sizeof(*r));
 	unsigned int count;
 
-	r->failed_peers |= BIT(f->w->peer->index);
+	if (unable || !m->detached)
+		r->failed_peers |= BIT(f->w->peer->index);
 	repair_end(f);
-	if (!READ_ONCE(m->noflush) && find_peer(m, bio, &count)) {
-		f->waiting = bio;
+	if (!READ_ONCE(m->noflush) && (find_peer(m, bio, &count) || read_waits(m, r))) {
+		read_again(m, bio);
 		m->again = true;
 		return;
 	}
@@ -169,16 +245,18 @@ static void repair_abandon(struct kfm *m)
  * The data has arrived. If its CRC is right, copy it to the bio and write it to the leg, unless
  * that can't be written.
  */
-static void fetched(struct kfm *m)
+static void fetched(struct kfm *m, struct kfm_fetch *f)
 {
-	struct kfm_write *w = m->repair.w;
+	struct kfm_write *w = f->w;
 	const u8 *from = w->buf + KFM_DATA_AT;
-	bool unwritable = kfm_own_trim(m);
+	bool unwritable = m->detached || kfm_own_trim(m);
 	struct bvec_iter iter;
 	struct bio_vec vec;
+	struct kfm_read *r;
 
-	if (crc32c(~0U, from, w->len) != m->repair.crc) {
-		repair_abandon(m);
+	if (crc32c(~0U, from, w->len) != f->crc) {
+		r = dm_per_bio_data(w->bio, sizeof(*r));
+		repair_abandon(m, f, ++r->mismatches >= CRC_TRIES);
 		return;
 	}
 	if (!unwritable && kfm_own_full(m, w->len)) {	/* until a write to the leg has ended */
@@ -191,92 +269,121 @@ static void fetched(struct kfm *m)
 	}
 	if (unwritable) {
 		bio_endio(w->bio);
-		repair_end(&m->repair);
+		repair_end(f);
 		return;
 	}
-	m->repair.step = KFM_F_WRITING;
+	f->step = KFM_F_WRITING;
 	kfm_own_take(w);
 	kfm_write_leg(w, REQ_OP_WRITE | REQ_FUA | REQ_SYNC);
 }
 
 /*
- * The write of the data to the leg has failed. The node gets no session until it is demoted, not
- * even after a resume; as a secondary it gets the region from its peer. If the metadata can't be
- * stored, no write is acknowledged any more, as after any error of the metadata device.
+ * The write of the data to the leg has failed, and the node does not go on without it. It gets no
+ * session until it is demoted, not even after a resume; as a secondary it gets the region from its
+ * peer. If the metadata can't be stored, no write is acknowledged any more, as after any error of
+ * the metadata device.
  */
-static void repair_failed(struct kfm *m)
+static void repair_failed(struct kfm *m, const struct kfm_write *w)
 {
 	struct kfm_peer *p;
 
-	m->leg_failed = true;
 	kfm_for_each_peer(p, m)
-		kfm_oos_set(p, m->repair.w->sector, m->repair.w->len);
+		kfm_oos_set(p, w->sector, w->len);
 	m->sb.flags |= KFM_SB_LEG_FAILED;
 	if (!kfm_bits_flush(m))
 		kfm_super_save(m);
 }
 
-static void repair_written(struct kfm *m)
+static void repair_written(struct kfm *m, struct kfm_fetch *f)
 {
-	struct kfm_repair *f = &m->repair;
 	bool untouched = m->leg_tears && !f->w->own_seq;	/* kfm_own_store() has failed */
 
 	if (!f->w->leg_status) {
-		f->count++;
+		m->repair.count++;
 		DMWARN_LIMIT("%s: sector %llu could not be read, and was repaired", kfm_name(m),
 			     f->w->sector);
 	} else if (!untouched) {
-		repair_failed(m);
+		m->leg_failed |= !m->detached;
+		kfm_leg_run(m);
+		if (!m->detached)
+			repair_failed(m, f->w);
 	}
 	bio_endio(f->w->bio);	/* with success: the bio has the data of the peer */
 	repair_end(f);
 }
 
-/* Stop waiting for the peer? A read from the peer that is still in flight moves to kfm.draining. */
-static bool too_late(const struct kfm *m)
+/* Has the leg failed the write of repaired data? Any context that has claimed the mirror. */
+bool kfm_repair_leg_failed(const struct kfm *m)
 {
-	const struct kfm_peer *p = m->repair.w->peer;
+	const struct kfm_fetch *f = m->repair.fetches;	/* the only one of a node with a leg */
 
-	return READ_ONCE(m->noflush) || p->state != KFM_SESSION_UP ||
-	       p->session != m->repair.session || time_after(jiffies, m->repair.deadline);
+	return f->w && f->step == KFM_F_WRITING && !kfm_busy(&f->w->leg_busy) && f->w->leg_status;
 }
 
-static void go_on(struct kfm *m)
+/*
+ * The patch could not be read. For a detached node another attempt in this session would not end
+ * otherwise, and the peer may have the only copy: the next session has other keys.
+ */
+static void fetch_failed(struct kfm *m, struct kfm_fetch *f, int err)
 {
-	struct kfm_repair *f = &m->repair;
+	struct kfm_peer *p = f->w->peer;
+	bool same = p->state == KFM_SESSION_UP && p->session == f->session;
+
+	if (m->detached && same)
+		kfm_peer_lost(p, err);
+	repair_abandon(m, f, false);
+}
+
+/* Stop waiting for the peer? A read from the peer that is still in flight moves to kfm.draining. */
+static bool too_late(const struct kfm *m, const struct kfm_fetch *f)
+{
+	const struct kfm_peer *p = f->w->peer;
+
+	return READ_ONCE(m->noflush) || p->state != KFM_SESSION_UP ||
+	       p->session != f->session || time_after(jiffies, f->deadline);
+}
+
+static void go_on(struct kfm *m, struct kfm_fetch *f)
+{
 	struct kfm_post *post = &f->w->posts[f->w->peer->index];
 	bool busy;
 
 	switch (f->step) {
 	case KFM_F_REQUESTED:
-		if (too_late(m))
-			repair_abandon(m);
+		if (too_late(m, f))
+			repair_abandon(m, f, time_after(jiffies, f->deadline));
 		else if (!time_before(jiffies, f->next))
-			request_data(m);
+			request_data(m, f);
 		break;
 	case KFM_F_FETCHING:
 		busy = kfm_busy(&post->busy);	/* once: it may change at any time */
-		if (busy ? too_late(m) : post->err)
-			repair_abandon(m);
+		if (busy && too_late(m, f))
+			repair_abandon(m, f, time_after(jiffies, f->deadline));
+		else if (!busy && post->err)
+			fetch_failed(m, f, post->err);
 		else if (!busy)
-			fetched(m);
+			fetched(m, f);
 		break;
 	case KFM_F_WRITING:
 		if (!kfm_busy(&f->w->leg_busy))
-			repair_written(m);
+			repair_written(m, f);
 		break;
 	}
 }
 
 /**
- * kfm_repair_run() - continue the repair of reads that the leg has failed
+ * kfm_repair_run() - continue the reads that peers serve
  * @m: mirror
  */
 void kfm_repair_run(struct kfm *m)
 {
-	if (m->repair.w)
-		go_on(m);
-	while (!m->repair.w && repair_begin(m))
+	struct kfm_fetch *f;
+
+	for (f = m->repair.fetches; f < m->repair.fetches + KFM_PATCHES; f++) {
+		if (f->w)
+			go_on(m, f);
+	}
+	while (repair_begin(m))
 		;
 }
 
@@ -302,25 +409,35 @@ bool kfm_repair_waits(const struct kfm *m, const struct bio *bio)
  */
 void kfm_repair_copied(struct kfm_peer *p, const struct kfm_msg *msg)
 {
-	struct kfm_repair *f = &p->m->repair;
+	struct kfm_repair *r = &p->m->repair;
+	struct kfm_fetch *f = r->fetches;
 	ssize_t ret = -ENODATA;
 
-	if (!f->w || f->w->peer != p || f->step != KFM_F_REQUESTED || msg->id != f->id)
+	while (f < r->fetches + KFM_PATCHES &&
+	       (!f->w || f->w->peer != p || f->step != KFM_F_REQUESTED || msg->id != f->id))
+		f++;
+	if (f == r->fetches + KFM_PATCHES)
 		return;
 	if (msg->arg == f->w->len)
-		ret = kfm_net_read(p, f->w);
+		ret = kfm_net_read(p, f->w, f - r->fetches);
 	f->crc = msg->crc;
 	if (!ret)
 		f->step = KFM_F_FETCHING;
+	else if (msg->arg != f->w->len)
+		repair_abandon(p->m, f, true);
 	else if (ret != -EAGAIN)	/* after -EAGAIN the request is repeated */
-		repair_abandon(p->m);
+		fetch_failed(p->m, f, ret);
 }
 
 /* ---- secondary ---- */
 
-static void answer(struct kfm *m)
+static u8 *patch_of(const struct kfm *m, const struct kfm_serve *s)
 {
-	const struct kfm_serve *s = &m->serve;
+	return m->log.patch + (s - m->serve) * KFM_WRITE_MAX;
+}
+
+static void answer(struct kfm *m, const struct kfm_serve *s)
+{
 	struct kfm_peer *p = m->log.peer;
 	struct kfm_msg msg = {
 		.type = KFM_COPIED, .session = p->session, .id = s->id, .arg = s->answer_len,
@@ -340,7 +457,7 @@ static void answer(struct kfm *m)
  */
 void kfm_repair_requested(struct kfm_peer *p, const struct kfm_msg *msg)
 {
-	struct kfm_serve *s = &p->m->serve;
+	struct kfm_serve *s = &p->m->serve[msg->patch];
 
 	if (s->step == KFM_S_NONE || s->id != msg->id) {
 		s->step = KFM_S_REQUESTED;
@@ -349,69 +466,106 @@ void kfm_repair_requested(struct kfm_peer *p, const struct kfm_msg *msg)
 		s->len = msg->arg;
 		s->seq = msg->seq;
 	} else if (s->step == KFM_S_ANSWERED) {
-		answer(p->m);
+		answer(p->m, s);
 	}
 }
 
 /* Is this copy in sync, and is the requested range inside the mirror, in whole blocks? */
-static bool may_serve(const struct kfm *m)
+static bool may_serve(const struct kfm *m, const struct kfm_serve *s)
 {
-	const struct kfm_rec r = { .sector = m->serve.sector, .len = m->serve.len };
+	const struct kfm_rec r = { .sector = s->sector, .len = s->len };
 
-	return m->sb.state == KFM_UPTODATE && m->was_insync && m->serve.sector < m->sectors &&
-	       m->sectors - m->serve.sector >= m->serve.len / KFM_SECTOR && kfm_rec_blocks(m, &r);
+	return m->sb.state == KFM_UPTODATE && m->was_insync && s->sector < m->sectors &&
+	       m->sectors - s->sector >= s->len / KFM_SECTOR && kfm_rec_blocks(m, &r);
 }
 
 static void serve_end_io(struct bio *bio)
 {
-	struct kfm *m = container_of(bio, struct kfm, serve.bio);
+	struct kfm_serve *s = container_of(bio, struct kfm_serve, bio);
 
-	m->serve.status = bio->bi_status;
-	kfm_signal(m, &m->serve.busy);
+	s->status = bio->bi_status;
+	kfm_signal(s->m, &s->busy);
 }
 
-static void serve_read(struct kfm *m)
+static void serve_read(struct kfm *m, struct kfm_serve *s)
 {
-	struct kfm_serve *s = &m->serve;
-
+	s->m = m;
 	bio_init(&s->bio, m->leg->bdev, s->vecs, KFM_PATCH_PAGES, REQ_OP_READ);
 	s->bio.bi_iter.bi_sector = s->sector;
 	s->bio.bi_end_io = serve_end_io;
-	kfm_bio_add(&s->bio, m->log.patch, s->len);
+	kfm_bio_add(&s->bio, patch_of(m, s), s->len);
 	s->step = KFM_S_READING;
 	s->busy = true;
 	submit_bio(&s->bio);
 }
 
-static void serve_end(struct kfm *m, u32 given)
+static void serve_end(struct kfm *m, struct kfm_serve *s, u32 given)
 {
-	struct kfm_serve *s = &m->serve;
-
 	s->answer_len = given;
-	s->crc = given ? crc32c(~0U, m->log.patch, given) : 0;
+	s->crc = given ? crc32c(~0U, patch_of(m, s), given) : 0;
 	s->step = KFM_S_ANSWERED;
-	answer(m);
+	answer(m, s);
+}
+
+static void serve_one(struct kfm *m, struct kfm_serve *s)
+{
+	if (kfm_busy(&s->busy))
+		return;
+	if (s->step == KFM_S_READING)
+		serve_end(m, s, s->status ? 0 : s->len);
+	if (s->step != KFM_S_REQUESTED || m->log.head.seq <= s->seq)
+		return;
+	if (may_serve(m, s))
+		serve_read(m, s);
+	else
+		serve_end(m, s, 0);
 }
 
 /**
- * kfm_repair_serve() - answer the request of the primary once the records are applied
+ * kfm_repair_serve() - answer the requests of the primary whose records are applied
  * @m: secondary
  *
  * The worker does not wait for the leg, because it has to answer other messages meanwhile. A read
- * of the leg may outlast its session; the next read begins after it, and a suspend waits for it.
+ * of the leg may outlast its session; the next read of its patch begins after it, and a suspend
+ * waits for it.
  */
 void kfm_repair_serve(struct kfm *m)
 {
-	struct kfm_serve *s = &m->serve;
+	unsigned int i;
 
-	if (!m->log.open || kfm_busy(&s->busy))
-		return;
-	if (s->step == KFM_S_READING)
-		serve_end(m, s->status ? 0 : s->len);
-	if (s->step != KFM_S_REQUESTED || m->log.head.seq <= s->seq)
-		return;
-	if (may_serve(m))
-		serve_read(m);
-	else
-		serve_end(m, 0);
+	for (i = 0; i < KFM_PATCHES && m->log.open; i++)
+		serve_one(m, &m->serve[i]);
+}
+
+/* Does a request wait for records that are to be applied? Any context. */
+bool kfm_serve_waits(const struct kfm *m)
+{
+	unsigned int i;
+
+	for (i = 0; i < KFM_PATCHES; i++) {
+		if (READ_ONCE(m->serve[i].step) == KFM_S_REQUESTED)
+			return true;
+	}
+	return false;
+}
+
+/* Is the leg being read? */
+bool kfm_serve_busy(const struct kfm *m)
+{
+	unsigned int i;
+
+	for (i = 0; i < KFM_PATCHES; i++) {
+		if (kfm_busy(&m->serve[i].busy))
+			return true;
+	}
+	return false;
+}
+
+/* The session has ended: nothing is answered any more. */
+void kfm_serve_stop(struct kfm *m)
+{
+	unsigned int i;
+
+	for (i = 0; i < KFM_PATCHES; i++)
+		m->serve[i].step = KFM_S_NONE;
 }

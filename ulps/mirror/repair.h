@@ -15,32 +15,31 @@ struct kfm_write;
 /**
  * struct kfm_read - a read, in the memory that device-mapper allocates with each bio
  * @iter: copy of the bio's iterator, which the leg's driver advances
- * @tried: the leg has failed the read, and the worker has it
+ * @tried: the leg has failed the read, or is not asked, and the worker has it
  * @failed_peers: peers that could not serve it, as bits
+ * @mismatches: how often its data has arrived with a wrong CRC
  * @deadline: the read fails if no peer has sent the data by then, jiffies
  */
 struct kfm_read {
 	struct bvec_iter	iter;
 	bool			tried;
 	u8			failed_peers;
+	u8			mismatches;
 	unsigned long		deadline;
 };
 
 /**
- * struct kfm_repair - the read that a primary repairs; used by the worker only
- * @waiting: next read to repair; its range is in use. No new write to the range begins before it
- * @w: range, buffer and bio of the read being repaired, or NULL
- * @step: what the repair waits for
+ * struct kfm_fetch - a read that a peer serves; used by the worker only
+ * @w: range, buffer and bio of the read, or NULL
+ * @step: what it waits for
  * @session: session in which the read was requested from &kfm_write.peer, which was in sync
  * @id: number of the request
  * @seq: the peer must have applied the records up to this one before it reads its leg
  * @crc: CRC32C of the data that the peer offers
  * @next: time to repeat the request, jiffies
  * @deadline: the next peer is asked if this one has not sent the data by then, jiffies
- * @count: reads whose data was written back to the leg
  */
-struct kfm_repair {
-	struct bio		*waiting;
+struct kfm_fetch {
 	struct kfm_write	*w;
 	enum {
 		KFM_F_REQUESTED,	/* COPY was sent, the answer is due */
@@ -53,11 +52,24 @@ struct kfm_repair {
 	u32			crc;
 	unsigned long		next;
 	unsigned long		deadline;
+};
+
+/**
+ * struct kfm_repair - reads that the leg of a primary has failed, or that a detached one has
+ * @waiting: next read; its range or all patches are in use, or no peer has the data. No new write
+ *	to its range begins before it
+ * @fetches: reads that peers serve, by the number of the patch; one at a time while there is a leg
+ * @count: reads whose data was written back to the leg
+ */
+struct kfm_repair {
+	struct bio		*waiting;
+	struct kfm_fetch	fetches[KFM_PATCHES];
 	unsigned int		count;
 };
 
 /**
  * struct kfm_serve - a read that the primary requests from a secondary; used by the worker only
+ * @m: the mirror
  * @step: how far the request is
  * @id: number of the request
  * @sector: first sector
@@ -72,6 +84,7 @@ struct kfm_repair {
  *	Cleared with release semantics
  */
 struct kfm_serve {
+	struct kfm	*m;
 	enum {
 		KFM_S_NONE,		/* there is no request */
 		KFM_S_REQUESTED,	/* records have to be applied before the leg is read */
@@ -91,9 +104,14 @@ struct kfm_serve {
 };
 
 void kfm_repair_run(struct kfm *m);
+bool kfm_repair_runs(const struct kfm *m);
+bool kfm_repair_leg_failed(const struct kfm *m);
 bool kfm_repair_waits(const struct kfm *m, const struct bio *bio);
 void kfm_repair_copied(struct kfm_peer *p, const struct kfm_msg *msg);
 void kfm_repair_requested(struct kfm_peer *p, const struct kfm_msg *msg);
 void kfm_repair_serve(struct kfm *m);
+bool kfm_serve_waits(const struct kfm *m);
+bool kfm_serve_busy(const struct kfm *m);
+void kfm_serve_stop(struct kfm *m);
 
 #endif /* KFM_REPAIR_H */

@@ -6,16 +6,26 @@
  * the range begins meanwhile. Each peer has a resynchronisation of its own.
  *
  * A part is a run of regions, which are in sync when it is durable at the peer. The bitmap has the
- * regions that are left, so a later session continues with them.
+ * regions that are left, so a later session continues with them. With `csum` a part that the peer
+ * has already is not sent (csum.c). A part that is all zeros is sent as a record without data, and
+ * the leg of the peer gives back its room (zero.c).
+ *
+ * How much is read is limited by `rate`, and by `rate-min` while the application writes, or did so
+ * a moment ago: between two writes of one that makes one after the other there is always a gap.
  */
+#include <linux/string.h>
 #include "bits.h"
+#include "csum.h"
+#include "leg.h"
 #include "log.h"
 #include "mirror.h"
 #include "peer.h"
+#include "quorum.h"
 #include "resync.h"
 #include "write.h"
 
-#define RETRY	(5 * HZ)	/* of a part that could not be read */
+#define RETRY		(5 * HZ)	/* of a part that could not be read */
+#define BACK_OFF	(HZ / 10)	/* after a write of the application */
 
 /*
  * Should the resynchronisation of a peer wait for another peer? While a copy is overwritten it
@@ -52,6 +62,8 @@ void kfm_resync_begin(struct kfm_peer *p)
 {
 	p->rs_from = 0;
 	p->rs_tried = jiffies - RETRY;
+	p->rs_equal = 0;
+	p->m->wrote = jiffies - BACK_OFF;
 	kfm_resync_stop(p);
 }
 
@@ -79,9 +91,35 @@ static void part_unreadable(struct kfm_write *w)
 	p->rs_tried = jiffies;
 }
 
+/* The peer has the same, durably. */
+static void part_equal(struct kfm_write *w)
+{
+	struct kfm_peer *p = w->peer;
+
+	if (!w->m->leg_failed) {
+		kfm_oos_clear(p, w->sector, w->len);
+		p->rs_equal += w->len;
+	}
+	kfm_write_put(w);
+}
+
 /*
- * Move parts that were read to the writes that wait for being posted. Regions that can't be read
- * stay out of sync, and are tried again after the others.
+ * A part waits for being posted. Data is looked at up to its first byte that is not zero. A record
+ * of zeroes that overlaps the log of the peer would hold up the records behind it.
+ */
+static void part_post(struct kfm_write *w)
+{
+	struct kfm_peer *p = w->peer;
+
+	if (p->slots.zeroes && !memchr_inv(w->buf + KFM_DATA_AT, 0, w->len) &&
+	    !kfm_logged(p, w->sector, w->len))
+		w->kind = KFM_ZEROES;
+	list_move_tail(&w->entry, &w->m->flight);
+}
+
+/*
+ * Move parts that were read to the writes that wait for being posted, unless the peer has them.
+ * Regions that can't be read stay out of sync, and are tried again after the others.
  */
 void kfm_resync_reads(struct kfm *m)
 {
@@ -90,20 +128,46 @@ void kfm_resync_reads(struct kfm *m)
 	list_for_each_entry_safe(w, next, &m->reads, entry) {
 		if (kfm_busy(&w->leg_busy))
 			continue;
-		if (!w->leg_status && w->round == w->peer->rs_round) {
-			list_move_tail(&w->entry, &m->flight);
-			continue;
-		}
 		if (w->leg_status)
 			part_unreadable(w);
-		kfm_write_put(w);
+		if (w->leg_status || w->round != w->peer->rs_round)
+			kfm_write_put(w);
+		else if (w->peer->csum && kfm_csum_waits(w))
+			continue;
+		else if (w->sum.step == KFM_H_EQUAL)
+			part_equal(w);
+		else
+			part_post(w);
 	}
+}
+
+/*
+ * Does the application write? A write that is held by a policy does not count: it may be the
+ * resynchronisation that it waits for. The worker calls this in each run, so the time of the last
+ * write is never so old that it seems to be one to come.
+ */
+void kfm_resync_notes(struct kfm *m)
+{
+	if ((m->bios || !bio_list_empty(&m->queue)) && kfm_writes_may_end(m))
+		m->wrote = jiffies;
+	else if (time_after(jiffies, m->wrote + BACK_OFF))
+		m->wrote = jiffies - BACK_OFF;
+}
+
+/* The present limit in bytes a second, 0 for none */
+static s64 rate_now(const struct kfm *m)
+{
+	unsigned int rate = READ_ONCE(m->rate), least = READ_ONCE(m->rate_min);
+
+	if (least && time_before(jiffies, m->wrote + BACK_OFF))
+		rate = rate ? min(rate, least) : least;
+	return (s64)rate << 10;
 }
 
 /* May another part be read now? The budget grows with time, up to the rate of one second. */
 bool kfm_resync_allowed(struct kfm_peer *p)
 {
-	s64 rate = (s64)READ_ONCE(p->m->rate) << 10;
+	s64 rate = rate_now(p->m);
 	unsigned long now = jiffies, elapsed;
 
 	if (!rate) {
@@ -132,8 +196,9 @@ static unsigned int parts_open(const struct kfm_peer *p)
 }
 
 /*
- * Find the next part: adjacent regions that are out of sync, from @first on. After the last one
- * the search begins again, for regions that could not be read, or have become out of sync since.
+ * Find the next part: adjacent regions that are out of sync, from @first on. When all parts have
+ * ended, the search begins again, for regions that have become out of sync since, or could not be
+ * read: these after a while.
  *
  * Return: the region behind the part; 0: there is none now.
  */
@@ -144,7 +209,7 @@ static u32 next_part(struct kfm_peer *p, u32 *first)
 
 	*first = find_next_bit_le(p->oos, m->regions, p->rs_from);
 	if (*first >= m->regions) {
-		if (time_after(jiffies, p->rs_tried + RETRY))
+		if (!parts_open(p) && time_after_eq(jiffies, p->rs_tried + RETRY))
 			p->rs_from = 0;
 		return 0;
 	}
@@ -166,6 +231,7 @@ static bool read_part(struct kfm_peer *p)
 	w = kfm_write_get(m, p, sector, len);
 	if (!w)
 		return false;
+	w->sum.step = KFM_H_NONE;
 	list_add_tail(&w->entry, &m->reads);
 	p->rs_from = end;
 	p->budget -= len;

@@ -15,6 +15,7 @@ bool kfm_resync_waits(const struct kfm_peer *p);
 void kfm_resync_begin(struct kfm_peer *p);
 void kfm_resync_stop(struct kfm_peer *p);
 void kfm_resync_part(struct kfm_write *w);
+void kfm_resync_notes(struct kfm *m);
 bool kfm_resync_allowed(struct kfm_peer *p);
 
 #endif /* KFM_RESYNC_H */

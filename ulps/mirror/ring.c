@@ -13,6 +13,7 @@ void kfm_ring_begin(struct kfm_peer *p, const struct kfm_msg *grant)
 		.key = grant->ring_key, .addr = grant->ring_addr, .len = grant->ring_len,
 		.next.seq = 1,
 		.patch_key = grant->patch_key, .patch_addr = grant->patch_addr,
+		.patches = grant->flags & KFM_M_PATCHES ? KFM_PATCHES : 1,
 	};
 }
 

@@ -28,8 +28,9 @@ struct kfm_place {
  * @tail: like &kfm_place.head: bytes that are applied and may be overwritten
  * @applied: records up to this one are in the leg
  * @ends: value of &kfm_place.head after each record that is not applied yet
- * @patch_key: key of the patch, see repair.c
- * @patch_addr: address of its first byte
+ * @patch_key: key of the patches, see repair.c
+ * @patch_addr: address of the first byte
+ * @patches: how many
  */
 struct kfm_ring {
 	u64	key;
@@ -41,6 +42,7 @@ struct kfm_ring {
 	u64	ends[KFM_WINDOW];
 	u64	patch_key;
 	u64	patch_addr;
+	u32	patches;
 };
 
 /**

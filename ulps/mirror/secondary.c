@@ -5,6 +5,7 @@
  */
 #include "bits.h"
 #include "command.h"
+#include "csum.h"
 #include "direct.h"
 #include "log.h"
 #include "meta.h"
@@ -178,6 +179,8 @@ static void send_grant(struct kfm_peer *p)
 		.patch_addr = kfi_mr_addr(log->patch_mr),
 	};
 
+	if (p->features & KFM_F_PATCHES)
+		grant.flags = KFM_M_PATCHES;
 	if (log->mr) {
 		grant.ring_key = kfi_mr_key(log->mr);
 		grant.ring_addr = kfi_mr_addr(log->mr);
@@ -185,11 +188,13 @@ static void send_grant(struct kfm_peer *p)
 	}
 	if (m->direct.mr) {
 		grant.arg = KFM_DIRECT_SLOTS;
-		grant.flags = (p->features & KFM_F_ZEROES ? KFM_M_ZEROES : 0) |
-			      (p->features & KFM_F_CACHE ? KFM_M_CACHE : 0);
+		grant.flags |= (p->features & KFM_F_ZEROES ? KFM_M_ZEROES : 0) |
+			       (p->features & KFM_F_CACHE ? KFM_M_CACHE : 0);
 		grant.slots_key = kfi_mr_key(m->direct.mr);
 		grant.slots_addr = kfi_mr_addr(m->direct.mr);
 	}
+	if (p->features & KFM_F_CSUM)
+		grant.flags |= KFM_M_CSUM;
 	kfm_net_send(p, &grant);
 }
 
@@ -322,12 +327,22 @@ void kfm_secondary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 		if (p->state == KFM_SESSION_UP)
 			kfm_repair_requested(p, msg);
 		break;
+	case KFM_HASH:
+		if (p->state == KFM_SESSION_UP)
+			kfm_csum_requested(p, msg);
+		break;
 	case KFM_BYE:
 		if (p->state == KFM_SESSION_UP)
 			kfm_log_close(m);
 		p->state = KFM_SESSION_DOWN;
 		if (msg->arg)
 			kfm_leave_end(m, 0);
+		break;
+	case KFM_REFUSED:
+		if (msg->arg != KFM_R_ONLY)
+			break;
+		m->left = false;	/* the next session makes this copy up to date again */
+		kfm_leave_end(m, -EBUSY);
 		break;
 	}
 }

@@ -3,6 +3,7 @@
  * status.c - what `dmsetup status` and `dmsetup table` show. Called in process context. The members
  * of struct kfm and struct kfm_peer are read without a lock.
  */
+#include "leg.h"
 #include "mirror.h"
 #include "peer.h"
 #include "status.h"
@@ -30,6 +31,7 @@ struct summary {
 	bool		insync;
 	bool		alone;
 	bool		held;
+	bool		only;		/* the data is at peers that are not there */
 	u32		outage;
 	bool		refused;
 	const char	*why;
@@ -53,6 +55,7 @@ static struct summary sum_peer(const struct kfm_peer *p)
 		.insync = p->insync || (follows && m->was_insync),
 		.alone = alone,
 		.held = m->primary && !alone && p->state != KFM_SESSION_UP,
+		.only = m->primary && !kfm_may_do_without(p),
 		.outage = p->outage,
 		.refused = p->refused,
 		.why = kfm_refused_word(p),
@@ -76,11 +79,23 @@ static struct summary sum_peers(const struct kfm *m)
 		all.alone |= one.alone;
 		all.outage = one.held && !all.held ? one.outage : all.outage;
 		all.held |= one.held;
+		all.only &= one.only;
 		all.refused |= one.refused;
 		all.why = all.why ?: one.why;
 		all.sectors = min(all.sectors, one.sectors);
 	}
 	return all;
+}
+
+/* KiB that this primary has not sent in the last session with each peer, which had the same */
+static u64 equal_kib(const struct kfm *m)
+{
+	struct kfm_peer *p;
+	u64 bytes = 0;
+
+	kfm_for_each_peer(p, m)
+		bytes += m->primary ? READ_ONCE(p->rs_equal) : 0;
+	return bytes >> 10;
 }
 
 /* Direct records of the present sessions, sent or received */
@@ -103,7 +118,7 @@ static unsigned int emit_remarks(const struct kfm *m, const struct summary *s, c
 		DMEMIT(" insync");
 	if (s->alone)
 		DMEMIT(" alone");
-	if (s->held && m->policy == KFM_FENCE)
+	if (s->held && m->policy == KFM_FENCE && !s->only)
 		DMEMIT(" frozen %u", s->outage);
 	else if (s->held && m->policy != KFM_QUORUM)
 		DMEMIT(" stopped");
@@ -119,16 +134,18 @@ static unsigned int emit_remarks(const struct kfm *m, const struct summary *s, c
 static void emit_table(const struct kfm *m, char *result, unsigned int maxlen)
 {
 	bool direct = m->logdev && m->direct_min != KFM_DIRECT_DEFAULT;
+	unsigned int least = READ_ONCE(m->rate_min), sz = 0;
 	struct kfm_peer *p = m->peers[0];
-	unsigned int sz = 0;
 
 	DMEMIT("%s %s %s %s %s %s %s %s %s %u timeout %u rate %u", m->leg->name, m->meta->name,
 	       m->logdev ? m->logdev->name : "-", p->provider, p->local[0], p->local[1],
 	       p->remote[0], p->remote[1], kfm_policies[m->policy],
 	       4 + (direct ? 2 : 0) + (m->data_crc ? 2 : 0) + (m->cache_word ? 2 : 0) +
-	       (m->secret ? 2 : 0) +
+	       (least ? 2 : 0) + (m->csum ? 2 : 0) + (m->detach ? 2 : 0) + (m->secret ? 2 : 0) +
 	       (kfm_peer_count(m) - 1) * (1 + KFM_PEER_WORDS),
 	       jiffies_to_msecs(m->timeout), READ_ONCE(m->rate));
+	if (least)
+		DMEMIT(" rate-min %u", least);
 	if (direct && m->direct_min == KFM_DIRECT_OFF)
 		DMEMIT(" direct off");
 	else if (direct)
@@ -137,6 +154,10 @@ static void emit_table(const struct kfm *m, char *result, unsigned int maxlen)
 		DMEMIT(" data-crc all");
 	if (m->cache_word)
 		DMEMIT(" cache %s", kfm_cache_words[m->cache_word]);
+	if (m->csum)
+		DMEMIT(" csum on");
+	if (m->detach)
+		DMEMIT(" on-io-error detach");
 	if (m->secret)
 		DMEMIT(" secret %s", m->secret_name);
 	kfm_for_each_peer(p, m) {
@@ -174,6 +195,8 @@ void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, ch
 	sz += emit_remarks(m, &s, result + sz, maxlen - sz);
 	if (m->meta_failed || m->log.failed || m->leg_failed)
 		DMEMIT(" failed");
+	if (m->detached)
+		DMEMIT(" detached");
 	if (m->primary && m->noquorum)
 		DMEMIT(" noquorum");
 	if (m->left)
@@ -190,6 +213,8 @@ void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, ch
 		DMEMIT(" differ %u unverified %llu", m->verify.differ, m->verify.skipped);
 	if (direct_count(m))
 		DMEMIT(" direct %llu", direct_count(m));
+	if (equal_kib(m))
+		DMEMIT(" equal %llu", equal_kib(m));
 	if (!m->peers[1])
 		return;
 	kfm_for_each_peer(p, m) {

@@ -4,7 +4,8 @@
  *
  * Table: 0 LENGTH kfi_mirror LEG META LOG PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE POLICY
  *	[COUNT [timeout MS] [rate KIB] [direct BYTES|off] [data-crc log|all] [cache on|off|auto]
- *	[secret KEY] [peer PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE]...]
+ *	[rate-min KIB] [csum on|off] [on-io-error fail|detach] [secret KEY]
+ *	[peer PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE]...]
  */
 #include <linux/kstrtox.h>
 #include <linux/slab.h>
@@ -97,6 +98,13 @@ static int table_devices(struct kfm *m, char **argv)
 			   !bdev_rot(m->leg->bdev);
 	m->ti->error = "The leg is memory that can tear its sectors, which needs a log in memory";
 	return m->leg_tears && !m->log.dax ? -EINVAL : 0;
+}
+
+/* Do the words of the table fit each other, and the devices? */
+static int table_fits(struct kfm *m)
+{
+	m->ti->error = "on-io-error detach: the leg is memory that can tear its sectors";
+	return m->leg_tears && m->detach ? -EINVAL : 0;
 }
 
 static int peer_words(struct kfm_peer *p, char **argv)
@@ -197,6 +205,20 @@ static int table_cache(struct kfm *m, const char *word)
 	return 0;
 }
 
+static int table_csum(struct kfm *m, const char *word)
+{
+	m->csum = !strcmp(word, "on");
+	m->ti->error = "csum is on or off";
+	return m->csum || !strcmp(word, "off") ? 0 : -EINVAL;
+}
+
+static int table_on_io_error(struct kfm *m, const char *word)
+{
+	m->detach = !strcmp(word, "detach");
+	m->ti->error = "on-io-error is fail or detach";
+	return m->detach || !strcmp(word, "fail") ? 0 : -EINVAL;
+}
+
 /* Are writes kept in volatile caches? By default if the leg has one. */
 static int cache_choose(struct kfm *m)
 {
@@ -212,7 +234,7 @@ static int cache_choose(struct kfm *m)
 static int table_options(struct kfm *m, struct dm_arg_set *as)
 {
 	static const struct dm_arg count = {
-		0, 12 + (KFM_PEERS - 1) * (1 + KFM_PEER_WORDS), "Invalid number of options"
+		0, 18 + (KFM_PEERS - 1) * (1 + KFM_PEER_WORDS), "Invalid number of options"
 	};
 	static const struct dm_arg timeout = { 200, 600000, "Invalid timeout" };
 	unsigned int args = 0, ms = 5000;
@@ -229,12 +251,19 @@ static int table_options(struct kfm *m, struct dm_arg_set *as)
 		} else if (!strcasecmp(word, "rate")) {
 			m->ti->error = "Invalid rate";
 			ret = kfm_rate_parse(dm_shift_arg(as), &m->rate);
+		} else if (!strcasecmp(word, "rate-min")) {
+			m->ti->error = "Invalid rate-min";
+			ret = kfm_rate_parse(dm_shift_arg(as), &m->rate_min);
 		} else if (!strcasecmp(word, "direct")) {
 			ret = table_direct(m, dm_shift_arg(as));
 		} else if (!strcasecmp(word, "data-crc")) {
 			ret = table_data_crc(m, dm_shift_arg(as));
 		} else if (!strcasecmp(word, "cache")) {
 			ret = table_cache(m, dm_shift_arg(as));
+		} else if (!strcasecmp(word, "csum")) {
+			ret = table_csum(m, dm_shift_arg(as));
+		} else if (!strcasecmp(word, "on-io-error")) {
+			ret = table_on_io_error(m, dm_shift_arg(as));
 		} else if (!strcasecmp(word, "secret")) {
 			ret = kfm_secret_get(m, dm_shift_arg(as));
 		} else if (!strcasecmp(word, "peer") && args <= KFM_PEER_WORDS) {
@@ -322,7 +351,7 @@ int kfm_table_read(struct kfm *m, unsigned int argc, char **argv)
 	if (!ret)
 		ret = table_odd(m);
 	if (!ret)
-		ret = table_devices(m, argv) ?: cache_choose(m);
+		ret = table_devices(m, argv) ?: table_fits(m) ?: cache_choose(m);
 	if (!ret)
 		ret = table_memory(m);
 	return ret ? ret : dm_set_target_max_io_len(ti, KFM_WRITE_MAX / KFM_SECTOR);

@@ -26,6 +26,7 @@
 #include <linux/crc32c.h>
 #include <linux/math64.h>
 #include "bits.h"
+#include "leg.h"
 #include "mirror.h"
 #include "net.h"
 #include "peer.h"
@@ -96,7 +97,7 @@ static bool part_begin(struct kfm *m)
 		return true;
 	}
 	/* the peer serves one request at a time, and a reader waits for that of a repair */
-	if (m->repair.w || m->repair.waiting || !kfm_resync_allowed(p))
+	if (kfm_repair_runs(m) || !kfm_resync_allowed(p))
 		return false;
 	v->w = kfm_write_get(m, p, v->next, part_bytes(m));
 	if (!v->w) {	/* the range is in use */
@@ -147,7 +148,7 @@ static void part_run(struct kfm *m)
 	usable = v->running && comparable(w->peer, w->sector, w->len) &&
 		 w->peer->session == v->session && !w->leg_status;
 	/* A repair goes first: it may need the range, the write, or the patch. */
-	if (usable && !v->answered && (m->repair.w || m->repair.waiting)) {
+	if (usable && !v->answered && kfm_repair_runs(m)) {
 		kfm_write_put(w);
 		v->w = NULL;
 		return;
@@ -176,7 +177,8 @@ void kfm_verify_run(struct kfm *m)
 {
 	struct kfm_verify *v = &m->verify;
 
-	if (READ_ONCE(m->noflush) || m->stop || !m->primary || m->leg_failed || m->meta_failed)
+	if (READ_ONCE(m->noflush) || m->stop || !m->primary || m->leg_failed || m->meta_failed ||
+	    m->detached)
 		kfm_verify_stop(m);
 	part_run(m);
 	while (v->running && !v->w && part_begin(m))
@@ -210,7 +212,7 @@ int kfm_verify_start(struct kfm *m)
 		return -EINVAL;
 	if (v->running || v->w)
 		return -EALREADY;
-	if (m->leg_failed || m->meta_failed)
+	if (m->leg_failed || m->meta_failed || m->detached)
 		return -EIO;
 	*v = (struct kfm_verify) { .running = true };
 	return 0;

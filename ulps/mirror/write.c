@@ -21,7 +21,9 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include "bits.h"
+#include "csum.h"
 #include "flush.h"
+#include "leg.h"
 #include "log.h"
 #include "mirror.h"
 #include "own.h"
@@ -166,6 +168,8 @@ struct kfm_write *kfm_write_get(struct kfm *m, struct kfm_peer *peer, u64 sector
 	w->leg_busy = false;
 	w->own_seq = 0;
 	w->crc_known = false;
+	w->cached = false;
+	w->left_out = false;
 	w->peer = peer;
 	w->round = peer ? peer->rs_round : 0;
 	w->number = m->numbered++;
@@ -175,7 +179,7 @@ struct kfm_write *kfm_write_get(struct kfm *m, struct kfm_peer *peer, u64 sector
 }
 
 /* Does a provider use the buffer? */
-static bool posts_busy(const struct kfm_write *w)
+bool kfm_posts_busy(const struct kfm_write *w)
 {
 	struct kfm_peer *p;
 
@@ -191,7 +195,7 @@ void kfm_write_put(struct kfm_write *w)
 {
 	struct kfm *m = w->m;
 
-	list_move_tail(&w->entry, posts_busy(w) ? &m->draining : &m->free);
+	list_move_tail(&w->entry, kfm_posts_busy(w) ? &m->draining : &m->free);
 }
 
 static void reclaim_writes(struct kfm *m)
@@ -199,7 +203,7 @@ static void reclaim_writes(struct kfm *m)
 	struct kfm_write *w, *next;
 
 	list_for_each_entry_safe(w, next, &m->draining, entry) {
-		if (!posts_busy(w))
+		if (!kfm_posts_busy(w))
 			list_move_tail(&w->entry, &m->free);
 	}
 }
@@ -207,81 +211,7 @@ static void reclaim_writes(struct kfm *m)
 bool kfm_writes_idle(const struct kfm *m)
 {
 	return bio_list_empty(&m->queue) && list_empty(&m->flight) && list_empty(&m->reads) &&
-	       list_empty(&m->repairs);
-}
-
-/* ---- leg ---- */
-
-static void leg_continue(struct kfm *m)
-{
-	if (in_hardirq() || irqs_disabled())
-		kfm_kick(m);
-	else
-		kfm_run_atomic(m, NULL);
-}
-
-/*
- * Any context. While a record of the write is at a provider, there is nothing to do: the record's
- * completion, which comes later, finds that the leg has the data. Another context may end and reuse
- * the write as soon as @leg_busy is false; then nothing is left to do here, whatever posts_busy()
- * says of the next write.
- */
-static void leg_end_io(struct bio *bio)
-{
-	struct kfm_write *w = container_of(bio, struct kfm_write, leg);
-	blk_status_t status = bio->bi_status;
-	struct kfm *m = w->m;
-
-	w->leg_status = status;
-	rcu_read_lock();	/* see kfm_signal() */
-	smp_store_release(&w->leg_busy, false);	/* pairs with kfm_busy() */
-	smp_mb();		/* before posts_busy(); pairs with record_done(), see claim.c */
-	if (status)
-		kfm_kick(m);
-	else if (!posts_busy(w))
-		leg_continue(m);
-	rcu_read_unlock();
-}
-
-/* The write belongs to the cgroup and has the priority of its submitter, whoever executes it. */
-static void leg_prepare(struct kfm_write *w, blk_opf_t op)
-{
-	struct kvec pieces[KFM_CHUNKS];
-	unsigned int i, n = kfm_write_pieces(w, KFM_DATA_AT, kfm_write_data(w), pieces);
-
-	bio_init(&w->leg, w->m->leg->bdev, w->vecs, KFM_CHUNKS, op);
-	if (w->bio) {
-		bio_clone_blkg_association(&w->leg, w->bio);
-		w->leg.bi_ioprio = w->bio->bi_ioprio;
-	}
-	w->leg.bi_iter.bi_sector = w->sector;
-	w->leg.bi_end_io = leg_end_io;
-	for (i = 0; i < n; i++)
-		__bio_add_page(&w->leg, virt_to_page(pieces[i].iov_base), pieces[i].iov_len,
-			       offset_in_page(pieces[i].iov_base));
-	w->leg_busy = true;
-}
-
-/* May the leg be written? If not, the write has ended with an error. */
-static bool leg_logged(struct kfm_write *w)
-{
-	int ret = kfm_own_store(w);
-
-	if (!ret)
-		return true;
-	DMERR_LIMIT("%s: can't store a record before the leg is written (%d)", kfm_name(w->m), ret);
-	bio_io_error(&w->leg);
-	return false;
-}
-
-/* Write the data to the leg, or read it from the leg. */
-void kfm_write_leg(struct kfm_write *w, blk_opf_t op)
-{
-	leg_prepare(w, op);
-	if (w->kind == KFM_ZEROES)
-		queue_work(kfm_store_wq, &w->zero);
-	else if (leg_logged(w))
-		submit_bio(&w->leg);
+	       list_empty(&m->repairs) && list_empty(&m->hashes);
 }
 
 /* ---- ends ---- */
@@ -297,30 +227,33 @@ static void end_bio(struct kfm_write *w, blk_status_t status)
 
 /*
  * A write ends. Set its bits for the peers that are not known to have it, or are not the same. For
- * the others this leg, or theirs, may have it in a volatile cache alone.
+ * the others this leg, or theirs, may have it in a volatile cache alone. If a write of a detached
+ * node fails, what one peer has of it is the data.
  */
 static void mark_peers(const struct kfm_write *w)
 {
-	struct kfm_peer *p;
+	struct kfm_peer *p, *only = w->left_out ? NULL : kfm_only_copy(w->m);
 
 	kfm_for_each_peer(p, w->m) {
+		if ((p == only && w->leg_status) ||
+		    (w->left_out && w->posts[p->index].state == KFM_P_NONE))
+			continue;
 		if (w->leg_status || kfm_unacked(p, w))
 			kfm_oos_set(p, w->sector, w->len);
-		else if (kfm_write_cached(w))
+		else if (w->cached)
 			kfm_cached_set(p, w->sector, w->len);
 	}
 }
 
 static void finish(struct kfm *m, struct kfm_write *w)
 {
-	if (w->leg_status)
-		m->leg_failed = true;
 	if (w->kind == KFM_FLUSH) {
 		kfm_flush_ended(w);
 	} else {
 		if (w->bio)
 			mark_peers(w);
-		kfm_flush_outdated(m);
+		if (!m->detached || w->cached)
+			kfm_flush_outdated(m);
 	}
 	if (w->bio)
 		end_bio(w, w->leg_status);
@@ -397,7 +330,8 @@ static unsigned int holding_peers(const struct kfm_write *w, unsigned int *missi
 
 /*
  * End writes, and parts of resynchronisations. A write waits for all peers, and a part for its own
- * one: another one that stops does not hold it up.
+ * one: another one that stops does not hold it up. A write that the leg has failed is left to
+ * kfm_leg_check(), unless the peers go on without this leg.
  */
 static void end_writes(struct kfm *m)
 {
@@ -409,22 +343,13 @@ static void end_writes(struct kfm *m)
 		bits = holding_peers(w, &missing);
 		if (w->peer ? bits & BIT(w->peer->index) : bits || hold)
 			continue;
-		if (!kfm_busy(&w->leg_busy))
+		if (kfm_busy(&w->leg_busy))
+			continue;
+		if (m->detached)
+			w->leg_status = w->left_out ? BLK_STS_NOTSUPP : BLK_STS_OK;
+		if (!w->leg_status || w->left_out)
 			finish(m, w);
 	}
-}
-
-/*
- * Has a write to the leg failed? This is checked before end_writes() reaches the write: from now on
- * this node must neither go on alone nor become the source of a resynchronisation. The peer's copy
- * is the good one.
- */
-static void leg_check(struct kfm *m)
-{
-	struct kfm_write *w;
-
-	list_for_each_entry(w, &m->flight, entry)
-		m->leg_failed |= !w->peer && !kfm_busy(&w->leg_busy) && w->leg_status;
 }
 
 /* The leg has failed: end the session, and fail all writes. The peer keeps its copy. */
@@ -437,7 +362,7 @@ static void fail_writes(struct kfm *m)
 	list_for_each_entry_safe(w, next, &m->flight, entry) {
 		if (kfm_busy(&w->leg_busy))
 			continue;
-		w->leg_status = BLK_STS_IOERR;
+		w->leg_status = w->leg_status ?: BLK_STS_IOERR;
 		finish(m, w);
 	}
 }
@@ -449,15 +374,13 @@ static void fail_writes(struct kfm *m)
 static void give_back(struct kfm *m)
 {
 	struct kfm_write *w, *next;
-	bool failed;
 
 	list_for_each_entry_safe(w, next, &m->flight, entry) {
 		if (kfm_busy(&w->leg_busy))
 			continue;
-		failed = m->leg_failed || w->leg_status != BLK_STS_OK;
+		m->leg_failed |= w->leg_status != BLK_STS_OK;	/* since kfm_leg_check() */
 		w->leg_status = BLK_STS_IOERR;
 		finish(m, w);
-		m->leg_failed = failed;
 	}
 }
 
@@ -467,16 +390,19 @@ void kfm_writes_lost(struct kfm_peer *p)
 	struct kfm_write *w, *next;
 
 	list_for_each_entry_safe(w, next, &p->m->flight, entry) {
-		if (!w->peer)
+		if (!w->peer) {
 			post_reset(&w->posts[p->index], KFM_P_WAIT);
-		else if (w->peer == p)
+			w->left_out = false;	/* the next session decides */
+		} else if (w->peer == p) {
 			kfm_write_put(w);
+		}
 	}
 }
 
 /*
  * Requeue all bios that have not ended, for a suspend with noflush. No write is acknowledged from
- * now on, because records before it may belong to writes that were requeued.
+ * now on, because records before it may belong to writes that were requeued. If this node is
+ * detached, what one peer has of these writes counts.
  */
 static void requeue_bios(struct kfm *m)
 {
@@ -491,14 +417,15 @@ static void requeue_bios(struct kfm *m)
 	list_for_each_entry_safe(w, next, &m->flight, entry) {
 		if (w->peer || kfm_busy(&w->leg_busy))
 			continue;
-		m->leg_failed |= w->leg_status != BLK_STS_OK;
+		m->leg_failed |= w->leg_status && !m->detached;
 		/* a peer may have the record or lack it until dm submits the write again */
 		kfm_for_each_peer(p, m) {
 			p->gap |= w->posts[p->index].state == KFM_P_POSTED || !p->insync;
-			if (w->kind != KFM_FLUSH)
+			if (w->kind != KFM_FLUSH && p != m->only)
 				kfm_oos_set(p, w->sector, w->len);
 		}
-		kfm_flush_outdated(m);
+		if (!m->detached || w->cached)
+			kfm_flush_outdated(m);
 		if (w->bio)
 			end_bio(w, BLK_STS_DM_REQUEUE);
 		else
@@ -536,6 +463,16 @@ static bool bio_durable(const struct kfm *m, const struct bio *bio)
 	       kfm_active_durable(m, bio->bi_iter.bi_sector, bio->bi_iter.bi_size);
 }
 
+/*
+ * May a volatile cache keep the data, at this node and at peers that take such records? What only
+ * peers have is durable there at once: one that loses its power can't get it from here.
+ */
+static bool may_cache(const struct kfm_write *w)
+{
+	return kfm_caches(w->m) && !w->m->detached && w->kind == KFM_DATA && w->bio &&
+	       !(w->bio->bi_opf & REQ_FUA);
+}
+
 /* @w is that of a bio, or a flush of this node's own. Its extents are active in memory. */
 static void admit(struct kfm_write *w, struct bio *bio, struct list_head *batch)
 {
@@ -544,6 +481,7 @@ static void admit(struct kfm_write *w, struct bio *bio, struct list_head *batch)
 
 	w->bio = bio;
 	m->bios += !!bio;
+	w->cached = may_cache(w);
 	w->leg_busy = true;	/* until the leg has the data, or launch_writes() fails */
 	if (w->kind == KFM_FLUSH) {
 		kfm_flush_begins(w);
@@ -607,7 +545,7 @@ static blk_opf_t leg_op(const struct kfm_write *w)
 {
 	if (w->kind != KFM_DATA)	/* zeroes are flushed after kfm_zero() */
 		return REQ_OP_WRITE | REQ_PREFLUSH | REQ_SYNC;
-	return REQ_OP_WRITE | REQ_SYNC | (kfm_write_cached(w) ? 0 : REQ_FUA);
+	return REQ_OP_WRITE | REQ_SYNC | (w->cached ? 0 : REQ_FUA);
 }
 
 static void copy_data(struct kfm_write *w)
@@ -666,8 +604,7 @@ static bool launch_durable(struct kfm *m, struct bio_list *legs)
 	list_for_each_entry_safe(w, next, &batch, begin) {
 		list_del(&w->begin);
 		copy_data(w);
-		leg_prepare(w, leg_op(w));
-		if (leg_logged(w))
+		if (kfm_leg_begin(w, leg_op(w)))
 			bio_list_add(legs, &w->leg);
 	}
 	return all && !kfm_own_due(m);
@@ -689,7 +626,7 @@ static bool nothing_but_writes(const struct kfm *m)
 	struct kfm_peer *p;
 
 	if (!m->primary || m->stop || READ_ONCE(m->noflush) || m->meta_failed || m->leg_failed ||
-	    m->repair.waiting || m->verify.running || !list_empty(&m->repairs) ||
+	    m->detached || m->repair.waiting || m->verify.running || !list_empty(&m->repairs) ||
 	    !list_empty(&m->reads))
 		return false;
 	kfm_for_each_peer(p, m) {
@@ -723,7 +660,7 @@ bool kfm_writes_run_atomic(struct kfm *m, struct bio_list *legs)
 		return true;
 	take_new_bios(m);
 	reclaim_writes(m);
-	leg_check(m);
+	kfm_leg_check(m);
 	if (m->leg_failed)
 		return true;
 	kfm_for_each_peer(p, m) {
@@ -752,22 +689,27 @@ void kfm_writes_run(struct kfm *m)
 	m->again = false;
 	take_new_bios(m);
 	reclaim_writes(m);
-	leg_check(m);
+	kfm_leg_check(m);
 	kfm_for_each_peer(p, m) {
 		ret = collect_acks(p);
 		if (ret)
 			kfm_peer_lost(p, ret);
 	}
+	kfm_leg_run(m);
 	kfm_repair_run(m);
+	kfm_resync_notes(m);
 	kfm_verify_run(m);
+	kfm_csum_serve(m);
 	kfm_reads_run(m);
 	if (READ_ONCE(m->noflush)) {
 		kfm_resync_reads(m);
+		m->only = m->only ?: kfm_only_copy(m);	/* one, until all bios are requeued */
 		requeue_bios(m);
 		if (m->leg_failed)
 			kfm_flush_leg_failed(m);	/* it is not known after the resume */
 		return;
 	}
+	m->only = NULL;
 	/* the suspend was canceled: no completion is checked for the record of a requeued write */
 	kfm_for_each_peer(p, m) {
 		if (p->gap && p->state == KFM_SESSION_UP)
@@ -775,7 +717,8 @@ void kfm_writes_run(struct kfm *m)
 		p->gap = false;
 	}
 	end_writes(m);
-	leg_check(m);	/* an error may have come since, and before a flush: settle_leg() */
+	kfm_leg_check(m);	/* an error may have come since, and before a flush: settle_leg() */
+	kfm_leg_run(m);
 	if (m->leg_failed)
 		fail_writes(m);
 	else if (m->stepping)

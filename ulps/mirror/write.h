@@ -69,13 +69,40 @@ enum kfm_write_kind {
 };
 
 /**
+ * struct kfm_sum - a part of a resynchronisation of which both nodes compare the hash (csum.c)
+ * @step: how far it is
+ * @session: session of the request
+ * @id: number of the request
+ * @hash: hash of the primary's data
+ * @seq: the peer must have applied the records up to this one before it reads its leg
+ * @repeat: time to repeat the request, jiffies
+ * @deadline: the data is sent, and that of all other parts, if there is no answer by then, jiffies
+ */
+struct kfm_sum {
+	enum {
+		KFM_H_NONE,		/* primary: it reads its leg */
+		KFM_H_ASKED,		/* HASH was sent, or has come: log first */
+		KFM_H_READING,		/* secondary: it reads its leg */
+		KFM_H_SAME,		/* secondary: it has the same, and has to flush its leg */
+		KFM_H_EQUAL,		/* primary: the peer has the same, durably */
+		KFM_H_DIFFERS,		/* primary: the data has to be sent */
+	} step;
+	u64		session;
+	u64		id;
+	u64		hash;
+	u64		seq;
+	unsigned long	repeat;
+	unsigned long	deadline;
+};
+
+/**
  * struct kfm_write - a write or a flush of the primary, a part that is being resynchronised, or a
- * read that is being repaired
+ * read that is being repaired; at a secondary a part that is compared
  * @entry: in one of the lists of struct kfm
  * @begin: in the list of writes that launch_writes() or launch_durable() begins
  * @m: the mirror
  * @bio: write or read to end, NULL for resynchronisation, and for a flush of this node's own
- * @kind: what it writes; a part and a read have data
+ * @kind: what it writes; a read has data, and so has a part, unless it is all zeros
  * @sector: first sector
  * @len: bytes
  * @number: writes and parts are numbered as they begin
@@ -84,6 +111,8 @@ enum kfm_write_kind {
  * @chunks: the pages of @buf, contiguous in each chunk; @buf maps all of them
  * @crc: CRC32C of the data, if @crc_known
  * @crc_known: it was computed, for a direct record
+ * @cached: a volatile cache may keep the data, here and at peers that take such records
+ * @left_out: zeroes that the only copy of a detached node does not take: an error
  * @leg: write to the leg, or read for resynchronisation
  * @vecs: its vector
  * @zero: writes zeroes to the leg, and then submits @leg, a flush
@@ -95,6 +124,7 @@ enum kfm_write_kind {
  * @own_at: place of that record
  * @peer: the peer that is resynchronised, or that serves the read; NULL for a write
  * @round: value of kfm_peer.rs_round when this part of a resynchronisation began
+ * @sum: its comparison with the copy of the peer
  */
 struct kfm_write {
 	struct list_head	entry;
@@ -109,6 +139,8 @@ struct kfm_write {
 	u8			*chunks[KFM_CHUNKS];
 	u32			crc;
 	bool			crc_known;
+	bool			cached;
+	bool			left_out;
 	struct bio		leg;
 	struct bio_vec		vecs[KFM_CHUNKS];
 	struct work_struct	zero;
@@ -119,6 +151,7 @@ struct kfm_write {
 	u32			own_at;
 	struct kfm_peer		*peer;
 	u32			round;
+	struct kfm_sum		sum;
 };
 
 /* A part of the buffer, as pieces that are contiguous in memory. Return: how many */
@@ -143,12 +176,6 @@ static inline u32 kfm_write_data(const struct kfm_write *w)
 	return w->kind == KFM_DATA ? w->len : 0;
 }
 
-/* May a volatile cache keep the data, at this node and at peers that take such records? */
-static inline bool kfm_write_cached(const struct kfm_write *w)
-{
-	return kfm_caches(w->m) && w->kind == KFM_DATA && w->bio && !(w->bio->bi_opf & REQ_FUA);
-}
-
 int kfm_writes_alloc(struct kfm *m);
 void kfm_writes_free(struct kfm *m);
 void kfm_writes_run(struct kfm *m);
@@ -158,13 +185,14 @@ bool kfm_peer_optional(const struct kfm_peer *p);
 bool kfm_writes_idle(const struct kfm *m);
 struct kfm_write *kfm_write_get(struct kfm *m, struct kfm_peer *p, u64 sector, u32 len);
 void kfm_write_put(struct kfm_write *w);
-void kfm_write_leg(struct kfm_write *w, blk_opf_t op);
+bool kfm_posts_busy(const struct kfm_write *w);
 
 /* post.c */
 void kfm_slots_begin(struct kfm_peer *p, const struct kfm_msg *grant);
 void kfm_slot_free(struct kfm_peer *p, struct kfm_post *post);
 bool kfm_unacked(const struct kfm_peer *p, const struct kfm_write *w);
 void *kfm_write_head(const struct kfm_peer *p, const struct kfm_write *w);
+u64 kfm_logged(const struct kfm_peer *p, u64 sector, u32 len);
 int kfm_post_all(struct kfm_peer *p, u32 limit);
 
 #endif /* KFM_WRITE_H */

@@ -11,7 +11,8 @@
  *
  * Both mean the same: the range reads as zeros at all nodes afterwards, and a leg may give back
  * its room. What a plain discard leaves would differ from node to node. A write-zeroes with
- * REQ_NOUNMAP keeps the room of all legs.
+ * REQ_NOUNMAP keeps the room of all legs. Not so a resynchronisation: nobody knows how the zeros
+ * that it finds came about, and its records give back the room (resync.c).
  *
  * Such a write is one as all others: its range is claimed, its bits are durable before a leg is
  * written, and it ends when all peers have it that are needed. Its record is never in a log, which
@@ -24,6 +25,7 @@
  */
 #include <linux/blkdev.h>
 #include "bits.h"
+#include "leg.h"
 #include "mirror.h"
 #include "peer.h"
 #include "write.h"
@@ -130,7 +132,8 @@ bool kfm_zeroes_taken(const struct kfm *m)
  *
  * The regions of what is in flight are out of sync, and resynchronised. Until ATTACH has announced
  * that, its copy may pass for a whole one: then these writes still wait for it, and the caller
- * ends the session. Their bits are durable.
+ * ends the session. Their bits are durable. The only copy of a detached node is never out of sync,
+ * so there these writes end with an error.
  */
 void kfm_zeroes_left_out(struct kfm_peer *p)
 {
@@ -139,6 +142,11 @@ void kfm_zeroes_left_out(struct kfm_peer *p)
 	list_for_each_entry(w, &p->m->flight, entry) {
 		if (w->kind != KFM_ZEROES || w->posts[p->index].state != KFM_P_WAIT)
 			continue;
+		if (!kfm_may_do_without(p)) {
+			w->left_out = true;
+			w->posts[p->index].state = KFM_P_NONE;
+			continue;
+		}
 		kfm_oos_set(p, w->sector, w->len);
 		if (p->attach)
 			w->posts[p->index].state = KFM_P_NONE;

@@ -14,6 +14,11 @@
 const struct kfi_conn_attr knet_conn_attr = {
 	.depth = KNET_BUFS, .tx = KNET_TX, .where = KFI_CONN_READ, .reclaim = true,
 	.timeout_ms = KNET_OP_MS,
+	/*
+	 * Receives are posted when the connection is up, in memory that no peer writes to. So a
+	 * request for one of them would gain nothing.
+	 */
+	.eager = SIZE_MAX,
 };
 
 /*

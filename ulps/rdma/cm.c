@@ -376,25 +376,25 @@ static void cm_fill_answer(struct cm_answer_msg *msg, u16 ird, u16 ord, const vo
 /*
  * ESTABLISHED is raised before the peer has got the answer: it may never get it, and iw_cm waits
  * for the event. The connection is lost then, as it may be at any time later. A caller that has
- * gone before the answer makes no other difference: ksmbd has posted a receive by then, and frees
- * it twice if the accept fails. *@taken is whether the endpoint has taken the call.
+ * gone before the answer, before there was an endpoint for it or later, makes no other difference:
+ * ksmbd has posted a receive by then, and frees it twice if the accept fails. @call: NULL if it was
+ * forgotten for later ones. *@taken is whether the endpoint has taken the call.
  */
 static int cm_answer_call(struct kib_qp *qp, struct iw_cm_id *id, struct kib_call *call,
 			  const struct iw_cm_conn_param *param, bool *taken)
 {
 	struct cm_answer_msg msg;
-	int ret;
 
 	lockdep_assert_held(&qp->lock);
+	if (READ_ONCE(qp->state) != KIB_QP_IDLE)
+		return -EINVAL;
 	cm_fill_answer(&msg, param->ird, param->ord, param->private_data, param->private_data_len);
-	ret = kib_qp_open(qp, call->info);
-	if (ret)
-		return ret;
 	qp->ird = param->ird;
-	qp->ord = min_t(u32, param->ord, call->ird);
+	qp->ord = call ? min_t(u32, param->ord, call->ird) : 0;
 	id->add_ref(id);
 	cm_give(qp, id, true);
-	*taken = !kfi_accept(qp->ep, &msg, sizeof(msg.answer) + param->private_data_len);
+	*taken = call && !kib_qp_open(qp, call->info) &&
+		 !kfi_accept(qp->ep, &msg, sizeof(msg.answer) + param->private_data_len);
 	cm_raise(qp, id, IW_CM_EVENT_ESTABLISHED, 0, NULL, 0);
 	if (!*taken)
 		kib_qp_fail(qp);	/* raises CLOSE */
@@ -409,8 +409,6 @@ int kib_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 	int ret = -EINVAL;
 
 	call = kib_call_take(to_kib_dev(id->device), (unsigned long)id->provider_data);
-	if (!call)
-		return -ECONNABORTED;
 	qp = param->private_data_len <= U8_MAX ? cm_qp(id, param->qpn) : NULL;
 	if (qp) {
 		mutex_lock(&qp->lock);
@@ -420,7 +418,7 @@ int kib_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 	}
 	if (taken)
 		kib_call_free(call);
-	else
+	else if (call)
 		kib_call_end(to_kib_dev(id->device), call, NULL, 0);
 	return ret;
 }

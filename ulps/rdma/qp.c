@@ -330,7 +330,7 @@ static int qp_bind(struct kib_qp *qp, struct kfid_ep *ep)
 
 static int qp_endpoint(struct kib_qp *qp, struct kfi_info *info, struct kfid_ep **ep)
 {
-	size_t yes = 1;
+	size_t yes = 1, most = SIZE_MAX;
 	int ret;
 
 	info->tx_attr->size = min_t(u32, 2 * qp->sq.depth, KIB_TX);
@@ -344,8 +344,14 @@ static int qp_endpoint(struct kib_qp *qp, struct kfi_info *info, struct kfid_ep 
 	if (ret)
 		goto close_eq;
 	ret = qp_bind(qp, *ep) ?: kfi_ep_bind(*ep, &qp->eq->fid, 0);
-	if (!ret)	/* not all providers have it */
+	if (!ret) {	/* not all providers have them */
 		kfi_setopt(&(*ep)->fid, KFI_OPT_ENDPOINT, KFI_OPT_RECLAIM, &yes, sizeof(yes));
+		/*
+		 * Verbs require that a receive is posted before its message comes. So a request for
+		 * the receive would only be a delay.
+		 */
+		kfi_setopt(&(*ep)->fid, KFI_OPT_ENDPOINT, KFI_OPT_EAGER_SIZE, &most, sizeof(most));
+	}
 	ret = ret ?: kfi_enable(*ep);
 	if (!ret)
 		return 0;

@@ -16,7 +16,7 @@ MODULE_PARM_DESC(only, "run this case alone (default: all)");
 
 static unsigned int rounds = 200;
 module_param(rounds, uint, 0444);
-MODULE_PARM_DESC(rounds, "random hellos, and connections one after the other (default 200)");
+MODULE_PARM_DESC(rounds, "connections one after the other (default 200)");
 
 static unsigned int crowd = 256;
 module_param(crowd, uint, 0444);
@@ -24,7 +24,7 @@ MODULE_PARM_DESC(crowd, "queue pairs at a time (default 256)");
 
 static unsigned int seed;
 module_param(seed, uint, 0444);
-MODULE_PARM_DESC(seed, "of random hellos");
+MODULE_PARM_DESC(seed, "of random numbers");
 
 static struct rnd_state rnd;
 static u8 *buf;
@@ -131,38 +131,6 @@ static bool hellos(void)
 }
 
 /*
- * Random bytes behind a magic and version that are right. By chance the address and the port may
- * be right, too, so the answer is not known.
- */
-static bool random_hellos(void)
-{
-	struct {
-		struct kib_hello	hello;
-		u8			data[200];
-	} msg;
-	unsigned int i, n;
-	struct hi_peer p;
-	bool ok = true;
-	int ret;
-
-	for (i = 0; ok && i < rounds; i++) {
-		prandom_bytes_state(&rnd, &msg, sizeof(msg));
-		msg.hello.magic = cpu_to_be32(KIB_MAGIC);
-		msg.hello.version = KIB_VERSION;
-		if (i % 2) {
-			n = 8 + prandom_u32_state(&rnd) % 40;
-			msg.hello = hi_hello();
-			((u8 *)&msg)[n] = prandom_u32_state(&rnd);
-		}
-		n = prandom_u32_state(&rnd) % (sizeof(msg) - sizeof(msg.hello));
-		ret = hi_call(&p, &msg, sizeof(msg.hello) + n);
-		hi_end(&p);
-		ok = check(ret != -ETIMEDOUT, "a random hello has no answer");
-	}
-	return check(hi_ulp_wait(), "an event of the end has not come") && ok;
-}
-
-/*
  * A listener ends, others of the device do not. iw_cm drops calls that the ULP was not told of, so
  * the device refuses all calls that have no answer.
  */
@@ -181,6 +149,31 @@ static bool unanswered(void)
 			 p.err != -ETIMEDOUT, "a call outlives its listener");
 	hi_end(&p);
 	return ok;
+}
+
+/*
+ * A caller has gone before the ULP accepts its call. The accept succeeds all the same, and the
+ * connection ends: ULPs rely on it.
+ */
+static bool gone_caller(void)
+{
+	int i, calls = atomic_read(&hi_seen.calls);
+	struct kib_hello hello = hi_hello();
+	struct hi_peer p = {};
+	bool ok;
+
+	hi_ulp_pause();
+	hi_patience = HZ / 10;
+	ok = check(hi_call(&p, &hello, sizeof(hello)) == -ETIMEDOUT, "a call has an answer") &&
+	     check(wait_until(&hi_seen.calls, calls + 1), "a call was not heard");
+	hi_patience = HI_WAIT;
+	hi_end(&p);
+	msleep(200);	/* until the device has noticed */
+	hi_ulp_resume();
+	for (i = 0; ok && !hi_ulp_conns() && i < 100; i++)
+		msleep(20);
+	ok = ok && check(hi_ulp_conns() == 1, "an accept has failed");
+	return check(hi_ulp_wait(), "an event of the end has not come") && ok;
 }
 
 /* ---- connections that are misused ---- */
@@ -391,8 +384,8 @@ static const struct {
 	{ "order", in_order },
 	{ "limit", low },
 	{ "hellos", hellos },
-	{ "random_hellos", random_hellos },
 	{ "unanswered", unanswered },
+	{ "gone_caller", gone_caller },
 	{ "misuses", misuses },
 	{ "churn", churn },
 	{ "many", many },

@@ -20,7 +20,7 @@
 #define HI_ADDR		0x0a090001
 #define HI_SERVICE	"4467"		/* of the device */
 #define HI_PORT		7471		/* of the ULP */
-#define HI_BUF		65536		/* bytes of a receive: longer than an eager message */
+#define HI_BUF		196608		/* bytes of a receive: longer than an eager message */
 #define HI_RECVS	32
 #define HI_WAIT		(20 * HZ)
 
@@ -78,6 +78,9 @@ int hi_ulp_mute(void);
 void hi_ulp_unmute(void);
 /* How many connections are there? */
 int hi_ulp_conns(void);
+/* Accept no call meanwhile. No other function of the ULP may be called, but for its end */
+void hi_ulp_pause(void);
+void hi_ulp_resume(void);
 /* End all connections from this side. Return: false if an event has not come for one of them */
 bool hi_ulp_drop(void);
 /* Wait until the peers have ended all connections. Return: false as hi_ulp_drop() */

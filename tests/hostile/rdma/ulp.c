@@ -164,6 +164,16 @@ static int ulp_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	return 0;
 }
 
+void hi_ulp_pause(void)
+{
+	mutex_lock(&ulp_lock);
+}
+
+void hi_ulp_resume(void)
+{
+	mutex_unlock(&ulp_lock);
+}
+
 int hi_ulp_conns(void)
 {
 	struct hi_conn *conn;

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* leg.h - the leg of a primary, and what follows when it has failed */
+#ifndef KFM_LEG_H
+#define KFM_LEG_H
+
+#include <linux/blk_types.h>
+
+struct kfm;
+struct kfm_peer;
+struct kfm_write;
+
+bool kfm_leg_begin(struct kfm_write *w, blk_opf_t op);
+void kfm_write_leg(struct kfm_write *w, blk_opf_t op);
+void kfm_leg_check(struct kfm *m);
+void kfm_leg_run(struct kfm *m);
+int kfm_detach(struct kfm *m);
+bool kfm_detached_stored(const struct kfm *m);
+struct kfm_peer *kfm_only_copy(const struct kfm *m);
+bool kfm_may_do_without(const struct kfm_peer *p);
+void kfm_source_back(const struct kfm_peer *p);
+
+#endif /* KFM_LEG_H */
