@@ -41,6 +41,7 @@ static struct kfm_read *mw_read_data(const struct bio *bio);
 #include "../../ulps/mirror/read.c"
 #include "../../ulps/mirror/verify.c"
 #include "../../ulps/mirror/command.c"
+#include "../../ulps/mirror/leave.c"
 #include "../../ulps/mirror/status.c"
 #include "../../ulps/mirror/flush.c"
 #define find_peer	mw_find_peer	/* command.c has one, too */
