@@ -78,6 +78,7 @@ static void quorum_writes(struct kunit *test)
 	struct kfm_peer *p = w->peers;
 	int i;
 
+	KUNIT_EXPECT_EQ(test, mw_order(w, "detach", NULL), -EOPNOTSUPP);
 	mw_write(w, 0, 3);
 	mw_run(w);
 	mw_ack(w, 0);

@@ -63,7 +63,7 @@ static const struct refusal detach_refusals[] = {
 	{ EALREADY, "it goes on without its leg already" },
 	{ EINVAL, "it is not primary, or its module is too old" },
 	{ ENOTCONN, "no peer in sync has the data" },
-	{ EOPNOTSUPP, "its leg is persistent memory" },
+	{ EOPNOTSUPP, "its leg is persistent memory, or its policy is quorum" },
 	{ EIO, "the metadata device has failed" },
 	{}
 };

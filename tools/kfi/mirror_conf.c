@@ -103,6 +103,10 @@ static bool check_policy(const char *file, cfg_t *cfg)
 {
 	const char *policy = cfg_getstr(cfg, "policy");
 
+	if (!strcmp(policy, "quorum") && !strcmp(cfg_getstr(cfg, "on-io-error"), "detach")) {
+		complain("%s: policy quorum has no on-io-error detach", file);
+		return false;
+	}
 	if (!strcmp(policy, "quorum") && cfg_size(cfg, "node") % 2 == 0) {
 		complain("%s: policy quorum needs an odd number of nodes", file);
 		return false;

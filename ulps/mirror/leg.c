@@ -238,8 +238,11 @@ static void peer_left(struct kfm_peer *p)
  *
  * The new generation gets to the peers by SYNCED, and no write ends before they have stored it.
  *
- * Context: the worker. Return: 0; -EALREADY; -EOPNOTSUPP if the leg has a log of this node's own;
- * -ENOTCONN if no peer has the data; or another negative error. Then nothing has changed.
+ * With policy quorum this node, which counts as one that has the data, would have none.
+ *
+ * Context: the worker. Return: 0; -EALREADY; -EOPNOTSUPP with that policy, or if the leg has a log
+ * of this node's own; -ENOTCONN if no peer has the data; or another negative error. Then nothing
+ * has changed.
  */
 int kfm_detach(struct kfm *m)
 {
@@ -249,7 +252,7 @@ int kfm_detach(struct kfm *m)
 
 	if (m->detached)
 		return -EALREADY;
-	if (m->leg_tears)
+	if (m->leg_tears || m->policy == KFM_QUORUM)
 		return -EOPNOTSUPP;
 	if (m->meta_failed)
 		return -EIO;

@@ -104,7 +104,10 @@ static int table_devices(struct kfm *m, char **argv)
 static int table_fits(struct kfm *m)
 {
 	m->ti->error = "on-io-error detach: the leg is memory that can tear its sectors";
-	return m->leg_tears && m->detach ? -EINVAL : 0;
+	if (m->leg_tears && m->detach)
+		return -EINVAL;
+	m->ti->error = "on-io-error detach: with policy quorum a node without a copy does not count";
+	return m->policy == KFM_QUORUM && m->detach ? -EINVAL : 0;
 }
 
 static int peer_words(struct kfm_peer *p, char **argv)
