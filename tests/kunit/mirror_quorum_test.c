@@ -16,25 +16,23 @@ static struct mw *three(struct kunit *test)
 	return w;
 }
 
-/* A session with a whole copy, or a blank one */
-static void joins(struct mw *w, unsigned int peer, u64 gen)
-{
-	w->peers[peer].next = jiffies;
-	mw_run(w);
-	mw_state(w, peer, gen ? KFM_UPTODATE : KFM_BLANK, gen, KFM_M_QUORUM);
-	mw_grant(w, peer);
-	mw_run(w);
-}
-
-/* A primary of generation 6, with both peers in sync */
-static struct mw *primary(struct kunit *test)
+/* A primary of generation 6, which no peer has stored yet */
+static struct mw *promoted(struct kunit *test)
 {
 	struct mw *w = three(test);
 
 	mw_primary(w, 6);
 	kfm_quorum_begin(&w->m, 5);
-	joins(w, 0, 5);
-	joins(w, 1, 5);
+	return w;
+}
+
+/* A primary of generation 6, with both peers in sync */
+static struct mw *primary(struct kunit *test)
+{
+	struct mw *w = promoted(test);
+
+	mw_join(w, 0, 5);
+	mw_join(w, 1, 5);
 	KUNIT_EXPECT_FALSE(test, kfm_quorate(&w->m));
 	mw_synced_ok(w, 0);
 	KUNIT_EXPECT_TRUE(test, kfm_quorate(&w->m));
@@ -42,9 +40,10 @@ static struct mw *primary(struct kunit *test)
 	return w;
 }
 
-/* A peer in sync answers a PING; @late: an earlier one. */
+/* A peer in sync answers a PING; @late: an earlier one. What is due is sent to the other one. */
 static void heard(struct mw *w, unsigned int peer, unsigned int late)
 {
+	w->peers[!peer].next = jiffies;
 	mw_say(w, peer, (struct kfm_msg) { .type = KFM_PONG, .asked = w->m.asked - late });
 	mw_run(w);
 }
@@ -58,6 +57,18 @@ static void lost(struct mw *w, unsigned int peer)
 		w->posted[peer][--w->nr_posted[peer]]->err = -EIO;
 		w->posted[peer][w->nr_posted[peer]]->busy = false;
 	}
+	mw_run(w);
+}
+
+/* ... and this primary goes on with peer 0 alone. */
+static void lost_one(struct mw *w)
+{
+	lost(w, 1);
+	heard(w, 0, 1);
+	KUNIT_EXPECT_FALSE(w->test, kfm_is_alone(&w->peers[1]));
+	heard(w, 0, 0);
+	KUNIT_EXPECT_TRUE(w->test, kfm_is_alone(&w->peers[1]));
+	KUNIT_EXPECT_EQ(w->test, w->m.sb.gens.history[0], 6);
 	mw_run(w);
 }
 
@@ -82,13 +93,7 @@ static void quorum_writes(struct kunit *test)
 	mw_write(w, 0, 3);
 	mw_run(w);
 	mw_ack(w, 0);
-	lost(w, 1);
-	heard(w, 0, 1);
-	KUNIT_EXPECT_FALSE(test, kfm_is_alone(&p[1]));
-	heard(w, 0, 0);
-	KUNIT_EXPECT_TRUE(test, kfm_is_alone(&p[1]));
-	KUNIT_EXPECT_EQ(test, w->m.sb.gens.history[0], 6);
-	mw_run(w);
+	lost_one(w);
 	KUNIT_EXPECT_EQ(test, w->done, 0);
 	mw_synced_ok(w, 0);
 	mw_run(w);
@@ -99,7 +104,7 @@ static void quorum_writes(struct kunit *test)
 	w->events[0] = 0;
 	below_half(w);
 	KUNIT_EXPECT_STREQ(test, w->events, "noquorum ");
-	joins(w, 1, 6);
+	mw_join(w, 1, 6);
 	heard(w, 1, 0);
 	KUNIT_EXPECT_EQ(test, p[1].state, KFM_SESSION_UP);
 	KUNIT_EXPECT_FALSE(test, kfm_quorate(&w->m) || kfm_is_alone(&p[0]));
@@ -108,47 +113,48 @@ static void quorum_writes(struct kunit *test)
 		mw_ack(w, 1);
 		mw_run(w);
 	}
-	KUNIT_EXPECT_EQ(test, w->m.bios, 1);	/* the third write does not begin */
-	KUNIT_EXPECT_EQ(test, w->done, 1);
+	KUNIT_EXPECT_TRUE(test, w->m.bios == 1 && w->done == 1);	/* the third does not begin */
+	p[0].next = jiffies + 10 * HZ;
 	for (i = 0; i < 6; i++) {
 		p[1].next = jiffies;
-		heard(w, 1, 0);
+		mw_say(w, 1, (struct kfm_msg) { .type = KFM_PONG, .asked = w->m.asked });
+		mw_run(w);
 		mw_synced_ok(w, 1);
 		mw_ack(w, 1);
 	}
-	KUNIT_EXPECT_TRUE(test, kfm_is_alone(&p[0]));
+	KUNIT_EXPECT_TRUE(test, kfm_is_alone(&p[0]) && !w->m.noquorum);
 	KUNIT_EXPECT_EQ(test, w->done, 7);
-	KUNIT_EXPECT_FALSE(test, w->m.noquorum);
 }
 
-/* `promote`. The result is that of the command, when it has ended. */
-static struct kfm_cmd *asks(struct mw *w)
+/* The answer of a peer to a candidate */
+struct vote {
+	u32 state;
+	u64 gen, before;
+	u32 flags;
+	int ret;
+};
+
+/* `promote`: the peers answer, or do not. The result is that of the command. */
+static int promotes(struct mw *w, const struct vote *first, const struct vote *second)
 {
+	const struct vote *votes[] = { first, second };
 	struct kfm_cmd *cmd;
+	int i;
 
 	KUNIT_ASSERT_EQ(w->test, mw_order(w, "promote", NULL), 1);
 	cmd = w->m.promote;
 	mw_run(w);
-	return cmd;
-}
-
-static void answers(struct mw *w, unsigned int peer, u32 state, u64 gen, u64 before, u32 flags)
-{
-	mw_say(w, peer, (struct kfm_msg) {
-		.type = KFM_STATE, .state = state, .peers = 2, .sectors = w->m.sectors,
-		.gens = {
-			.cur = gen, .history = { before },
-			.source = state == KFM_INCONSISTENT ? before : 0,
-		}, .flags = flags,
-	});
-}
-
-/* The same when one peer alone has answered */
-static int promoted(struct mw *w, u32 state, u64 gen, u64 before, u32 flags)
-{
-	struct kfm_cmd *cmd = asks(w);
-
-	answers(w, 0, state, gen, before, flags);
+	for (i = 1; i >= 0; i--) {
+		if (!votes[i])
+			continue;
+		mw_say(w, i, (struct kfm_msg) {
+			.type = KFM_STATE, .state = votes[i]->state, .peers = 2,
+			.sectors = w->m.sectors, .flags = votes[i]->flags, .gens = {
+				.cur = votes[i]->gen, .history = { votes[i]->before },
+				.source = votes[i]->state == KFM_INCONSISTENT ? votes[i]->before : 0,
+			},
+		});
+	}
 	w->m.promote_by = jiffies - 1;
 	mw_run(w);
 	return cmd->ret;
@@ -160,19 +166,24 @@ static int promoted(struct mw *w, u32 state, u64 gen, u64 before, u32 flags)
  */
 static void quorum_promotes(struct kunit *test)
 {
+	static const struct vote refused[] = {
+		{ KFM_BLANK, 5, 0, KFM_M_QUORUM, -EPERM },
+		{ KFM_INCONSISTENT, 0, 5, VOTES, -EPERM },
+		{ KFM_UPTODATE, 6, 5, VOTES, -ESTALE },
+		{ KFM_UPTODATE, 6, 4, VOTES, -ENOTUNIQ },
+		{ KFM_UPTODATE, 5, 0, KFM_M_VOTES, -EPERM },
+		{ KFM_UPTODATE, 5, 0, KFM_M_QUORUM, -EPERM },
+	}, split = { KFM_UPTODATE, 6, 3, VOTES }, good = { KFM_UPTODATE, 5, 0, VOTES },
+	  begun = { KFM_INCONSISTENT, 4, 9, VOTES };
 	struct mw *w = three(test);
 	struct kfm *m = &w->m;
-	struct kfm_cmd *cmd;
+	unsigned int i;
 
 	KUNIT_EXPECT_EQ(test, mw_order(w, "promote", "fenced"), -EINVAL);
-	KUNIT_EXPECT_EQ(test, promoted(w, KFM_BLANK, 5, 0, KFM_M_QUORUM), -EPERM);
-	KUNIT_EXPECT_EQ(test, promoted(w, KFM_INCONSISTENT, 0, 5, VOTES), -EPERM);
-	KUNIT_EXPECT_EQ(test, promoted(w, KFM_UPTODATE, 6, 5, VOTES), -ESTALE);
-	KUNIT_EXPECT_EQ(test, promoted(w, KFM_UPTODATE, 6, 4, VOTES), -ENOTUNIQ);
-	KUNIT_EXPECT_EQ(test, promoted(w, KFM_UPTODATE, 5, 0, KFM_M_VOTES), -EPERM);
-	KUNIT_EXPECT_EQ(test, promoted(w, KFM_UPTODATE, 5, 0, KFM_M_QUORUM), -EPERM);
+	for (i = 0; i < ARRAY_SIZE(refused); i++)
+		KUNIT_EXPECT_EQ(test, promotes(w, &refused[i], NULL), refused[i].ret);
 	m->sb.nodes[0] = 55;
-	KUNIT_EXPECT_EQ(test, promoted(w, KFM_UPTODATE, 5, 0, VOTES), -EPERM);
+	KUNIT_EXPECT_EQ(test, promotes(w, &good, NULL), -EPERM);
 	m->sb.nodes[0] = MW_NODE;
 	/*
 	 * A split copy does not prevent it, nor that a primary which is gone has begun to overwrite
@@ -181,23 +192,24 @@ static void quorum_promotes(struct kunit *test)
 	m->sb.pairs[0].flags = KFM_PAIR_ALONE;
 	m->sb.state = KFM_OUTDATED;
 	m->sb.gens.history[0] = 4;
-	cmd = asks(w);
-	answers(w, 1, KFM_UPTODATE, 6, 3, VOTES);
-	answers(w, 0, KFM_INCONSISTENT, 4, 9, VOTES);
-	KUNIT_EXPECT_EQ(test, cmd->ret, 0);
+	KUNIT_EXPECT_EQ(test, promotes(w, &begun, &split), 0);
 	KUNIT_EXPECT_FALSE(test, kfm_is_alone(&w->peers[0]));
 	KUNIT_EXPECT_TRUE(test, kfm_is_alone(&w->peers[1]));
 	/* no other node has stored this generation, so it is taken back */
 	KUNIT_EXPECT_EQ(test, m->counted_gen, 5);
 	KUNIT_EXPECT_EQ(test, mw_order(w, "demote", NULL), 0);
 	KUNIT_EXPECT_EQ(test, m->sb.gens.cur, 5);
+	/* one may have stored the next one */
+	KUNIT_EXPECT_EQ(test, promotes(w, &good, NULL), 0);
+	mw_join(w, 0, 5);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_SYNCED], 1);
+	KUNIT_EXPECT_EQ(test, mw_order(w, "demote", NULL), 0);
+	KUNIT_EXPECT_EQ(test, m->sb.gens.history[0], 5);
 	/* the generation was stored with another policy: all have to answer */
+	m->sb.gens.cur = 5;
 	memset(m->sb.nodes, 0, sizeof(m->sb.nodes));
-	KUNIT_EXPECT_EQ(test, promoted(w, KFM_UPTODATE, 5, 0, VOTES), -EPERM);
-	cmd = asks(w);
-	answers(w, 0, KFM_UPTODATE, 5, 0, KFM_M_QUORUM);
-	answers(w, 1, KFM_UPTODATE, 5, 0, KFM_M_QUORUM);
-	KUNIT_EXPECT_EQ(test, cmd->ret, 0);
+	KUNIT_EXPECT_EQ(test, promotes(w, &good, NULL), -EPERM);
+	KUNIT_EXPECT_EQ(test, promotes(w, &good, &good), 0);
 	KUNIT_EXPECT_EQ(test, m->sb.nodes[0] + m->sb.nodes[1], 2 * MW_NODE + 1);
 	KUNIT_EXPECT_EQ(test, m->counted_gen, m->sb.gens.cur);
 }
@@ -208,33 +220,31 @@ static void quorum_promotes(struct kunit *test)
  */
 static void quorum_blank(struct kunit *test)
 {
-	struct mw *w = three(test);
+	struct mw *w = promoted(test);
 	struct kfm_peer *p = w->peers;
 
-	mw_primary(w, 6);
-	kfm_quorum_begin(&w->m, 5);
 	w->m.sb.pairs[1].flags = KFM_PAIR_ALONE;
 	below_half(w);
-	joins(w, 1, 0);
+	mw_join(w, 1, 0);
 	KUNIT_EXPECT_EQ(test, w->count[1][KFM_ATTACH], 0);
 	KUNIT_EXPECT_NOT_NULL(test, p[1].refused);
 	mw_read(w, 0);
-	joins(w, 0, 5);
+	mw_join(w, 0, 5);
 	KUNIT_EXPECT_EQ(test, w->done, 0);
 	mw_synced_ok(w, 0);
 	mw_run(w);
 	KUNIT_EXPECT_EQ(test, w->done, 1);
-	joins(w, 1, 0);
+	mw_join(w, 1, 0);
 	kfm_oos_zero(&p[1]);
-	p[1].next = jiffies;
 	heard(w, 0, 1);
 	KUNIT_EXPECT_EQ(test, w->count[1][KFM_SYNCED], 0);
-	p[1].next = jiffies;
 	heard(w, 0, 0);
 	KUNIT_EXPECT_EQ(test, w->count[1][KFM_SYNCED], 1);
 	lost(w, 0);
 	lost(w, 1);
 	KUNIT_EXPECT_EQ(test, mw_order(w, "replace", "there 8"), -EBUSY);
+	KUNIT_EXPECT_EQ(test, mw_order(w, "promote", "force now"), -EINVAL);
+	KUNIT_EXPECT_FALSE(test, kfm_may_write(&w->m));
 	KUNIT_EXPECT_EQ(test, mw_order(w, "promote", "force"), 0);
 	KUNIT_EXPECT_TRUE(test, kfm_may_write(&w->m));
 	KUNIT_EXPECT_EQ(test, mw_order(w, "promote", "force"), -EALREADY);
@@ -247,29 +257,26 @@ static void quorum_replaces(struct kunit *test)
 	struct mw *w = primary(test);
 	struct kfm *m = &w->m;
 
-	lost(w, 1);
-	heard(w, 0, 0);
-	mw_run(w);
+	lost_one(w);
 	mw_synced_ok(w, 0);
 	KUNIT_EXPECT_EQ(test, mw_order(w, "replace", "there 8"), 0);
-	KUNIT_EXPECT_EQ(test, m->sb.nodes[0], MW_NODE);
-	KUNIT_EXPECT_EQ(test, m->sb.nodes[1], 0);
+	KUNIT_EXPECT_TRUE(test, m->sb.nodes[0] == MW_NODE && !m->sb.nodes[1]);
 	KUNIT_EXPECT_FALSE(test, kfm_quorate(m));
-	joins(w, 1, 0);
+	mw_join(w, 1, 0);
 	mw_synced_ok(w, 0);
 	KUNIT_EXPECT_EQ(test, m->sb.nodes[1], 0);
-	joins(w, 1, 0);
+	mw_join(w, 1, 0);
 	KUNIT_EXPECT_EQ(test, m->sb.nodes[1], MW_NODE + 1);
 	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_SYNCED].nodes[1], MW_NODE + 1);
-	joins(w, 1, 0);
+	mw_join(w, 1, 0);
 	KUNIT_EXPECT_EQ(test, w->count[1][KFM_ATTACH], 1);	/* the first one */
 	mw_synced_ok(w, 0);
-	joins(w, 1, 0);
+	mw_join(w, 1, 0);
 	KUNIT_EXPECT_EQ(test, w->count[1][KFM_ATTACH], 2);
 	/* there is one more, whose place nobody has given up */
 	lost(w, 1);
 	m->sb.nodes[1] = 55;
-	joins(w, 1, 0);
+	mw_join(w, 1, 0);
 	KUNIT_EXPECT_TRUE(test, kfm_other_node(&w->peers[1]));
 }
 
@@ -289,8 +296,7 @@ static void quorum_follows(struct kunit *test)
 	mw_say(w, 0, synced);
 	KUNIT_EXPECT_EQ(test, kfm_quorum_flags(m), VOTES);
 	KUNIT_EXPECT_EQ(test, mw_load(w), 0);
-	KUNIT_EXPECT_EQ(test, m->sb.nodes[0], MW_NODE);
-	KUNIT_EXPECT_EQ(test, m->sb.nodes[1], MW_NODE + 1);
+	KUNIT_EXPECT_TRUE(test, m->sb.nodes[0] == MW_NODE && m->sb.nodes[1] == MW_NODE + 1);
 	mw_say(w, 0, (struct kfm_msg) { .type = KFM_PING, .asked = 4 });
 	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_PONG].asked, 4);
 	w->peers[0].features = KFM_F_LEAVE;
@@ -319,31 +325,26 @@ static void quorum_steps_down(struct kunit *test)
 		.type = KFM_REFUSED, .arg = KFM_R_PRIMARY, .gens = { .cur = 8, .history = { 6 } },
 		.flags = KFM_M_QUORUM, .peers = 2,
 	};
+	struct kfm_msg others[4] = { newer, newer, newer, newer };
 	struct mw *w = primary(test);
 	struct kfm *m = &w->m;
+	unsigned int i;
 
 	mw_say(w, 1, newer);
 	mw_run(w);
 	KUNIT_EXPECT_TRUE(test, m->primary);	/* it is more than half */
 	mw_write(w, 0, 3);
 	mw_run(w);
-	lost(w, 1);
-	heard(w, 0, 0);
-	KUNIT_EXPECT_EQ(test, m->sb.gens.history[0], 6);
+	lost_one(w);
 	lost(w, 0);
 	below_half(w);
-	newer.gens = m->sb.gens;		/* its own generation is no newer one */
-	mw_say(w, 0, newer);
-	newer.gens = (struct kfm_gens) { .cur = 8, .history = { 5 } };	/* a split copy */
-	mw_say(w, 0, newer);
-	newer.gens.history[0] = 6;
-	newer.peers = 4;
-	mw_say(w, 0, newer);
-	newer.peers = 2;
-	newer.flags = 0;
-	mw_say(w, 0, newer);
+	others[0].gens = m->sb.gens;		/* its own generation is no newer one */
+	others[1].gens.history[0] = 5;		/* a split copy */
+	others[2].peers = 4;
+	others[3].flags = 0;
+	for (i = 0; i < ARRAY_SIZE(others); i++)
+		mw_say(w, 0, others[i]);
 	KUNIT_EXPECT_FALSE(test, m->stepping);
-	newer.flags = KFM_M_QUORUM;
 	mw_say(w, 0, newer);
 	mw_write(w, 1, 4);
 	mw_run(w);

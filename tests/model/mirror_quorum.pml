@@ -13,6 +13,7 @@
  * NO_DESCENDS		a node stores a generation only if its own is one of the past of that
  * NO_BLANK (-DBLANKS=1)	Q2: a copy that was given up has forgotten its generation, and does not count as an answer; nor is it
  *			in sync before the primary has heard, since it began to copy, that it has more than half without it
+ * NO_SENT		Q3: a primary that is demoted takes back no generation that another node may have stored
  * NO_BITS		Q3: what a primary gives back is on its leg: the bits stay until SYNCED (LINBIT/drbd#145)
  *
  * That a promotion needs answers of more than half, none of them newer, is no rule of this model, because of Q1: it keeps a node
@@ -45,6 +46,7 @@ bool whole[3] = true, dirty[9], alone[9];
 bool up[3] = true, primary[3], open[3], asks[3], yes[9], sure[9];
 byte follows[3], cur[3], known[3];	/* known: the last generation that more than half have stored */
 mtype session[9] = OFF;
+bool sent[3];				/* another node may have stored the generation of this primary */
 bool told[9], has[9];			/* the peer has stored the generation; and what is in flight */
 byte past[GENS + 1], gens = 1, next = 1, deaths, cut, cuts, blanks, owner, allowed = 1;
 byte acked, gone;	/* the last write that has ended; writes that a node which was opened since does not have */
@@ -75,7 +77,7 @@ inline no_primary(x)
 
 inline raise(x)
 {
-	gens++; past[gens] = past[gen[x]] | (1 << gens); gen[x] = gens;
+	gens++; past[gens] = past[gen[x]] | (1 << gens); gen[x] = gens; sent[x] = false;
 #ifndef NO_STORED
 	told[of(x, (x + 1) % 3)] = false; told[of(x, (x + 2) % 3)] = false
 #endif
@@ -159,13 +161,19 @@ inline copy(x, y, z)
 #define BITS(n, m, k)	skip
 #endif
 
+#ifdef NO_SENT
+#define SENT	false
+#else
+#define SENT	true
+#endif
+
 #define WITH_PEER(m, k)										\
 	:: atomic { asks[n] && !yes[of(n, m)] && connected(n, m) -> answer(n, m) }		\
 	:: atomic { may_attach(n, m, k) -> attach(n, m) }					\
 	:: atomic { talks(n, m) && session[of(n, m)] == COPYING -> copy(n, m, k) }		\
 	:: atomic { session[of(n, m)] != OFF && !gen[m] && !sure[of(n, m)] && heard(n, k) -> sure[of(n, m)] = true }	\
 	:: atomic { talks(n, m) && ((session[of(n, m)] == COPIED && may_sync(n, m)) || (session[of(n, m)] == SYNC && gen[m] != gen[n])) ->	\
-		alone[of(n, m)] = false; whole[m] = true; gen[m] = gen[n]; session[of(n, m)] = SYNC }	\
+		alone[of(n, m)] = false; whole[m] = true; gen[m] = gen[n]; session[of(n, m)] = SYNC; sent[n] = SENT }	\
 	:: atomic { talks(n, m) && session[of(n, m)] == SYNC && gen[m] == gen[n] && !told[of(n, m)] ->	\
 		told[of(n, m)] = true;								\
 		if										\
@@ -206,7 +214,7 @@ end:	do
 		cur[n] = 0; ended(n, m); ended(n, k)
 	   }
 	:: atomic { may_open(n, m, k) -> open_up(n) }
-	:: atomic { primary[n] && !cur[n] && gen[n] != known[n] -> gen[n] = known[n]; no_primary(n) }	/* `demote` */
+	:: atomic { primary[n] && !cur[n] && !sent[n] && gen[n] != known[n] -> gen[n] = known[n]; no_primary(n) }	/* `demote` */
 	WITH_PEER(m, k)
 	WITH_PEER(k, m)
 	:: atomic { up[n] && !primary[n] && !asks[n] && whole[n] && gen[n] && gens < GENS ->

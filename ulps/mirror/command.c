@@ -54,14 +54,14 @@ static int promote_check(struct kfm *m, const struct kfm_cmd *cmd)
 {
 	bool force = has_word(cmd, "force");
 
+	if (cmd->argc > 2 || (cmd->argc == 2 && !force && !has_word(cmd, "fenced")))
+		return -EINVAL;
 	if (!m->formatted)
 		return -ENODATA;
 	if (m->primary)
 		return force && !kfm_quorate(m) ? kfm_quorum_force(m) : -EALREADY;
 	if (m->promote || m->leave)
 		return -EBUSY;
-	if (cmd->argc > 2 || (cmd->argc == 2 && !force && !has_word(cmd, "fenced")))
-		return -EINVAL;
 	if (m->policy == KFM_QUORUM && has_word(cmd, "fenced"))	/* no manager decides that */
 		return -EINVAL;
 	if (m->meta_failed || m->log.failed || m->leg_failed)
@@ -339,7 +339,7 @@ int kfm_demote(struct kfm *m)
 	ret = kfm_bits_rest(m) ?: kfm_own_empty(m);
 	if (ret)
 		return ret;
-	m->sb.gens = kfm_quorum_gens(m);
+	m->sb.gens = kfm_quorum_kept(m);
 	m->sb.flags &= ~KFM_SB_PRIMARY;
 	ret = kfm_super_save(m);
 	if (ret) {

@@ -99,7 +99,7 @@ bool kfm_node_matches(const struct kfm_peer *p, u64 node)
 	const struct kfm *m = p->m;
 	struct kfm_peer *q;
 
-	if (node == m->sb.node)
+	if (!node || node == m->sb.node)
 		return false;
 	kfm_for_each_peer(q, m) {
 		if (q != p && kfm_pair(q)->node == node)
@@ -642,7 +642,7 @@ static void synced_tick(struct kfm_peer *p)
 		return;
 	}
 	synced.gens = m->sb.gens;
-	memcpy(synced.nodes, m->sb.nodes, sizeof(synced.nodes));
+	kfm_quorum_announce(m, &synced);
 	kfm_recent_announce(p, &synced);
 	p->synced_sent = true;
 	kfm_net_send(p, &synced);

@@ -341,7 +341,7 @@ enum kfm_refusal {
 #define KFM_M_CSUM		64u	/* GRANT: the sender answers HASH */
 #define KFM_M_QUORUM		128u	/* STATE, REFUSED: so is the policy of the sender */
 #define KFM_M_VOTES		256u	/* STATE: its answer counts for a promotion, see quorum.c */
-#define KFM_M_FLAGS		(127u | 128u | 256u)
+#define KFM_M_FLAGS		511u
 
 /*
  * All types have one layout; members that a type does not use are 0. The first four members are

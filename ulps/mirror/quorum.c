@@ -16,8 +16,9 @@
  * Q3: a primary below half holds its writes. If it then meets a newer generation, others have gone
  * on without it: it gives its writes back with an error, and becomes secondary. A generation that
  * it has begun, and that it does not know to be stored by more than half, is taken back: no write
- * has ended in it, and it would make the copy a split one. Bits stay as they are: what was given
- * back is on this leg, and is resynchronised from the new primary. Only SYNCED clears bits.
+ * has ended in it, and it would make the copy a split one. `demote` takes it back as well, unless
+ * SYNCED has told it to another node. Bits stay as they are: what was given back is on this leg,
+ * and is resynchronised from the new primary. Only SYNCED clears bits.
  *
  * Q4: the nodes that vote have numbers, which are stored with each generation (kfm_super.nodes). A
  * primary changes one of them at a time, while it has more than half, and begins a generation for
@@ -208,7 +209,7 @@ static bool is_voter(const struct kfm *m, u64 node)
 {
 	unsigned int i;
 
-	for (i = 0; i < KFM_PEERS; i++) {
+	for (i = 0; i < KFM_PEERS && m->sb.nodes[i]; i++) {
 		if (m->sb.nodes[i] == node)
 			return true;
 	}
@@ -282,6 +283,13 @@ void kfm_quorum_forget(struct kfm_peer *p)
 			nodes[n++] = m->sb.nodes[i];
 	}
 	memcpy(m->sb.nodes, nodes, sizeof(nodes));
+}
+
+/* A peer is about to be told which nodes vote. It may store the present generation from now on. */
+void kfm_quorum_announce(struct kfm *m, struct kfm_msg *synced)
+{
+	memcpy(synced->nodes, m->sb.nodes, sizeof(synced->nodes));
+	m->announced = synced->gens.cur;
 }
 
 /* Take over the numbers in SYNCED. Its sender does not name itself. */
@@ -441,19 +449,30 @@ void kfm_quorum_stored(struct kfm *m)
 
 /* ---- a primary below half ---- */
 
-/**
- * kfm_quorum_gens() - the generations of a primary without those in which no write has ended
- * @m: primary
- *
- * There is one at most: a generation begins with the promotion, or while the one before counts.
+/*
+ * The generations of a primary without the one in which no write has ended. There is one at most: a
+ * generation begins with the promotion, or while the one before counts.
  */
-struct kfm_gens kfm_quorum_gens(const struct kfm *m)
+static struct kfm_gens counted_gens(const struct kfm *m)
 {
 	struct kfm_gens gens = m->sb.gens;
 
 	if (m->policy == KFM_QUORUM && gens.cur != m->counted_gen)
 		kfm_gens_lower(&gens);
 	return gens.cur == m->counted_gen ? gens : m->sb.gens;
+}
+
+/**
+ * kfm_quorum_kept() - the generations with which a primary becomes secondary
+ * @m: primary
+ *
+ * If another node may have stored the present generation, this node forgets that only if it knows
+ * that others have gone on without it. Else it would help a primary of the generation before, while
+ * the other node overwrites what that has written.
+ */
+struct kfm_gens kfm_quorum_kept(const struct kfm *m)
+{
+	return m->stepping || m->announced != m->sb.gens.cur ? counted_gens(m) : m->sb.gens;
 }
 
 /* Has the sender of HELLO, STATE or REFUSED this policy, and as many peers? */
@@ -476,7 +495,7 @@ static bool is_alike(const struct kfm *m, const struct kfm_msg *msg)
 void kfm_quorum_newer(struct kfm_peer *p, const struct kfm_msg *msg)
 {
 	struct kfm *m = p->m;
-	struct kfm_gens counted = kfm_quorum_gens(m);
+	struct kfm_gens counted = counted_gens(m);
 
 	if (m->policy != KFM_QUORUM || !m->primary || !m->noquorum || m->stepping ||
 	    kfm_quorate(m) || !msg->gens.cur || !is_alike(m, msg) ||

@@ -21,6 +21,7 @@ bool kfm_may_sync(const struct kfm_peer *p);
 bool kfm_quorum_full(const struct kfm *m, u64 node);
 bool kfm_quorum_admits(struct kfm_peer *p, u64 node);
 void kfm_quorum_forget(struct kfm_peer *p);
+void kfm_quorum_announce(struct kfm *m, struct kfm_msg *synced);
 void kfm_quorum_take(struct kfm *m, const struct kfm_msg *synced);
 u32 kfm_quorum_flags(const struct kfm *m);
 void kfm_quorum_vote(struct kfm_peer *p, const struct kfm_msg *state, enum kfm_verdict verdict);
@@ -30,7 +31,7 @@ int kfm_quorum_force(struct kfm *m);
 void kfm_quorum_begin(struct kfm *m, u64 gen);
 void kfm_quorum_resume(struct kfm *m);
 void kfm_quorum_stored(struct kfm *m);
-struct kfm_gens kfm_quorum_gens(const struct kfm *m);
+struct kfm_gens kfm_quorum_kept(const struct kfm *m);
 void kfm_quorum_newer(struct kfm_peer *p, const struct kfm_msg *msg);
 void kfm_quorum_tick(struct kfm *m);
 
