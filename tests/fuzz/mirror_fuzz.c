@@ -132,7 +132,7 @@ static void fuzz_msg(struct kfm_le_msg *le, int honest)
 	PROMISE(m.type != KFM_GRANT ||
 		(m.ring_len ? m.ring_len >= KFM_RING_MIN && m.ring_len <= KFM_RING_MAX : m.arg));
 	PROMISE(m.type != KFM_GRANT || m.arg || !(m.flags & KFM_M_ZEROES));
-	PROMISE(m.type != KFM_HELLO || (m.arg < KFM_POLICIES && m.sectors && m.lbs));
+	PROMISE(m.type != KFM_HELLO || (m.arg < KFM_QUORUM && m.sectors && m.lbs));
 	PROMISE((m.type != KFM_HELLO && m.type != KFM_STATE) || (m.peers && m.peers <= KFM_PEERS));
 	PROMISE(m.type != KFM_ATTACH || (m.gens.cur && (!m.arg || m.gens.source)));
 	PROMISE((m.type != KFM_COPY && m.type != KFM_HASH) ||

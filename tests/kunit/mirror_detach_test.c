@@ -72,7 +72,7 @@ static void detach_last(struct kunit *test)
 	int policy;
 
 	lose(w, 1);
-	for (policy = KFM_STOP; policy < KFM_POLICIES; policy++) {
+	for (policy = KFM_STOP; policy <= KFM_ALONE; policy++) {
 		w->m.policy = policy;
 		mw_say(w, 0, (struct kfm_msg) { .type = KFM_LEAVE });
 		KUNIT_EXPECT_EQ(test, w->sent[0][KFM_REFUSED].arg, KFM_R_ONLY);

@@ -27,6 +27,7 @@ static struct kfm_read *mw_read_data(const struct bio *bio);
 #include "../../ulps/mirror/meta.c"
 #include "../../ulps/mirror/bits.c"
 #include "../../ulps/mirror/peer.c"
+#include "../../ulps/mirror/quorum.c"
 #include "../../ulps/mirror/secondary.c"
 #include "../../ulps/mirror/recent.c"
 #include "../../ulps/mirror/resync.c"
@@ -40,6 +41,7 @@ static struct kfm_read *mw_read_data(const struct bio *bio);
 #include "../../ulps/mirror/read.c"
 #include "../../ulps/mirror/verify.c"
 #include "../../ulps/mirror/command.c"
+#include "../../ulps/mirror/leave.c"
 #include "../../ulps/mirror/status.c"
 #include "../../ulps/mirror/flush.c"
 #define find_peer	mw_find_peer	/* command.c has one, too */
@@ -649,7 +651,8 @@ void mw_say(struct mw *w, unsigned int peer, struct kfm_msg msg)
 void mw_state(struct mw *w, unsigned int peer, u32 state, u64 gen, u32 flags)
 {
 	mw_say(w, peer, (struct kfm_msg) {
-		.type = KFM_STATE, .state = state, .flags = flags, .gens.cur = gen,
+		.type = KFM_STATE, .state = state, .gens.cur = gen,
+		.flags = flags | (w->m.policy == KFM_QUORUM ? KFM_M_QUORUM : 0),
 		.peers = w->m.sb.peers, .sectors = w->m.sectors, .start = 1,
 	});
 }
@@ -672,12 +675,12 @@ void mw_synced_ok(struct mw *w, unsigned int peer)
 	});
 }
 
-/* A session with a whole copy that is the same, up to SYNCED */
+/* A session with a whole copy that is the same, up to SYNCED; or with a blank one */
 void mw_join(struct mw *w, unsigned int peer, u64 gen)
 {
 	w->peers[peer].next = jiffies;
 	mw_run(w);
-	mw_state(w, peer, KFM_UPTODATE, gen, 0);
+	mw_state(w, peer, gen ? KFM_UPTODATE : KFM_BLANK, gen, 0);
 	mw_grant(w, peer);
 	mw_run(w);
 }

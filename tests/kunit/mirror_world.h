@@ -21,6 +21,7 @@
 #include "../../ulps/mirror/net.h"
 #include "../../ulps/mirror/own.h"
 #include "../../ulps/mirror/peer.h"
+#include "../../ulps/mirror/quorum.h"
 #include "../../ulps/mirror/recent.h"
 #include "../../ulps/mirror/read.h"
 #include "../../ulps/mirror/record.h"

@@ -30,7 +30,8 @@ static const struct refusal promote_refusals[] = {
 	{ ESTALE, "the peer has newer data: promote the peer" },
 	{ ENOTUNIQ, "the copies are split: each has writes of its own; 'invalidate' one of them" },
 	{ EPERM,
-	  "the peer does not answer, and may have newer data; if it is off: promote NAME fenced" },
+	  "the peer does not answer, and may have newer data; if it is off: promote NAME fenced; "
+	  "or, with policy quorum, no more than half of the nodes have answered" },
 	{ EUCLEAN,
 	  "a resynchronisation of this copy has not ended; "
 	  "or it lacks acknowledged writes, or its leg has failed a write; "
@@ -45,6 +46,7 @@ static const struct refusal promote_refusals[] = {
 
 /* "promote NAME fenced" */
 static const struct refusal fenced_promote_refusals[] = {
+	{ EINVAL, "with policy quorum the answers of more than half of the nodes decide" },
 	{ EPERM,
 	  "this copy may lack acknowledged writes; 'promote NAME force' accepts their loss" },
 	{}
@@ -61,7 +63,7 @@ static const struct refusal detach_refusals[] = {
 	{ EALREADY, "it goes on without its leg already" },
 	{ EINVAL, "it is not primary, or its module is too old" },
 	{ ENOTCONN, "no peer in sync has the data" },
-	{ EOPNOTSUPP, "its leg is persistent memory" },
+	{ EOPNOTSUPP, "its leg is persistent memory, or its policy is quorum" },
 	{ EIO, "the metadata device has failed" },
 	{}
 };

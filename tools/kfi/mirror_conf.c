@@ -99,11 +99,22 @@ static bool check_range(const char *file, cfg_t *cfg, const char *option, long m
 	return false;
 }
 
-static bool check_policy(const char *file, const char *policy)
+static bool check_policy(const char *file, cfg_t *cfg)
 {
-	if (!strcmp(policy, "stop") || !strcmp(policy, "fence") || !strcmp(policy, "alone"))
+	const char *policy = cfg_getstr(cfg, "policy");
+
+	if (!strcmp(policy, "quorum") && !strcmp(cfg_getstr(cfg, "on-io-error"), "detach")) {
+		complain("%s: policy quorum has no on-io-error detach", file);
+		return false;
+	}
+	if (!strcmp(policy, "quorum") && cfg_size(cfg, "node") % 2 == 0) {
+		complain("%s: policy quorum needs an odd number of nodes", file);
+		return false;
+	}
+	if (!strcmp(policy, "stop") || !strcmp(policy, "fence") || !strcmp(policy, "alone") ||
+	    !strcmp(policy, "quorum"))
 		return true;
-	complain("%s: the policy is stop, fence or alone, not '%s'", file, policy);
+	complain("%s: the policy is stop, fence, alone or quorum, not '%s'", file, policy);
 	return false;
 }
 
@@ -217,7 +228,7 @@ static bool check_file(const char *file, cfg_t *cfg)
 		complain("%s: %s", file, uuid ? "the uuid is not one" : "the uuid is missing");
 		return false;
 	}
-	return check_word(file, cfg, "provider") && check_policy(file, cfg_getstr(cfg, "policy")) &&
+	return check_word(file, cfg, "provider") && check_policy(file, cfg) &&
 	       check_range(file, cfg, "timeout", 200, 600000) &&
 	       check_range(file, cfg, "rate", 0, RATE_MAX) &&
 	       check_range(file, cfg, "rate-min", 0, RATE_MAX) && check_direct(file, cfg) &&

@@ -46,6 +46,11 @@ static uint64_t get_failed(const struct mirror *m)
 	return mirror_remark(m->state, "failed");
 }
 
+static uint64_t get_noquorum(const struct mirror *m)
+{
+	return mirror_remark(m->state, "noquorum");
+}
+
 static uint64_t get_detached(const struct mirror *m)
 {
 	return mirror_remark(m->state, "detached");
@@ -100,6 +105,8 @@ static const struct metric metrics[] = {
 	{ "primary", "1 if this node is primary", get_primary },
 	{ "uptodate", "1 if the copy of this node is whole and of the last generation", get_uptodate },
 	{ "failed", "1 if a device of this node has failed", get_failed },
+	{ "noquorum", "1 if writes are held because no more than half of the nodes are there",
+	  get_noquorum },
 	{ "detached", "1 if this primary goes on without its leg", get_detached },
 	{ "suspended", "1 if device-mapper has suspended the mirror", get_suspended },
 	{ "writes_in_flight", "Writes in flight", get_writes },

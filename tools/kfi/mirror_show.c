@@ -71,7 +71,7 @@ static const char *const peer_remarks[] = { "insync", "alone", "frozen", "stoppe
 
 /* Remarks that JSON always has, as true or false */
 static const char *const remarks[] = {
-	"insync", "alone", "frozen", "stopped", "refused", "failed", "detached",
+	"insync", "alone", "frozen", "stopped", "noquorum", "refused", "failed", "detached",
 	"pmem", "resync", "suspended",
 };
 

@@ -29,14 +29,14 @@
 #include "net.h"
 #include "own.h"
 #include "peer.h"
+#include "quorum.h"
 #include "resync.h"
 #include "table.h"
 #include "write.h"
 
 #define REQUEST_EVERY	(HZ / 4)
-#define HELLO_AGAIN	(2 * HZ)	/* to a node that has left */
 
-static void cmd_end(struct kfm_cmd *cmd, int ret)
+void kfm_cmd_end(struct kfm_cmd *cmd, int ret)
 {
 	cmd->ret = ret;
 	complete(&cmd->done);
@@ -54,13 +54,15 @@ static int promote_check(struct kfm *m, const struct kfm_cmd *cmd)
 {
 	bool force = has_word(cmd, "force");
 
+	if (cmd->argc > 2 || (cmd->argc == 2 && !force && !has_word(cmd, "fenced")))
+		return -EINVAL;
 	if (!m->formatted)
 		return -ENODATA;
 	if (m->primary)
-		return -EALREADY;
+		return force && !kfm_quorate(m) ? kfm_quorum_force(m) : -EALREADY;
 	if (m->promote || m->leave)
 		return -EBUSY;
-	if (cmd->argc > 2 || (cmd->argc == 2 && !force && !has_word(cmd, "fenced")))
+	if (m->policy == KFM_QUORUM && has_word(cmd, "fenced"))	/* no manager decides that */
 		return -EINVAL;
 	if (m->meta_failed || m->log.failed || m->leg_failed)
 		return -EIO;
@@ -103,12 +105,15 @@ static int become_primary(struct kfm *m, bool force)
 	kfm_for_each_peer(p, m) {
 		if (force || p->answer != KFM_A_STATE)
 			kfm_pair(p)->flags |= KFM_PAIR_ALONE;
+		else if (m->policy == KFM_QUORUM)	/* those that answered are more than half */
+			kfm_pair(p)->flags &= ~KFM_PAIR_ALONE;
 	}
 	kfm_gens_raise(&m->sb.gens, kfm_random());
 	m->sb.gens.source = 0;
 	m->sb.state = KFM_UPTODATE;
 	m->sb.flags &= ~KFM_SB_LEG_FAILED;	/* by force */
 	m->sb.flags |= KFM_SB_PRIMARY;
+	kfm_quorum_promoted(m, &before, force);
 	ret = kfm_log_start(m, kfm_random(), m->sb.gens.cur, m->sb.node) ?: kfm_super_save(m);
 	if (ret) {
 		m->sb = before;
@@ -135,7 +140,7 @@ static void promote_end(struct kfm *m, int ret)
 	struct kfm_cmd *cmd = m->promote;
 
 	m->promote = NULL;
-	cmd_end(cmd, ret);
+	kfm_cmd_end(cmd, ret);
 }
 
 /*
@@ -147,18 +152,23 @@ static int promote_decide(struct kfm *m)
 {
 	bool force = has_word(m->promote, "force"), unknown = false;
 	struct kfm_peer *p;
+	int why = -EPERM;
 
 	kfm_for_each_peer(p, m) {
 		if (p->answer == KFM_A_FOLLOWS)
 			return -EBUSY;
+		if (p->answer == KFM_A_NEWER)
+			why = -ESTALE;
+		else if (p->answer == KFM_A_SPLIT && why == -EPERM)
+			why = -ENOTUNIQ;
 		unknown |= p->answer != KFM_A_STATE;
 	}
-	if (!unknown || force)
+	if (!unknown || force || kfm_promote_voted(m))
 		return become_primary(m, force);
 	if (!has_word(m->promote, "fenced") || m->policy == KFM_ALONE || !m->was_insync ||
 	    m->sb.state != KFM_UPTODATE) {
 		DMERR("%s: not promoted: this copy may lack acknowledged writes", kfm_name(m));
-		return -EPERM;
+		return why;
 	}
 	return become_primary(m, false);
 }
@@ -169,6 +179,10 @@ static int promote_compared(struct kfm_peer *p, const struct kfm_msg *msg)
 	enum kfm_verdict verdict = kfm_peer_compare(p, msg);
 	struct kfm *m = p->m;
 
+	if (m->policy == KFM_QUORUM) {
+		kfm_quorum_vote(p, msg, verdict);
+		return 0;
+	}
 	p->answer = verdict == KFM_OTHER ? KFM_A_NO : KFM_A_STATE;
 	if (verdict == KFM_OTHER || has_word(m->promote, "force"))
 		return 0;
@@ -226,8 +240,8 @@ static void promote(struct kfm *m, struct kfm_cmd *cmd)
 	int ret = promote_check(m, cmd);
 	struct kfm_peer *p;
 
-	if (ret) {
-		cmd_end(cmd, ret);
+	if (ret || m->primary) {	/* by force, below half */
+		kfm_cmd_end(cmd, ret);
 		return;
 	}
 	m->promote = cmd;
@@ -306,8 +320,15 @@ static int create(struct kfm *m, struct kfm_cmd *cmd)
 	return ret;
 }
 
-static int demote(struct kfm *m)
+/**
+ * kfm_demote() - become secondary
+ * @m: mirror
+ *
+ * Return: 0; or a negative error, and nothing has changed, or it can be tried again.
+ */
+int kfm_demote(struct kfm *m)
 {
+	struct kfm_gens gens = m->sb.gens;
 	int ret;
 
 	if (!m->primary)
@@ -318,10 +339,13 @@ static int demote(struct kfm *m)
 	ret = kfm_bits_rest(m) ?: kfm_own_empty(m);
 	if (ret)
 		return ret;
+	m->sb.gens = kfm_quorum_kept(m);
 	m->sb.flags &= ~KFM_SB_PRIMARY;
 	ret = kfm_super_save(m);
-	if (ret)
+	if (ret) {
+		m->sb.gens = gens;
 		return ret;
+	}
 	WRITE_ONCE(m->primary, false);
 	m->leg_failed |= m->detached;	/* the leg is used again after a resume */
 	kfm_peers_end(m);
@@ -354,7 +378,7 @@ static int fenced(struct kfm *m, struct kfm_cmd *cmd)
 }
 
 /* Store that the primary may go on without this copy. */
-static int store_outdated(struct kfm *m)
+int kfm_store_outdated(struct kfm *m)
 {
 	m->was_insync = false;
 	if (m->sb.state != KFM_UPTODATE)
@@ -371,7 +395,7 @@ static int outdate(struct kfm *m)
 		return -ENODATA;
 	if (m->sb.state == KFM_UPTODATE)
 		kfm_peers_end(m);
-	return store_outdated(m);
+	return kfm_store_outdated(m);
 }
 
 /**
@@ -390,6 +414,7 @@ int kfm_invalidate(struct kfm *m)
 	m->sb.state = KFM_BLANK;
 	m->sb.flags &= KFM_SB_NO_LOG;
 	memset(&m->sb.gens, 0, sizeof(m->sb.gens));
+	memset(m->sb.nodes, 0, sizeof(m->sb.nodes));
 	kfm_for_each_peer(p, m)
 		*kfm_pair(p) = (struct kfm_pair) { .node = kfm_pair(p)->node };
 	ret = kfm_super_save(m);
@@ -445,6 +470,7 @@ static struct kfm_peer *find_peer(const struct kfm *m, const char *node, const c
 static int replace(struct kfm *m, struct kfm_cmd *cmd)
 {
 	struct kfm_peer *p = cmd->argc == 3 ? find_peer(m, cmd->argv[1], cmd->argv[2]) : NULL;
+	struct kfm_super before = m->sb;
 	struct kfm_pair pair = {};
 	int ret;
 
@@ -459,12 +485,17 @@ static int replace(struct kfm *m, struct kfm_cmd *cmd)
 	if (p->state > KFM_SESSION_HELLO &&
 	    (m->primary || time_before(jiffies, p->live + m->timeout)))
 		return -EBUSY;
+	if (m->primary && !kfm_quorate(m))
+		return -EBUSY;
 	if (p->state == KFM_SESSION_UP)
 		kfm_peers_end(m);
 	pair.flags = kfm_pair(p)->flags;
+	kfm_quorum_forget(p);
 	ret = kfm_pair_change(p, &pair);
-	if (ret)
+	if (ret) {
+		m->sb = before;
 		return ret;
+	}
 	if (kfm_other_node(p))
 		p->refused = NULL;	/* and the next one that is refused is reported */
 	p->next = jiffies;
@@ -524,122 +555,12 @@ static int other_command(struct kfm *m, struct kfm_cmd *cmd)
 	if (cmd->argc != 1)
 		return -EINVAL;
 	if (!strcmp(word, "demote"))
-		return demote(m);
+		return kfm_demote(m);
 	if (!strcmp(word, "detach"))
 		return m->primary ? kfm_detach(m) : -EINVAL;
 	if (!strcmp(word, "outdate"))
 		return outdate(m);
 	return strcmp(word, "invalidate") ? -EINVAL : invalidate(m);
-}
-
-/* ---- an orderly stop of a secondary ---- */
-
-/*
- * Say to a primary, in its present session, that this node leaves. A primary that names no such
- * feature does not know LEAVE.
- */
-void kfm_leave_send(struct kfm_peer *p)
-{
-	if (p->features & KFM_F_LEAVE)
-		kfm_peer_send(p, KFM_LEAVE, 0, p->session);
-}
-
-/* End `leave`, if there is one. */
-void kfm_leave_end(struct kfm *m, int ret)
-{
-	struct kfm_cmd *cmd = m->leave;
-
-	m->leave = NULL;
-	if (cmd)
-		cmd_end(cmd, ret);
-}
-
-/* Repeat LEAVE until BYE answers it. While the primary sends HELLO, secondary.c does so. */
-void kfm_leave_tick(struct kfm *m)
-{
-	struct kfm_peer *p = m->log.peer;
-
-	if (time_after(jiffies, m->leave_by)) {
-		kfm_peers_end(m);
-		kfm_leave_end(m, -ETIMEDOUT);
-	} else if (p->state == KFM_SESSION_UP && !time_before(jiffies, p->next)) {
-		p->next = jiffies + REQUEST_EVERY;
-		kfm_leave_send(p);
-	}
-}
-
-/* Return: 0, or the reason for which this node does not leave. */
-static int leave_check(const struct kfm *m)
-{
-	if (m->primary || m->promote || m->leave)
-		return -EBUSY;
-	if (!m->formatted)
-		return -ENODATA;
-	if (m->policy == KFM_STOP)
-		return -EINVAL;
-	if (!m->log.open)
-		return -ENOTCONN;
-	return m->log.peer->features & KFM_F_LEAVE ? 0 : -EOPNOTSUPP;
-}
-
-/*
- * The session goes on until the primary writes without this copy, so that nothing is held. What
- * makes that safe is durable before LEAVE: the copy is outdated, and no SYNCED changes that any
- * more.
- */
-static void leave(struct kfm *m, struct kfm_cmd *cmd)
-{
-	int ret = cmd->argc == 1 ? leave_check(m) : -EINVAL;
-
-	if (!ret)
-		ret = store_outdated(m);
-	if (ret) {
-		cmd_end(cmd, ret);
-		return;
-	}
-	m->left = true;
-	m->leave = cmd;
-	m->leave_by = jiffies + m->timeout;
-	m->log.peer->next = jiffies;
-}
-
-/* ---- the same, at its primary ---- */
-
-/*
- * A detached node can't do without the peer. The copy that it has outdated is whole, and becomes
- * up to date in the next session. This one ends, because a peer with such a copy serves no reads;
- * they wait. A peer that does not know the answer ignores it, and sends LEAVE again until it is
- * resumed.
- */
-static void leave_refuse(struct kfm_peer *p)
-{
-	bool up = p->state == KFM_SESSION_UP;
-
-	kfm_peer_send(p, KFM_REFUSED, KFM_R_ONLY, p->session);
-	kfm_peer_lost(p, -EBUSY);
-	if (up)
-		p->next = jiffies;
-}
-
-/*
- * A secondary leaves. It has stored that its copy is outdated, so this node goes on without it, as
- * if a manager had said so, and nothing is held. The session ends in the same run of the worker.
- * Without an answer LEAVE is repeated, also as the answer to the next HELLO. Policy stop needs
- * both copies.
- */
-void kfm_leave_message(struct kfm_peer *p)
-{
-	struct kfm *m = p->m;
-
-	if (!kfm_is_alone(p) && !kfm_may_do_without(p)) {
-		leave_refuse(p);
-		return;
-	}
-	if (m->policy == KFM_STOP || m->leg_failed || (!kfm_is_alone(p) && kfm_go_alone(p)))
-		return;
-	kfm_peer_lost(p, -ESHUTDOWN);
-	p->next = jiffies + HELLO_AGAIN;
-	kfm_peer_send(p, KFM_BYE, 1, p->session);
 }
 
 /* ---- suspend: a command without words ---- */
@@ -653,12 +574,9 @@ static void stop_begin(struct kfm *m, struct kfm_cmd *cmd)
 	kfm_leave_end(m, -EINTR);
 	kfm_verify_stop(m);
 	m->stop = cmd;
-	kfm_peers_end(m);
-	kfm_for_each_peer(p, m) {
-		kfm_resync_stop(p);
-		kfm_writes_lost(p);
+	kfm_sessions_drop(m);
+	kfm_for_each_peer(p, m)
 		kfm_net_close(p);
-	}
 }
 
 /* Are all endpoints closed? stop_begin() does not close one that is being opened. */
@@ -697,7 +615,7 @@ static void stop_tick(struct kfm *m)
 		return;
 	}
 	m->stop = NULL;
-	cmd_end(cmd, ret);
+	kfm_cmd_end(cmd, ret);
 }
 
 /* ---- the queue ---- */
@@ -740,13 +658,13 @@ void kfm_commands(struct kfm *m)
 		if (!cmd->argc)
 			stop_begin(m, cmd);
 		else if (m->stop)
-			cmd_end(cmd, -EBUSY);
+			kfm_cmd_end(cmd, -EBUSY);
 		else if (!strcmp(cmd->argv[0], "promote"))
 			promote(m, cmd);
 		else if (!strcmp(cmd->argv[0], "leave"))
-			leave(m, cmd);
+			kfm_leave(m, cmd);
 		else
-			cmd_end(cmd, other_command(m, cmd));
+			kfm_cmd_end(cmd, other_command(m, cmd));
 	}
 	stop_tick(m);
 }

@@ -31,10 +31,14 @@ struct kfm_cmd {
 void kfm_commands(struct kfm *m);
 void kfm_promote_answer(struct kfm_peer *p, const struct kfm_msg *msg);
 void kfm_promote_tick(struct kfm *m);
+void kfm_cmd_end(struct kfm_cmd *cmd, int ret);
+int kfm_store_outdated(struct kfm *m);
 void kfm_leave_send(struct kfm_peer *p);
+void kfm_leave(struct kfm *m, struct kfm_cmd *cmd);
 void kfm_leave_tick(struct kfm *m);
 void kfm_leave_message(struct kfm_peer *p);
 void kfm_leave_end(struct kfm *m, int ret);
+int kfm_demote(struct kfm *m);
 int kfm_invalidate(struct kfm *m);
 int kfm_writes_missing(struct kfm *m);
 int kfm_rate_parse(const char *word, unsigned int *kib);

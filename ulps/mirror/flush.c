@@ -36,6 +36,7 @@
 #include "meta.h"
 #include "mirror.h"
 #include "peer.h"
+#include "quorum.h"
 #include "recent.h"
 #include "write.h"
 

@@ -16,7 +16,7 @@
  *	force, unless `invalidate` has made it a blank one like others; and a primary gives it all
  *	regions. If that can't be stored, all writes fail.
  * R2: before a write ends without the leg, all peers that have the data have stored a new
- *	generation (generation_known()). So this copy is an older one for them, even if what R1
+ *	generation (kfm_generation_known()). So this copy is an older one for them, even if what R1
  *	has stored is lost with the metadata device.
  * R3: there is always a peer without KFM_PAIR_ALONE, which so has all that was acknowledged: this
  *	node does without a peer only while another one is in sync (kfm_may_do_without()). If the
@@ -238,8 +238,11 @@ static void peer_left(struct kfm_peer *p)
  *
  * The new generation gets to the peers by SYNCED, and no write ends before they have stored it.
  *
- * Context: the worker. Return: 0; -EALREADY; -EOPNOTSUPP if the leg has a log of this node's own;
- * -ENOTCONN if no peer has the data; or another negative error. Then nothing has changed.
+ * With policy quorum this node, which counts as one that has the data, would have none.
+ *
+ * Context: the worker. Return: 0; -EALREADY; -EOPNOTSUPP with that policy, or if the leg has a log
+ * of this node's own; -ENOTCONN if no peer has the data; or another negative error. Then nothing
+ * has changed.
  */
 int kfm_detach(struct kfm *m)
 {
@@ -249,7 +252,7 @@ int kfm_detach(struct kfm *m)
 
 	if (m->detached)
 		return -EALREADY;
-	if (m->leg_tears)
+	if (m->leg_tears || m->policy == KFM_QUORUM)
 		return -EOPNOTSUPP;
 	if (m->meta_failed)
 		return -EIO;

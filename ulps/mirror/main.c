@@ -25,6 +25,7 @@
 #include "net.h"
 #include "own.h"
 #include "peer.h"
+#include "quorum.h"
 #include "read.h"
 #include "repair.h"
 #include "status.h"
@@ -495,6 +496,8 @@ static void inherit(struct kfm *m)
 		m->policy = old->policy;
 		m->leg_tears |= old->leg_tears;
 		m->open = old->open;
+		m->counted_gen = old->counted_gen;
+		m->announced = old->announced;
 		WRITE_ONCE(old->primary, false);
 		WRITE_ONCE(m->primary, true);
 	}
@@ -554,6 +557,7 @@ static int kfm_preresume(struct dm_target *ti)
 	m->leg_failed = m->unreplayed ||
 			(m->primary && !m->detached && (m->sb.flags & KFM_SB_LEG_FAILED ||
 							blkdev_issue_flush(m->leg->bdev)));
+	kfm_quorum_resume(m);
 	m->log.failed = false;
 	m->log.oldest_at = 0;
 	m->was_insync = false;

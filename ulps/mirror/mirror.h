@@ -150,6 +150,13 @@ struct kfm_uevent {
  * @flushing: a flush of this node's own is in flight
  * @recent: ranges of the last records that were applied, see recent.c
  * @recent_direct: the same of the last direct records
+ * @counted_gen: policy quorum: the last generation that more than half have stored, as far as this
+ *	primary knows, or in which it has written by force
+ * @announced: the last generation that this primary has sent in SYNCED
+ * @asked: number of the last question whether the peers are there; PING has it, and PONG repeats it
+ * @quorate_at: time at which this primary had more than half, jiffies
+ * @noquorum: it has not had that for a while
+ * @stepping: it is about to become secondary, because others have gone on without it
  * @left: this secondary has said that it leaves, and takes part in no session until it is resumed,
  *	or promoted
  * @leave: `leave` that waits for the primary
@@ -256,6 +263,13 @@ struct kfm {
 	unsigned long		*cooling;
 	u64			cool_from;
 	u32			hand;
+
+	u64			counted_gen;
+	u64			announced;
+	u64			asked;
+	unsigned long		quorate_at;
+	bool			noquorum;
+	bool			stepping;
 
 	bool			left;
 	struct kfm_cmd		*leave;

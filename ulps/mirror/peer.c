@@ -34,6 +34,7 @@
 #include "mirror.h"
 #include "net.h"
 #include "peer.h"
+#include "quorum.h"
 #include "recent.h"
 #include "record.h"
 #include "repair.h"
@@ -52,6 +53,7 @@ static const char no_source[] = "this node's disk has failed, and the peer lacks
 static const char other_node[] = "another node is in the place of the peer: `replace` admits it";
 static const char other_size[] = "the peer is shorter, or has larger blocks: `resize` it first";
 static const char other_version[] = "the peer speaks other versions of the protocol";
+static const char blank_waits[] = "the peer's copy is blank, and there is no quorum without it";
 static const char needs_log[] = "the peer's module is too old for a node without a log";
 
 static const char * const refusals[KFM_REFUSALS] = {
@@ -97,7 +99,7 @@ bool kfm_node_matches(const struct kfm_peer *p, u64 node)
 	const struct kfm *m = p->m;
 	struct kfm_peer *q;
 
-	if (node == m->sb.node)
+	if (!node || node == m->sb.node)
 		return false;
 	kfm_for_each_peer(q, m) {
 		if (q != p && kfm_pair(q)->node == node)
@@ -211,6 +213,8 @@ int kfm_pair_change(struct kfm_peer *p, const struct kfm_pair *pair)
 		m->sb = before;
 		return ret;
 	}
+	if (m->primary)
+		kfm_quorum_stored(m);
 	kfm_for_each_peer(q, m)
 		q->next = q->state == KFM_SESSION_UP ? jiffies : q->next;	/* SYNCED */
 	return 0;
@@ -246,7 +250,9 @@ static void apply_policy(struct kfm_peer *p)
 	p->policy_applied = true;
 	if (kfm_is_alone(p) || m->leg_failed)
 		return;
-	if (m->policy == KFM_ALONE && may)
+	if (m->policy == KFM_QUORUM)
+		kfm_quorum_ask(p);
+	else if (m->policy == KFM_ALONE && may)
 		kfm_go_alone(p);
 	else
 		kfm_peer_event(p, m->policy == KFM_FENCE && may ? "frozen" : "stopped");
@@ -289,6 +295,18 @@ void kfm_peers_end(struct kfm *m)
 			kfm_peer_send(p, KFM_BYE, 0, p->session);
 		p->state = KFM_SESSION_DOWN;
 		p->insync = false;
+	}
+}
+
+/* The same for a primary that has begun something with its peers: that ends, too. */
+void kfm_sessions_drop(struct kfm *m)
+{
+	struct kfm_peer *p;
+
+	kfm_peers_end(m);
+	kfm_for_each_peer(p, m) {
+		kfm_resync_stop(p);
+		kfm_writes_lost(p);
 	}
 }
 
@@ -339,7 +357,7 @@ void kfm_peer_hello(struct kfm_peer *p, u32 flags)
 		.lbs = bdev_logical_block_size(m->leg->bdev),
 		.state = m->sb.state,
 		.flags = flags,
-		.arg = m->policy,
+		.arg = m->policy == KFM_QUORUM ? KFM_STOP : m->policy,
 		.peers = kfm_peer_count(m),
 		.versions = KFM_VERSIONS(KFM_MSG_LOWEST, KFM_MSG_VERSION),
 		.features = KFM_F_LEAVE | KFM_F_DIRECT | KFM_F_NO_LOG | KFM_F_ZEROES |
@@ -348,6 +366,8 @@ void kfm_peer_hello(struct kfm_peer *p, u32 flags)
 
 	if (kfm_caches(m) && m->direct_min != KFM_DIRECT_OFF)
 		hello.features |= KFM_F_CACHE;
+	if (m->policy == KFM_QUORUM)
+		hello.features |= KFM_F_QUORUM;
 	if (m->csum)
 		hello.features |= KFM_F_CSUM;
 	hello.session = kfm_random();
@@ -366,7 +386,7 @@ enum kfm_verdict kfm_peer_compare(const struct kfm_peer *p, const struct kfm_msg
 
 	if (!kfm_node_matches(p, state->node) || state->peers != kfm_peer_count(p->m))
 		return KFM_OTHER;
-	return kfm_compare(&mine, &state->gens, state->state);
+	return kfm_quorum_compare(p->m, &mine, &state->gens, state->state);
 }
 
 /*
@@ -392,36 +412,6 @@ static int pair_begin(struct kfm_peer *p, const struct kfm_msg *state, enum kfm_
 	if (ret)
 		*pair = before;
 	return ret;
-}
-
-/*
- * Should the resynchronisation of a peer wait for another peer? While a copy is overwritten it
- * can't be promoted. So of two whole copies one is left as it is until the other one is whole
- * again. And the generation, which becomes the number of the resynchronisation, should be known to
- * all copies that can be promoted: for another node the copy that has it would be a split one.
- * Writes are held meanwhile, so a peer that does not come, or needs long, is waited for during a
- * part of the time-out only.
- */
-static bool resync_waits(const struct kfm_peer *p)
-{
-	const struct kfm *m = p->m;
-	bool early = time_before(jiffies, p->down + m->timeout / 2), wait;
-	struct kfm_peer *q;
-
-	kfm_for_each_peer(q, m) {
-		if (q == p || kfm_is_alone(q))
-			continue;
-		if (q->attach && !q->synced_sent)
-			wait = early && q->state > KFM_SESSION_HELLO && q->whole && p->whole &&
-			       !kfm_is_alone(p);
-		else if (q->state == KFM_SESSION_UP)
-			wait = q->gen != m->sb.gens.cur;
-		else
-			wait = early && !q->policy_applied;
-		if (wait)
-			return true;
-	}
-	return false;
 }
 
 /*
@@ -456,21 +446,31 @@ static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
 
 	if (p->state != KFM_SESSION_HELLO)
 		return;
-	if (!kfm_node_matches(p, msg->node)) {
+	if (!kfm_node_matches(p, msg->node) || kfm_quorum_full(m, msg->node)) {
 		refuse_peer(p, other_node);
+		return;
+	}
+	if (m->policy == KFM_QUORUM && !(msg->flags & KFM_M_QUORUM)) {
+		refuse_peer(p, refusals[KFM_R_POLICY]);
 		return;
 	}
 	if (verdict >= KFM_STALE) {
 		refuse_peer(p, reasons[verdict]);
+		kfm_quorum_newer(p, msg);
 		return;
 	}
 	if (msg->sectors < m->sectors) {
 		refuse_peer(p, other_size);
 		return;
 	}
+	if (m->noquorum && !kfm_may_copy(p, msg)) {
+		refuse_peer(p, blank_waits);
+		return;
+	}
 	p->sectors = msg->sectors;
 	start_check(p, msg->start);
 	p->whole = msg->state == KFM_UPTODATE || msg->state == KFM_OUTDATED;
+	p->fresh = m->policy == KFM_QUORUM && !msg->gens.cur;
 	attach.arg = verdict == KFM_FULL || p->oos_count || msg->flags & KFM_M_DIRTY || !p->whole;
 	if (attach.arg && m->detached) {
 		refuse_peer(p, no_source);
@@ -480,7 +480,8 @@ static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
 	p->attach = attach.arg;
 	p->synced_sent = false;
 	p->gen = 0;
-	if (p->attach && resync_waits(p)) {
+	if (!kfm_may_copy(p, msg) || !kfm_quorum_admits(p, msg->node) ||
+	    (p->attach && kfm_resync_waits(p))) {
 		p->state = KFM_SESSION_DOWN;
 		p->next = jiffies + WAIT_EVERY;
 		return;
@@ -515,6 +516,9 @@ static void session_up(struct kfm_peer *p)
 	p->next = jiffies;
 	p->insync = false;
 	p->settled.known = false;
+	p->answered = 0;
+	if (p->fresh)
+		kfm_quorum_ask(p);
 	p->oos_start = p->oos_count;
 	kfm_resync_begin(p);
 	kfm_peer_event(p, "connected");
@@ -551,11 +555,12 @@ static void synced_ok(struct kfm_peer *p)
 {
 	p->gen = p->m->sb.gens.cur;
 	kfm_pair(p)->base = p->gen;
-	if (p->insync || p->oos_count)
-		return;
-	p->insync = true;
-	kfm_source_back(p);
-	kfm_peer_event(p, "synced");
+	if (!p->insync && !p->oos_count) {
+		p->insync = true;
+		kfm_source_back(p);
+		kfm_peer_event(p, "synced");
+	}
+	kfm_quorum_stored(p->m);
 }
 
 static void primary_message(struct kfm_peer *p, const struct kfm_msg *msg)
@@ -566,14 +571,17 @@ static void primary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 		break;
 	case KFM_REFUSED:
 		on_refused(p, msg->arg);
+		kfm_quorum_newer(p, msg);
 		break;
 	case KFM_GRANT:
 		on_grant(p, msg);
 		break;
 	case KFM_APPLIED:
 	case KFM_PONG:
-		if (p->state == KFM_SESSION_UP)
-			kfm_ring_applied(&p->ring, msg->seq);
+		if (p->state != KFM_SESSION_UP)
+			break;
+		kfm_ring_applied(&p->ring, msg->seq);
+		p->answered = max(p->answered, min(msg->asked, p->m->asked));
 		break;
 	case KFM_SYNCED_OK:
 		if (p->state == KFM_SESSION_UP && p->synced_sent &&
@@ -634,6 +642,7 @@ static void synced_tick(struct kfm_peer *p)
 		return;
 	}
 	synced.gens = m->sb.gens;
+	kfm_quorum_announce(m, &synced);
 	kfm_recent_announce(p, &synced);
 	p->synced_sent = true;
 	kfm_net_send(p, &synced);
@@ -642,7 +651,9 @@ static void synced_tick(struct kfm_peer *p)
 /* PING reports to a peer in sync which writes are settled. */
 static void ping(struct kfm_peer *p)
 {
-	struct kfm_msg msg = { .type = KFM_PING, .arg = p->insync, .session = p->session };
+	struct kfm_msg msg = {
+		.type = KFM_PING, .arg = p->insync, .session = p->session, .asked = p->m->asked,
+	};
 
 	if (p->insync)
 		kfm_recent_announce(p, &msg);
@@ -660,7 +671,7 @@ static void up_tick(struct kfm_peer *p)
 	if (time_before(jiffies, p->next))
 		return;
 	p->next = jiffies + m->timeout / 8;
-	if (p->insync ? p->gen == m->sb.gens.cur : p->oos_count)
+	if (p->insync ? p->gen == m->sb.gens.cur : p->oos_count || !kfm_may_sync(p))
 		ping(p);
 	else
 		synced_tick(p);
@@ -680,7 +691,7 @@ static void primary_tick(struct kfm_peer *p)
 {
 	struct kfm *m = p->m;
 
-	if (m->leg_failed)
+	if (m->leg_failed || m->stepping)
 		return;
 	switch (p->state) {
 	case KFM_SESSION_DOWN:
@@ -775,6 +786,8 @@ void kfm_peers_tick(struct kfm *m)
 
 	kfm_for_each_peer(p, m)
 		peer_tick(p);
+	if (m->formatted && m->primary)
+		kfm_quorum_tick(m);
 	if (m->promote)
 		kfm_promote_tick(m);
 	if (m->leave)

@@ -36,12 +36,17 @@ enum kfm_session_state {
  * @sectors: size of the peer, from the last HELLO or STATE that was taken; else that of this node
  * @attach: the peer's copy has to be overwritten, as ATTACH announces
  * @whole: the peer's copy was whole when it described that
+ * @fresh: policy quorum: that copy had never been in sync, or has forgotten that it was
  * @log_gen: the generation in ATTACH, which all records of the session have
  * @synced_sent: SYNCED was sent in this session, so the peer's copy may be whole
  * @gen: generation that the peer has stored in this session, as far as this node knows
  * @began: kfm.numbered when the session began
  * @candidate_session: session number of the last HELLO before a promotion
  * @answer: answer to that
+ * @who: number of the node that has described its copy so
+ * @votes: policy quorum: its answer counts
+ * @ask: kfm.asked when this peer was lost, or when the session with a copy that is @fresh began
+ * @answered: kfm.asked in the last PONG of this session
  * @features: KFM_F_ of the peer, from its HELLO; used by a secondary
  * @start: what the peer's last STATE says, see kfm.start
  * @flushed: number of the last flush that this leg and that of the peer have had
@@ -94,12 +99,19 @@ struct kfm_peer {
 	u64			sectors;
 	bool			attach;
 	bool			whole;
+	bool			fresh;
 	u64			log_gen;
 	bool			synced_sent;
 	u64			gen;
 	u64			began;
 	u64			candidate_session;
-	enum { KFM_A_NONE, KFM_A_STATE, KFM_A_FOLLOWS, KFM_A_NO } answer;
+	enum {
+		KFM_A_NONE, KFM_A_STATE, KFM_A_FOLLOWS, KFM_A_NEWER, KFM_A_SPLIT, KFM_A_NO
+	} answer;
+	u64			who;
+	bool			votes;
+	u64			ask;
+	u64			answered;
 	u64			features;
 	u64			start;
 	u64			flushed;
@@ -153,6 +165,7 @@ void kfm_peer_message(struct kfm_peer *p, const struct kfm_msg *msg);
 void kfm_peers_tick(struct kfm *m);
 void kfm_peer_lost(struct kfm_peer *p, int err);
 void kfm_peers_end(struct kfm *m);
+void kfm_sessions_drop(struct kfm *m);
 void kfm_peers_leg_failed(struct kfm *m);
 void kfm_peer_hello(struct kfm_peer *p, u32 flags);
 enum kfm_verdict kfm_peer_compare(const struct kfm_peer *p, const struct kfm_msg *state);

@@ -193,6 +193,8 @@ void kfm_super_encode(const struct kfm_super *s, struct kfm_le_super *out)
 	out->peers = cpu_to_le32(s->peers);
 	for (i = 0; i < s->peers && i < KFM_PEERS; i++)
 		pair_encode(&s->pairs[i], &out->pairs[i]);
+	for (i = 0; i < KFM_PEERS; i++)
+		out->nodes[i] = cpu_to_le64(s->nodes[i]);
 	out->crc = cpu_to_le32(crc_skipping(out, offsetof(struct kfm_le_super, crc), sizeof(*out)));
 }
 
@@ -218,6 +220,7 @@ int kfm_super_decode(const struct kfm_le_super *in, struct kfm_super *s)
 	for (i = 0; i < KFM_PEERS; i++) {
 		if (pair_decode(&in->pairs[i], i < s->peers, &s->pairs[i]))
 			return -EBADMSG;
+		s->nodes[i] = le64_to_cpu(in->nodes[i]);
 	}
 	if (!s->sectors || s->sectors > KFM_SECTORS_MAX || !s->peers || s->peers > KFM_PEERS ||
 	    !layout_fits(in, s) || s->state >= KFM_STATES || s->flags & ~KFM_SB_FLAGS ||
@@ -471,7 +474,7 @@ static bool msg_fits(const struct kfm_msg *m)
 	case KFM_REFUSED:
 		return m->arg;	/* a later version may have a reason of its own */
 	case KFM_HELLO:
-		return m->arg < KFM_POLICIES && m->sectors && m->lbs >= KFM_SECTOR &&
+		return m->arg <= KFM_ALONE && m->sectors && m->lbs >= KFM_SECTOR &&
 		       m->lbs <= KFM_WRITE_MAX && m->peers && m->peers <= KFM_PEERS;
 	case KFM_STATE:
 		return m->peers && m->peers <= KFM_PEERS;
@@ -612,4 +615,13 @@ void kfm_gens_raise(struct kfm_gens *gens, u64 id)
 		gens->history[0] = gens->cur;
 	}
 	gens->cur = id;
+}
+
+/* The present generation counts no more: the one before it is the present one again. */
+void kfm_gens_lower(struct kfm_gens *gens)
+{
+	gens->cur = gens->history[0];
+	memmove(&gens->history[0], &gens->history[1],
+		sizeof(gens->history) - sizeof(gens->history[0]));
+	gens->history[KFM_HISTORY - 1] = 0;
 }

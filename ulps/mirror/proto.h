@@ -55,7 +55,13 @@ enum kfm_state {
 };
 
 /* What happens when a peer in sync is lost; the same at all nodes */
-enum kfm_policy { KFM_STOP, KFM_FENCE, KFM_ALONE, KFM_POLICIES };
+enum kfm_policy {
+	KFM_STOP,
+	KFM_FENCE,
+	KFM_ALONE,
+	KFM_QUORUM,		/* in HELLO: KFM_STOP and KFM_F_QUORUM */
+	KFM_POLICIES
+};
 
 /* Flags of a superblock */
 #define KFM_SB_PRIMARY		1u	/* the node was primary when this was written */
@@ -157,7 +163,8 @@ struct kfm_le_super {
 	__le32	extent_shift;	/* of extents, as above; 0 in version 3 */
 	__le32	active_at;
 	__le32	active_bytes;
-	u8	zero[204];
+	__le64	nodes[KFM_PEERS];	/* 0 with a policy other than quorum */
+	u8	zero[172];
 } __packed;
 static_assert(sizeof(struct kfm_le_super) == KFM_SECTOR, "kfm_le_super");
 
@@ -171,6 +178,7 @@ struct kfm_super {
 	u32	flags;
 	u32	peers;
 	struct kfm_pair pairs[KFM_PEERS];
+	u64	nodes[KFM_PEERS];	/* policy quorum: the other nodes that vote; see quorum.c */
 	bool	coarse;		/* it is of version 3; not stored again */
 };
 
@@ -318,6 +326,11 @@ enum kfm_refusal {
 #define KFM_F_CACHE		16ull	/* sends KFM_D_CACHED after KFM_M_CACHE */
 #define KFM_F_PATCHES		32ull	/* names patches in COPY after KFM_M_PATCHES */
 #define KFM_F_CSUM		64ull	/* sends HASH after KFM_M_CSUM */
+/*
+ * The policy is quorum. An older program with another policy than stop refuses the sender, and one
+ * with that policy does not answer with KFM_M_QUORUM, and is refused.
+ */
+#define KFM_F_QUORUM		128ull
 
 #define KFM_M_CANDIDATE		1u	/* HELLO: asks before a promotion, changes nothing */
 #define KFM_M_DIRTY		2u	/* STATE: the bitmap has bits of a former primary */
@@ -326,7 +339,9 @@ enum kfm_refusal {
 #define KFM_M_CACHE		16u	/* GRANT: slots take these two as well */
 #define KFM_M_PATCHES		32u	/* GRANT: there are KFM_PATCHES, and not one */
 #define KFM_M_CSUM		64u	/* GRANT: the sender answers HASH */
-#define KFM_M_FLAGS		127u
+#define KFM_M_QUORUM		128u	/* STATE, REFUSED: so is the policy of the sender */
+#define KFM_M_VOTES		256u	/* STATE: its answer counts for a promotion, see quorum.c */
+#define KFM_M_FLAGS		511u
 
 /*
  * All types have one layout; members that a type does not use are 0. The first four members are
@@ -338,7 +353,8 @@ struct kfm_le_msg {
 	__le16	type;
 	__le64	session;	/* chosen by the sender of HELLO, also in later messages */
 	u8	uuid[16];
-	struct kfm_le_gens gens;	/* HELLO, STATE, ATTACH, SYNCED, SYNCED_OK */
+	/* HELLO, STATE, ATTACH, SYNCED, SYNCED_OK; REFUSED if HELLO had KFM_F_QUORUM, or 0 */
+	struct kfm_le_gens gens;
 	__le64	sectors;	/* HELLO, STATE */
 	union {
 		__le32	lbs;	/* HELLO: logical block size, bytes */
@@ -346,16 +362,22 @@ struct kfm_le_msg {
 	};
 	__le32	state;		/* HELLO, STATE: enum kfm_state */
 	__le32	flags;		/* KFM_M_ */
-	__le32	arg;		/* HELLO: enum kfm_policy; GRANT: how many slots */
+	__le32	arg;		/* HELLO: policy, up to KFM_ALONE; GRANT: how many slots */
 	__le64	seq;
 	union {
-		__le64	ring_key;	/* GRANT */
-		__le64	features;	/* HELLO: KFM_F_; version 4 looks at neither member */
-		__le64	hash;		/* HASH: see kfm_csum_hash() */
+		struct {
+			union {
+				__le64	ring_key;	/* GRANT */
+				/* HELLO: KFM_F_; version 4 looks at neither member */
+				__le64	features;
+				__le64	hash;		/* HASH: see kfm_csum_hash() */
+			};
+			__le64	ring_addr;
+			__le64	bitmap_key;	/* GRANT: of wire regions */
+			__le64	bitmap_addr;
+		};
+		__le64	nodes[KFM_PEERS];	/* SYNCED: those of the superblock */
 	};
-	__le64	ring_addr;
-	__le64	bitmap_key;	/* GRANT: of wire regions */
-	__le64	bitmap_addr;
 	union {
 		__le32	ring_len;	/* GRANT; 0 without a log, see KFM_F_NO_LOG */
 		__le32	versions;	/* HELLO: KFM_VERSIONS(); 0: 4 alone */
@@ -372,6 +394,7 @@ struct kfm_le_msg {
 	union {
 		__le64	sector;	/* COPY, HASH */
 		__le64	slots_addr;	/* GRANT */
+		__le64	asked;	/* PING: see kfm.asked; repeated by PONG */
 	};
 	__le32	crc;		/* COPIED: CRC32C of the bytes in the patch */
 	__le64	node;		/* number of the sender; 0 if it has no metadata, in REFUSED */
@@ -395,13 +418,18 @@ struct kfm_msg {
 	u32	arg;
 	u64	seq;
 	union {
-		u64	ring_key;
-		u64	features;
-		u64	hash;
+		struct {
+			union {
+				u64	ring_key;
+				u64	features;
+				u64	hash;
+			};
+			u64	ring_addr;
+			u64	bitmap_key;
+			u64	bitmap_addr;
+		};
+		u64	nodes[KFM_PEERS];
 	};
-	u64	ring_addr;
-	u64	bitmap_key;
-	u64	bitmap_addr;
 	union {
 		u32	ring_len;
 		u32	versions;
@@ -418,6 +446,7 @@ struct kfm_msg {
 	union {
 		u64	sector;
 		u64	slots_addr;
+		u64	asked;
 	};
 	u32	crc;
 	u64	node;
@@ -453,6 +482,7 @@ bool kfm_versions_meet(u32 versions);
 enum kfm_verdict kfm_compare(const struct kfm_gens *mine, const struct kfm_gens *peer,
 			     u32 peer_state);
 void kfm_gens_raise(struct kfm_gens *gens, u64 id);
+void kfm_gens_lower(struct kfm_gens *gens);
 u32 kfm_region_shift(u64 sectors);
 u32 kfm_extent_shift(u64 sectors);
 u32 kfm_wire_shift(u64 sectors);

@@ -9,6 +9,7 @@
  * compared before a session is up. From then on map() passes reads to the leg without the worker.
  */
 #include "mirror.h"
+#include "quorum.h"
 #include "read.h"
 #include "write.h"
 

@@ -20,11 +20,42 @@
 #include "log.h"
 #include "mirror.h"
 #include "peer.h"
+#include "quorum.h"
 #include "resync.h"
 #include "write.h"
 
 #define RETRY		(5 * HZ)	/* of a part that could not be read */
 #define BACK_OFF	(HZ / 10)	/* after a write of the application */
+
+/*
+ * Should the resynchronisation of a peer wait for another peer? While a copy is overwritten it
+ * can't be promoted. So of two whole copies one is left as it is until the other one is whole
+ * again. And the generation, which becomes the number of the resynchronisation, should be known to
+ * all copies that can be promoted: for another node the copy that has it would be a split one.
+ * Writes are held meanwhile, so a peer that does not come, or needs long, is waited for during a
+ * part of the time-out only.
+ */
+bool kfm_resync_waits(const struct kfm_peer *p)
+{
+	const struct kfm *m = p->m;
+	bool early = time_before(jiffies, p->down + m->timeout / 2), wait;
+	struct kfm_peer *q;
+
+	kfm_for_each_peer(q, m) {
+		if (q == p || kfm_is_alone(q))
+			continue;
+		if (q->attach && !q->synced_sent)
+			wait = early && q->state > KFM_SESSION_HELLO && q->whole && p->whole &&
+			       !kfm_is_alone(p);
+		else if (q->state == KFM_SESSION_UP)
+			wait = q->gen != m->sb.gens.cur;
+		else
+			wait = early && !q->policy_applied;
+		if (wait)
+			return true;
+	}
+	return false;
+}
 
 /* Begin with the first regions that are out of sync: there is a session. */
 void kfm_resync_begin(struct kfm_peer *p)

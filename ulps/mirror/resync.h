@@ -11,6 +11,7 @@ struct kfm_write;
 
 void kfm_resync_run(struct kfm *m);
 void kfm_resync_reads(struct kfm *m);
+bool kfm_resync_waits(const struct kfm_peer *p);
 void kfm_resync_begin(struct kfm_peer *p);
 void kfm_resync_stop(struct kfm_peer *p);
 void kfm_resync_part(struct kfm_write *w);

@@ -12,6 +12,7 @@
 #include "mirror.h"
 #include "net.h"
 #include "peer.h"
+#include "quorum.h"
 #include "recent.h"
 #include "repair.h"
 #include "secondary.h"
@@ -22,6 +23,12 @@ static struct kfm_peer *other_primary(const struct kfm_peer *p)
 	struct kfm_peer *q = p->m->log.open ? p->m->log.peer : NULL;
 
 	return q && q != p && time_before(jiffies, q->live + p->m->timeout) ? q : NULL;
+}
+
+/* The policy of the sender of HELLO */
+static u32 hello_policy(const struct kfm_msg *msg)
+{
+	return msg->features & KFM_F_QUORUM ? KFM_QUORUM : msg->arg;
 }
 
 /*
@@ -49,7 +56,7 @@ static u32 hello_refusal(const struct kfm_peer *p, const struct kfm_msg *msg)
 		return KFM_R_SIZE;
 	if (!kfm_node_matches(p, msg->node))
 		return KFM_R_NODE;
-	if (m->policy != msg->arg)
+	if (m->policy != hello_policy(msg))
 		return KFM_R_POLICY;
 	if (msg->peers != kfm_peer_count(m))
 		return KFM_R_PEERS;
@@ -57,6 +64,22 @@ static u32 hello_refusal(const struct kfm_peer *p, const struct kfm_msg *msg)
 	    !(msg->flags & KFM_M_CANDIDATE))
 		return KFM_R_LEG;
 	return m->log.failed || m->meta_failed ? KFM_R_LEG : 0;
+}
+
+/*
+ * With policy quorum the other node learns the generation of this one, whatever the reason is: it
+ * may be a primary that does not know that this node, or its primary, has gone on.
+ */
+static void send_refused(struct kfm_peer *p, const struct kfm_msg *hello, u32 why)
+{
+	struct kfm_msg refused = { .type = KFM_REFUSED, .arg = why, .session = hello->session };
+
+	if (p->m->formatted && p->m->policy == KFM_QUORUM && hello->features & KFM_F_QUORUM) {
+		refused.gens = p->m->sb.gens;
+		refused.peers = kfm_peer_count(p->m);
+		refused.flags = KFM_M_QUORUM;
+	}
+	kfm_net_send(p, &refused);
 }
 
 /**
@@ -77,7 +100,9 @@ void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg)
 	if (refusal == KFM_R_POLICY && msg->arg == KFM_ALONE)
 		m->was_insync = false;	/* the peer may go on without this node */
 	if (refusal) {
-		kfm_peer_send(p, KFM_REFUSED, refusal, msg->session);
+		send_refused(p, msg, refusal);
+		if (refusal == KFM_R_PRIMARY)
+			kfm_quorum_newer(p, msg);
 		return;
 	}
 	if (!m->logdev && ~msg->features & (KFM_F_NO_LOG | KFM_F_DIRECT) &&
@@ -101,6 +126,7 @@ void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg)
 	}
 	if (kfm_wire_any(p))
 		answer.flags = KFM_M_DIRTY;
+	answer.flags |= kfm_quorum_flags(m);
 	kfm_net_send(p, &answer);
 }
 
@@ -108,7 +134,7 @@ void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg)
 static bool attach_fits(const struct kfm_peer *p, const struct kfm_msg *msg)
 {
 	const struct kfm *m = p->m;
-	enum kfm_verdict verdict = kfm_compare(&msg->gens, &m->sb.gens, m->sb.state);
+	enum kfm_verdict verdict = kfm_quorum_compare(m, &msg->gens, &m->sb.gens, m->sb.state);
 
 	if (verdict == KFM_STALE || verdict == KFM_SPLIT)
 		return false;
@@ -205,19 +231,20 @@ static void on_attach(struct kfm_peer *p, const struct kfm_msg *msg)
  * The copies are the same: what this node has not applied yet is durable in its log. All nodes with
  * this generation have the same data, except for the regions of writes in flight, see recent.c.
  */
-static int take_gens(struct kfm *m, const struct kfm_gens *gens)
+static int take_gens(struct kfm *m, const struct kfm_msg *synced)
 {
 	struct kfm_super before = m->sb;
 	struct kfm_peer *p;
 	int ret;
 
 	m->sb.state = KFM_UPTODATE;
-	m->sb.gens = *gens;
+	m->sb.gens = synced->gens;
 	m->sb.gens.source = 0;
 	m->sb.gens.base = 0;
 	m->sb.flags &= KFM_SB_NO_LOG;
+	kfm_quorum_take(m, synced);
 	kfm_for_each_peer(p, m) {
-		kfm_pair(p)->base = gens->cur;
+		kfm_pair(p)->base = synced->gens.cur;
 		kfm_pair(p)->source = 0;
 		kfm_pair(p)->flags = 0;
 	}
@@ -234,7 +261,7 @@ static int store_synced(struct kfm_peer *p, const struct kfm_msg *msg)
 	int ret;
 
 	if (m->sb.state != KFM_UPTODATE || m->sb.gens.cur != msg->gens.cur) {
-		ret = take_gens(m, &msg->gens);
+		ret = take_gens(m, msg);
 		if (ret)
 			return ret;
 		kfm_peer_event(p, "synced");
@@ -266,6 +293,7 @@ static void on_ping(struct kfm_peer *p, const struct kfm_msg *ping)
 	struct kfm *m = p->m;
 	struct kfm_msg pong = {
 		.type = KFM_PONG, .session = p->session, .seq = m->log.head.seq - 1,
+		.asked = ping->asked,
 	};
 
 	if (p->state != KFM_SESSION_UP) {

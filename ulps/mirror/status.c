@@ -8,7 +8,7 @@
 #include "peer.h"
 #include "status.h"
 
-const char * const kfm_policies[KFM_POLICIES] = { "stop", "fence", "alone" };
+const char * const kfm_policies[KFM_POLICIES] = { "stop", "fence", "alone", "quorum" };
 const char * const kfm_cache_words[KFM_CACHE_WORDS] = { "auto", "off", "on" };
 static const char * const session_words[] = {
 	"down", "hello", "attaching", "fetching", "connected",
@@ -120,7 +120,7 @@ static unsigned int emit_remarks(const struct kfm *m, const struct summary *s, c
 		DMEMIT(" alone");
 	if (s->held && m->policy == KFM_FENCE && !s->only)
 		DMEMIT(" frozen %u", s->outage);
-	else if (s->held)
+	else if (s->held && m->policy != KFM_QUORUM)
 		DMEMIT(" stopped");
 	if (s->refused)
 		DMEMIT(" refused");
@@ -197,6 +197,8 @@ void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, ch
 		DMEMIT(" failed");
 	if (m->detached)
 		DMEMIT(" detached");
+	if (m->primary && m->noquorum)
+		DMEMIT(" noquorum");
 	if (m->left)
 		DMEMIT(" left");
 	if (m->log.dax)

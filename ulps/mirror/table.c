@@ -104,7 +104,10 @@ static int table_devices(struct kfm *m, char **argv)
 static int table_fits(struct kfm *m)
 {
 	m->ti->error = "on-io-error detach: the leg is memory that can tear its sectors";
-	return m->leg_tears && m->detach ? -EINVAL : 0;
+	if (m->leg_tears && m->detach)
+		return -EINVAL;
+	m->ti->error = "on-io-error detach: with policy quorum a node without a copy does not count";
+	return m->policy == KFM_QUORUM && m->detach ? -EINVAL : 0;
 }
 
 static int peer_words(struct kfm_peer *p, char **argv)
@@ -167,8 +170,15 @@ static int table_policy(struct kfm *m, const char *word)
 			return 0;
 		}
 	}
-	m->ti->error = "The policy is stop, fence or alone";
+	m->ti->error = "The policy is stop, fence, alone or quorum";
 	return -EINVAL;
+}
+
+/* Of an even number of nodes more than half are as many as of the next odd one. */
+static int table_odd(struct kfm *m)
+{
+	m->ti->error = "Policy quorum needs an odd number of nodes, so two or four peers";
+	return m->policy == KFM_QUORUM && kfm_peer_count(m) % 2 ? -EINVAL : 0;
 }
 
 static int table_direct(struct kfm *m, const char *word)
@@ -341,6 +351,8 @@ int kfm_table_read(struct kfm *m, unsigned int argc, char **argv)
 	dm_consume_args(&as, 9);
 	if (!ret)
 		ret = table_options(m, &as);
+	if (!ret)
+		ret = table_odd(m);
 	if (!ret)
 		ret = table_devices(m, argv) ?: table_fits(m) ?: cache_choose(m);
 	if (!ret)

@@ -28,6 +28,7 @@
 #include "mirror.h"
 #include "own.h"
 #include "peer.h"
+#include "quorum.h"
 #include "read.h"
 #include "repair.h"
 #include "resync.h"
@@ -107,12 +108,24 @@ void kfm_writes_free(struct kfm *m)
 
 /* ---- ranges; a flush has none, and overlaps nothing ---- */
 
-static bool list_overlaps(const struct list_head *list, u64 sector, u64 end)
+/*
+ * The leg has a write, and so has a peer: what is copied to it from the leg meanwhile has the write
+ * as well. With policy quorum the peer may have to be in sync before the write ends.
+ */
+static bool both_have(const struct kfm_write *w, const struct kfm_peer *peer)
+{
+	return peer && w->m->policy == KFM_QUORUM && !w->peer && !kfm_busy(&w->leg_busy) &&
+	       !w->leg_status && w->posts[peer->index].state == KFM_P_ACKED;
+}
+
+static bool list_overlaps(const struct list_head *list, const struct kfm_peer *peer, u64 sector,
+			  u64 end)
 {
 	struct kfm_write *w;
 
 	list_for_each_entry(w, list, entry) {
-		if (w->sector < end && sector < w->sector + w->len / KFM_SECTOR)
+		if (w->sector < end && sector < w->sector + w->len / KFM_SECTOR &&
+		    !both_have(w, peer))
 			return true;
 	}
 	return false;
@@ -142,8 +155,9 @@ struct kfm_write *kfm_write_get(struct kfm *m, struct kfm_peer *peer, u64 sector
 	u64 end = sector + len / KFM_SECTOR;
 	struct kfm_peer *p;
 
-	if (!w || list_overlaps(&m->flight, sector, end) || list_overlaps(&m->reads, sector, end) ||
-	    list_overlaps(&m->repairs, sector, end))
+	if (!w || list_overlaps(&m->flight, peer, sector, end) ||
+	    list_overlaps(&m->reads, NULL, sector, end) ||
+	    list_overlaps(&m->repairs, NULL, sector, end))
 		return NULL;
 	list_del_init(&w->entry);
 	w->bio = NULL;
@@ -315,32 +329,13 @@ static unsigned int holding_peers(const struct kfm_write *w, unsigned int *missi
 }
 
 /*
- * May writes end? Each copy that can be promoted must have stored the present generation before.
- * Otherwise a peer that misses a write would pass for a copy as good as the others; and this node
- * would pass for a split copy if a peer of the generation before is promoted. A copy that is partly
- * resynchronised can't be promoted before SYNCED. If the generation can't be announced because the
- * metadata device has failed, writes end that all peers have, unless they are the only ones.
- */
-static bool generation_known(const struct kfm *m)
-{
-	struct kfm_peer *p;
-
-	kfm_for_each_peer(p, m) {
-		if (p->state == KFM_SESSION_UP && (!p->attach || p->synced_sent) &&
-		    p->gen != m->sb.gens.cur)
-			return m->meta_failed && !m->detached;
-	}
-	return true;
-}
-
-/*
  * End writes, and parts of resynchronisations. A write waits for all peers, and a part for its own
  * one: another one that stops does not hold it up. A write that the leg has failed is left to
  * kfm_leg_check(), unless the peers go on without this leg.
  */
 static void end_writes(struct kfm *m)
 {
-	bool hold = !generation_known(m);
+	bool hold = !kfm_generation_known(m);
 	struct kfm_write *w, *next;
 	unsigned int missing = 0, bits;
 
@@ -368,6 +363,23 @@ static void fail_writes(struct kfm *m)
 		if (kfm_busy(&w->leg_busy))
 			continue;
 		w->leg_status = w->leg_status ?: BLK_STS_IOERR;
+		finish(m, w);
+	}
+}
+
+/*
+ * This node is about to become secondary: its writes fail, but its leg has not. The leg has them,
+ * so they are out of sync.
+ */
+static void give_back(struct kfm *m)
+{
+	struct kfm_write *w, *next;
+
+	list_for_each_entry_safe(w, next, &m->flight, entry) {
+		if (kfm_busy(&w->leg_busy))
+			continue;
+		m->leg_failed |= w->leg_status != BLK_STS_OK;	/* since kfm_leg_check() */
+		w->leg_status = BLK_STS_IOERR;
 		finish(m, w);
 	}
 }
@@ -423,24 +435,6 @@ static void requeue_bios(struct kfm *m)
 }
 
 /* ---- begin ---- */
-
-/* May a new write begin? */
-static bool may_write(const struct kfm *m)
-{
-	struct kfm_peer *p;
-
-	kfm_for_each_peer(p, m) {
-		if (p->state != KFM_SESSION_UP && !kfm_is_alone(p))
-			return false;
-	}
-	return true;
-}
-
-/* May writes begin, and end as soon as all peers have them that are needed? */
-bool kfm_writes_may_end(const struct kfm *m)
-{
-	return may_write(m) && generation_known(m);
-}
 
 static void fail_queue(struct kfm *m)
 {
@@ -639,7 +633,7 @@ static bool nothing_but_writes(const struct kfm *m)
 		if (p->state != KFM_SESSION_UP || !p->insync || p->oos_count || p->gap)
 			return false;
 	}
-	return generation_known(m);
+	return kfm_generation_known(m);
 }
 
 /**
@@ -727,9 +721,11 @@ void kfm_writes_run(struct kfm *m)
 	kfm_leg_run(m);
 	if (m->leg_failed)
 		fail_writes(m);
-	if (!m->primary || m->meta_failed || m->leg_failed)
+	else if (m->stepping)
+		give_back(m);
+	if (!m->primary || m->meta_failed || m->leg_failed || m->stepping)
 		fail_queue(m);
-	else if (may_write(m))
+	else if (kfm_may_write(m))
 		launch_writes(m);
 	kfm_resync_run(m);
 	kfm_for_each_peer(p, m) {

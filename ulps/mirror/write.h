@@ -182,7 +182,6 @@ void kfm_writes_run(struct kfm *m);
 bool kfm_writes_run_atomic(struct kfm *m, struct bio_list *legs);
 void kfm_writes_lost(struct kfm_peer *p);
 bool kfm_peer_optional(const struct kfm_peer *p);
-bool kfm_writes_may_end(const struct kfm *m);
 bool kfm_writes_idle(const struct kfm *m);
 struct kfm_write *kfm_write_get(struct kfm *m, struct kfm_peer *p, u64 sector, u32 len);
 void kfm_write_put(struct kfm_write *w);

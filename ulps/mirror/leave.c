@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * leave.c - an orderly stop of a secondary: it outdates its copy, durably, and sends LEAVE until
+ * its primary goes on without it, and answers BYE. All of it runs in the worker.
+ */
+#include "command.h"
+#include "leg.h"
+#include "log.h"
+#include "mirror.h"
+#include "peer.h"
+#include "quorum.h"
+
+#define LEAVE_EVERY	(HZ / 4)
+#define HELLO_AGAIN	(2 * HZ)	/* to a node that has left */
+
+/* ---- secondary ---- */
+
+/*
+ * Say to a primary, in its present session, that this node leaves. A primary that names no such
+ * feature does not know LEAVE.
+ */
+void kfm_leave_send(struct kfm_peer *p)
+{
+	if (p->features & KFM_F_LEAVE)
+		kfm_peer_send(p, KFM_LEAVE, 0, p->session);
+}
+
+/* End `leave`, if there is one. */
+void kfm_leave_end(struct kfm *m, int ret)
+{
+	struct kfm_cmd *cmd = m->leave;
+
+	m->leave = NULL;
+	if (cmd)
+		kfm_cmd_end(cmd, ret);
+}
+
+/* Repeat LEAVE until BYE answers it. While the primary sends HELLO, secondary.c does so. */
+void kfm_leave_tick(struct kfm *m)
+{
+	struct kfm_peer *p = m->log.peer;
+
+	if (time_after(jiffies, m->leave_by)) {
+		kfm_peers_end(m);
+		if (m->policy == KFM_QUORUM)	/* the primary needs this node, and waits for it */
+			m->left = false;
+		kfm_leave_end(m, -ETIMEDOUT);
+	} else if (p->state == KFM_SESSION_UP && !time_before(jiffies, p->next)) {
+		p->next = jiffies + LEAVE_EVERY;
+		kfm_leave_send(p);
+	}
+}
+
+/* Return: 0, or the reason for which this node does not leave. */
+static int leave_check(const struct kfm *m)
+{
+	if (m->primary || m->promote || m->leave)
+		return -EBUSY;
+	if (!m->formatted)
+		return -ENODATA;
+	if (m->policy == KFM_STOP)
+		return -EINVAL;
+	if (!m->log.open)
+		return -ENOTCONN;
+	return m->log.peer->features & KFM_F_LEAVE ? 0 : -EOPNOTSUPP;
+}
+
+/*
+ * The session goes on until the primary writes without this copy, so that nothing is held. What
+ * makes that safe is durable before LEAVE: the copy is outdated, and no SYNCED changes that any
+ * more.
+ */
+void kfm_leave(struct kfm *m, struct kfm_cmd *cmd)
+{
+	int ret = cmd->argc == 1 ? leave_check(m) : -EINVAL;
+
+	if (!ret)
+		ret = kfm_store_outdated(m);
+	if (ret) {
+		kfm_cmd_end(cmd, ret);
+		return;
+	}
+	m->left = true;
+	m->leave = cmd;
+	m->leave_by = jiffies + m->timeout;
+	m->log.peer->next = jiffies;
+}
+
+/* ---- primary ---- */
+
+/*
+ * A detached node can't do without the peer. The copy that it has outdated is whole, and becomes
+ * up to date in the next session. This one ends, because a peer with such a copy serves no reads;
+ * they wait. A peer that does not know the answer ignores it, and sends LEAVE again until it is
+ * resumed.
+ */
+static void leave_refuse(struct kfm_peer *p)
+{
+	bool up = p->state == KFM_SESSION_UP;
+
+	kfm_peer_send(p, KFM_REFUSED, KFM_R_ONLY, p->session);
+	kfm_peer_lost(p, -EBUSY);
+	if (up)
+		p->next = jiffies;
+}
+
+/*
+ * A secondary leaves. It has stored that its copy is outdated, so this node goes on without it, as
+ * if a manager had said so, and nothing is held. The session ends in the same run of the worker.
+ * Without an answer LEAVE is repeated, also as the answer to the next HELLO. Policy stop needs
+ * both copies, and policy quorum more than half of the nodes.
+ */
+void kfm_leave_message(struct kfm_peer *p)
+{
+	struct kfm *m = p->m;
+
+	if (!kfm_is_alone(p) && !kfm_may_do_without(p)) {
+		leave_refuse(p);
+		return;
+	}
+	if (m->policy == KFM_STOP || m->leg_failed ||
+	    (!kfm_is_alone(p) && (!kfm_may_go_alone(p) || kfm_go_alone(p))))
+		return;
+	kfm_peer_lost(p, -ESHUTDOWN);
+	p->next = jiffies + HELLO_AGAIN;
+	kfm_peer_send(p, KFM_BYE, 1, p->session);
+}
