@@ -227,18 +227,10 @@ static void bits_parts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->oos_count, 0);
 }
 
-static struct kunit_case cases[] = {
+KFI_SUITE(kfi_mirror_bits,
 	KUNIT_CASE(bits_load),
 	KUNIT_CASE(bits_upgraded),
 	KUNIT_CASE(bits_grown),
 	KUNIT_CASE(bits_cleaned),
 	KUNIT_CASE(bits_crowd),
-	KUNIT_CASE(bits_parts),
-	{}
-};
-
-static struct kunit_suite suite = {
-	.name = "kfi_mirror_bits",
-	.test_cases = cases,
-};
-kunit_test_suite(suite);
+	KUNIT_CASE(bits_parts));

@@ -300,7 +300,7 @@ static void cache_settled(struct kunit *test)
 	KUNIT_EXPECT_GT(test, w->peers[1].settled.direct, KFM_WINDOW / 2);
 }
 
-static struct kunit_case cases[] = {
+KFI_SUITE(kfi_mirror_cache,
 	KUNIT_CASE(cache_flush),
 	KUNIT_CASE(cache_older_peer),
 	KUNIT_CASE(cache_lost),
@@ -311,12 +311,4 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(cache_leg_fails),
 	KUNIT_CASE(cache_suspended),
 	KUNIT_CASE(cache_other_fails),
-	KUNIT_CASE(cache_settled),
-	{}
-};
-
-static struct kunit_suite suite = {
-	.name = "kfi_mirror_cache",
-	.test_cases = cases,
-};
-kunit_test_suite(suite);
+	KUNIT_CASE(cache_settled));

@@ -3,8 +3,8 @@
  * The claim of a mirror: one context at a time has it, and what others hand over meanwhile is done,
  * by that context or by the worker. claim.c is compiled into this file with the writes replaced.
  */
-#include <kunit/test.h>
 #include <linux/mm.h>
+#include "suite.h"
 
 /* mirror_world.c has functions of the same names; mirror.h declares these instead. */
 #define kfm_kick		cl_kick
@@ -122,13 +122,5 @@ static void claim_kicked(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kfi_runner_idle(&c->m.runner));
 }
 
-static struct kunit_case cases[] = {
-	KUNIT_CASE(claim_kicked),
-	{}
-};
-
-static struct kunit_suite suite = {
-	.name = "kfi_mirror_claim",
-	.test_cases = cases,
-};
-kunit_test_suites(&suite);
+KFI_SUITE(kfi_mirror_claim,
+	KUNIT_CASE(claim_kicked));

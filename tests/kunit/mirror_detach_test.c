@@ -322,7 +322,7 @@ static void detach_cached(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, w->requeued && !w->peers[0].oos_count);
 }
 
-static struct kunit_case cases[] = {
+KFI_SUITE(kfi_mirror_detach,
 	KUNIT_CASE(detach_refused),
 	KUNIT_CASE(detach_last),
 	KUNIT_CASE(detach_useless),
@@ -331,12 +331,4 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(detach_reads),
 	KUNIT_CASE(detach_rereads),
 	KUNIT_CASE(detach_repair),
-	KUNIT_CASE(detach_cached),
-	{}
-};
-
-static struct kunit_suite suite = {
-	.name = "kfi_mirror_detach",
-	.test_cases = cases,
-};
-kunit_test_suite(suite);
+	KUNIT_CASE(detach_cached));

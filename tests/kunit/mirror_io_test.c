@@ -773,7 +773,7 @@ static void resync_backs_off(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kfm_resync_allowed(p));
 }
 
-static struct kunit_case cases[] = {
+KFI_SUITE(kfi_mirror_io,
 	KUNIT_CASE(csum_serves),
 	KUNIT_CASE(csum_asks),
 	KUNIT_CASE(resync_backs_off),
@@ -784,12 +784,4 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE_SLOW(writes_model_detached),
 	KUNIT_CASE(read_waits),
 	KUNIT_CASE(read_passes),
-	KUNIT_CASE(read_ends),
-	{}
-};
-
-static struct kunit_suite suite = {
-	.name = "kfi_mirror_io",
-	.test_cases = cases,
-};
-kunit_test_suite(suite);
+	KUNIT_CASE(read_ends));

@@ -235,17 +235,9 @@ static void leave_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, mw_order(w, "leave", NULL), -ENOTCONN);
 }
 
-static struct kunit_case cases[] = {
+KFI_SUITE(kfi_mirror_leave,
 	KUNIT_CASE(leave_versions),
 	KUNIT_CASE(leave_no_log),
 	KUNIT_CASE(leave_primary),
 	KUNIT_CASE(leave_secondary),
-	KUNIT_CASE(leave_refused),
-	{}
-};
-
-static struct kunit_suite suite = {
-	.name = "kfi_mirror_leave",
-	.test_cases = cases,
-};
-kunit_test_suite(suite);
+	KUNIT_CASE(leave_refused));

@@ -338,18 +338,10 @@ static void lies_other_version(struct kunit *test)
 	}
 }
 
-static struct kunit_case cases[] = {
+KFI_SUITE(kfi_mirror_lies,
 	KUNIT_CASE(lies_flood),
 	KUNIT_CASE(lies_malformed),
 	KUNIT_CASE(lies_open_fails),
 	KUNIT_CASE(lies_other_version),
 	KUNIT_CASE(lies_peers),
-	KUNIT_CASE(lies_primary),
-	{}
-};
-
-static struct kunit_suite suite = {
-	.name = "kfi_mirror_lies",
-	.test_cases = cases,
-};
-kunit_test_suite(suite);
+	KUNIT_CASE(lies_primary));

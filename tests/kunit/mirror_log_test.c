@@ -969,7 +969,7 @@ static void direct_granted(struct kunit *test)
 	}
 }
 
-static struct kunit_case cases[] = {
+KFI_SUITE(kfi_mirror_log,
 	KUNIT_CASE(direct_writes),
 	KUNIT_CASE(direct_flushes),
 	KUNIT_CASE(direct_refuses),
@@ -989,12 +989,4 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(log_in_place),
 	KUNIT_CASE(log_overwritten),
 	KUNIT_CASE(log_grows),
-	KUNIT_CASE(log_long),
-	{}
-};
-
-static struct kunit_suite suite = {
-	.name = "kfi_mirror_log",
-	.test_cases = cases,
-};
-kunit_test_suite(suite);
+	KUNIT_CASE(log_long));

@@ -568,7 +568,7 @@ static void node_settled_long_ago(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, q->oos_count, 1);
 }
 
-static struct kunit_case cases[] = {
+KFI_SUITE(kfi_mirror_node,
 	KUNIT_CASE(node_generation_stuck),
 	KUNIT_CASE(node_source_known),
 	KUNIT_CASE(node_source_alone),
@@ -588,12 +588,4 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(node_candidate_unknown),
 	KUNIT_CASE(node_synced_not_stored),
 	KUNIT_CASE(node_settled),
-	KUNIT_CASE(node_settled_long_ago),
-	{}
-};
-
-static struct kunit_suite suite = {
-	.name = "kfi_mirror_node",
-	.test_cases = cases,
-};
-kunit_test_suite(suite);
+	KUNIT_CASE(node_settled_long_ago));

@@ -182,7 +182,7 @@ static void own_head_fails(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->m.log.own.tail, tail);
 }
 
-static struct kunit_case cases[] = {
+KFI_SUITE(kfi_mirror_own,
 	KUNIT_CASE(own_not_stored),
 	KUNIT_CASE(own_unsound),
 	KUNIT_CASE(own_leg_fails),
@@ -190,12 +190,4 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(own_ends),
 	KUNIT_CASE(own_ends_badly),
 	KUNIT_CASE(own_meta_fails),
-	KUNIT_CASE(own_head_fails),
-	{}
-};
-
-static struct kunit_suite suite = {
-	.name = "kfi_mirror_own",
-	.test_cases = cases,
-};
-kunit_test_suite(suite);
+	KUNIT_CASE(own_head_fails));

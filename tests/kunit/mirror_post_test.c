@@ -459,7 +459,7 @@ static void post_resync_zeroes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_HASH].seq, 1);	/* it asks for what is logged */
 }
 
-static struct kunit_case cases[] = {
+KFI_SUITE(kfi_mirror_post,
 	KUNIT_CASE(post_resync_zeroes),
 	KUNIT_CASE(post_group),
 	KUNIT_CASE(post_group_waits),
@@ -474,12 +474,4 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(post_direct_forgotten),
 	KUNIT_CASE(post_zeroes),
 	KUNIT_CASE(post_zeroes_refused),
-	KUNIT_CASE(post_zeroes_left_out),
-	{}
-};
-
-static struct kunit_suite suite = {
-	.name = "kfi_mirror_post",
-	.test_cases = cases,
-};
-kunit_test_suite(suite);
+	KUNIT_CASE(post_zeroes_left_out));

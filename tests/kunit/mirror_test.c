@@ -5,7 +5,7 @@
  * is newer. Records and messages that make no sense are left to fuzzing
  * (tests/fuzz/mirror_fuzz.c).
  */
-#include <kunit/test.h>
+#include "suite.h"
 #include <linux/vmalloc.h>
 #include "../../ulps/mirror/proto.c"
 
@@ -272,7 +272,7 @@ static void super_layout(struct kunit *test)
 	}
 }
 
-static struct kunit_case cases[] = {
+KFI_SUITE(kfi_mirror,
 	KUNIT_CASE(super_damaged),
 	KUNIT_CASE(super_invalid),
 	KUNIT_CASE(super_layout),
@@ -282,12 +282,4 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(message_later),
 	KUNIT_CASE(generations),
 	KUNIT_CASE(generations_no_base),
-	KUNIT_CASE(generations_raised),
-	{}
-};
-
-static struct kunit_suite suite = {
-	.name = "kfi_mirror",
-	.test_cases = cases,
-};
-kunit_test_suite(suite);
+	KUNIT_CASE(generations_raised));

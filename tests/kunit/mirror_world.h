@@ -7,8 +7,8 @@
 #ifndef _KFI_KUNIT_MIRROR_WORLD_H
 #define _KFI_KUNIT_MIRROR_WORLD_H
 
-#include <kunit/test.h>
 #include <linux/device-mapper.h>
+#include "suite.h"
 #define dm_table_device_name(table)	((void)sizeof(table), "mirror")	/* there is none */
 #include "../../ulps/mirror/bits.h"
 #include "../../ulps/mirror/command.h"
