@@ -191,6 +191,13 @@ static void quorum_promotes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, m->counted_gen, 5);
 	KUNIT_EXPECT_EQ(test, mw_order(w, "demote", NULL), 0);
 	KUNIT_EXPECT_EQ(test, m->sb.gens.cur, 5);
+	/* another node may have stored the next one */
+	cmd = asks(w);
+	answers(w, 0, KFM_UPTODATE, 5, 0, VOTES);
+	answers(w, 1, KFM_UPTODATE, 5, 0, VOTES);
+	joins(w, 0, 5);
+	KUNIT_EXPECT_EQ(test, mw_order(w, "demote", NULL), 0);
+	KUNIT_EXPECT_EQ(test, m->sb.gens.history[0], 5);
 	/* the generation was stored with another policy: all have to answer */
 	memset(m->sb.nodes, 0, sizeof(m->sb.nodes));
 	KUNIT_EXPECT_EQ(test, promoted(w, KFM_UPTODATE, 5, 0, VOTES), -EPERM);

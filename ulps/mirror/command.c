@@ -339,7 +339,7 @@ int kfm_demote(struct kfm *m)
 	ret = kfm_bits_rest(m) ?: kfm_own_empty(m);
 	if (ret)
 		return ret;
-	m->sb.gens = kfm_quorum_gens(m);
+	m->sb.gens = kfm_quorum_rest(m);
 	m->sb.flags &= ~KFM_SB_PRIMARY;
 	ret = kfm_super_save(m);
 	if (ret) {

@@ -173,3 +173,31 @@ void kfm_flush_reset(struct kfm *m)
 	m->cool_from = 0;
 	kfm_flush_outdated(m);
 }
+
+/**
+ * kfm_flush_lost() - the cache of a peer may have lost something: rule C2
+ * @p: peer of a primary
+ *
+ * Each region may differ that was written since the last flush. The extents of all of these are
+ * active. Of a detached node the others have lost nothing after its first flush: what it writes is
+ * durable at once.
+ */
+void kfm_flush_lost(struct kfm_peer *p)
+{
+	if (!p->m->detached || kfm_is_alone(p) || kfm_flush_needed(p->m))
+		kfm_cached_lost(p);
+}
+
+/**
+ * kfm_flush_start() - a peer has said which start of its node this is
+ * @p: peer of a primary
+ * @start: what its STATE says
+ *
+ * A peer without which this node has gone on may have missed a flush that has ended.
+ */
+void kfm_flush_start(struct kfm_peer *p, u64 start)
+{
+	if (p->slots.caches && (p->start != start || kfm_is_alone(p)))
+		kfm_flush_lost(p);
+	p->start = start;
+}

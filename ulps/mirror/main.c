@@ -497,6 +497,7 @@ static void inherit(struct kfm *m)
 		m->leg_tears |= old->leg_tears;
 		m->open = old->open;
 		m->counted_gen = old->counted_gen;
+		m->told_gen = old->told_gen;
 		WRITE_ONCE(old->primary, false);
 		WRITE_ONCE(m->primary, true);
 	}

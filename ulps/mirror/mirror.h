@@ -152,6 +152,7 @@ struct kfm_uevent {
  * @recent_direct: the same of the last direct records
  * @counted_gen: policy quorum: the last generation that more than half have stored, as far as this
  *	primary knows, or in which it has written by force
+ * @told_gen: policy quorum: the generation in the last SYNCED; another node may have stored it
  * @asked: number of the last question whether the peers are there; PING has it, and PONG repeats it
  * @quorate_at: time at which this primary had more than half, jiffies
  * @noquorum: it has not had that for a while
@@ -264,6 +265,7 @@ struct kfm {
 	u32			hand;
 
 	u64			counted_gen;
+	u64			told_gen;
 	u64			asked;
 	unsigned long		quorate_at;
 	bool			noquorum;

@@ -414,25 +414,6 @@ static int pair_begin(struct kfm_peer *p, const struct kfm_msg *state, enum kfm_
 	return ret;
 }
 
-/*
- * Rule C2 of flush.c: if the peer's cache may have lost something, each region may differ that was
- * written since the last flush. The extents of all of these are active. The same holds for a peer
- * without which this node has gone on: it may have missed a flush that has ended. Of a detached
- * node the others have lost nothing after its first flush: what it writes is durable at once.
- */
-static void cache_lost(struct kfm_peer *p)
-{
-	if (!p->m->detached || kfm_is_alone(p) || kfm_flush_needed(p->m))
-		kfm_cached_lost(p);
-}
-
-static void start_check(struct kfm_peer *p, u64 start)
-{
-	if (p->slots.caches && (p->start != start || kfm_is_alone(p)))
-		cache_lost(p);
-	p->start = start;
-}
-
 static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
 {
 	static const char * const reasons[] = {
@@ -468,7 +449,7 @@ static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
 		return;
 	}
 	p->sectors = msg->sectors;
-	start_check(p, msg->start);
+	kfm_flush_start(p, msg->start);
 	p->whole = msg->state == KFM_UPTODATE || msg->state == KFM_OUTDATED;
 	p->fresh = m->policy == KFM_QUORUM && !msg->gens.cur;
 	attach.arg = verdict == KFM_FULL || p->oos_count || msg->flags & KFM_M_DIRTY || !p->whole;
@@ -535,7 +516,7 @@ static void on_grant(struct kfm_peer *p, const struct kfm_msg *msg)
 	kfm_slots_begin(p, msg);
 	p->csum = m->csum && msg->flags & KFM_M_CSUM;
 	if (cached && !p->slots.caches)	/* it can't be told any more to flush what it has */
-		cache_lost(p);
+		kfm_flush_lost(p);
 	if (!msg->bitmap_len) {
 		session_up(p);
 		return;
@@ -641,6 +622,7 @@ static void synced_tick(struct kfm_peer *p)
 		*pair = before;
 		return;
 	}
+	m->told_gen = m->sb.gens.cur;
 	synced.gens = m->sb.gens;
 	memcpy(synced.nodes, m->sb.nodes, sizeof(synced.nodes));
 	kfm_recent_announce(p, &synced);

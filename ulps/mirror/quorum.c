@@ -16,8 +16,9 @@
  * Q3: a primary below half holds its writes. If it then meets a newer generation, others have gone
  * on without it: it gives its writes back with an error, and becomes secondary. A generation that
  * it has begun, and that it does not know to be stored by more than half, is taken back: no write
- * has ended in it, and it would make the copy a split one. Bits stay as they are: what was given
- * back is on this leg, and is resynchronised from the new primary. Only SYNCED clears bits.
+ * has ended in it, and it would make the copy a split one. `demote` does so only if no other node
+ * can have stored it. Bits stay as they are: what was given back is on this leg, and is
+ * resynchronised from the new primary. Only SYNCED clears bits.
  *
  * Q4: the nodes that vote have numbers, which are stored with each generation (kfm_super.nodes). A
  * primary changes one of them at a time, while it has more than half, and begins a generation for
@@ -441,19 +442,30 @@ void kfm_quorum_stored(struct kfm *m)
 
 /* ---- a primary below half ---- */
 
-/**
- * kfm_quorum_gens() - the generations of a primary without those in which no write has ended
- * @m: primary
- *
- * There is one at most: a generation begins with the promotion, or while the one before counts.
+/*
+ * The generations of a primary without those in which no write has ended. There is one at most: a
+ * generation begins with the promotion, or while the one before counts.
  */
-struct kfm_gens kfm_quorum_gens(const struct kfm *m)
+static struct kfm_gens counted_gens(const struct kfm *m)
 {
 	struct kfm_gens gens = m->sb.gens;
 
 	if (m->policy == KFM_QUORUM && gens.cur != m->counted_gen)
 		kfm_gens_lower(&gens);
 	return gens.cur == m->counted_gen ? gens : m->sb.gens;
+}
+
+/**
+ * kfm_quorum_rest() - the generations with which a primary becomes secondary
+ * @m: primary
+ *
+ * A generation that a peer may have stored stays, unless others are known to have gone on. That
+ * peer has the data of this node, and may lack what another primary had sent it before. If that
+ * primary has not noticed this yet, it must not get this node as well: it would end the write.
+ */
+struct kfm_gens kfm_quorum_rest(const struct kfm *m)
+{
+	return m->stepping || m->told_gen != m->sb.gens.cur ? counted_gens(m) : m->sb.gens;
 }
 
 /* Has the sender of HELLO, STATE or REFUSED this policy, and as many peers? */
@@ -476,7 +488,7 @@ static bool is_alike(const struct kfm *m, const struct kfm_msg *msg)
 void kfm_quorum_newer(struct kfm_peer *p, const struct kfm_msg *msg)
 {
 	struct kfm *m = p->m;
-	struct kfm_gens counted = kfm_quorum_gens(m);
+	struct kfm_gens counted = counted_gens(m);
 
 	if (m->policy != KFM_QUORUM || !m->primary || !m->noquorum || m->stepping ||
 	    kfm_quorate(m) || !msg->gens.cur || !is_alike(m, msg) ||

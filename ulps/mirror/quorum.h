@@ -30,7 +30,7 @@ int kfm_quorum_force(struct kfm *m);
 void kfm_quorum_begin(struct kfm *m, u64 gen);
 void kfm_quorum_resume(struct kfm *m);
 void kfm_quorum_stored(struct kfm *m);
-struct kfm_gens kfm_quorum_gens(const struct kfm *m);
+struct kfm_gens kfm_quorum_rest(const struct kfm *m);
 void kfm_quorum_newer(struct kfm_peer *p, const struct kfm_msg *msg);
 void kfm_quorum_tick(struct kfm *m);
 
