@@ -73,7 +73,7 @@ bool kfm_flush_awaited(const struct kfm *m)
  */
 bool kfm_flush_due(const struct kfm *m)
 {
-	bool many = m->peers[1] && m->numbered - m->flush_last >= FLUSH_RECORDS;
+	bool many = kfm_copy_count(m) > 1 && m->numbered - m->flush_last >= FLUSH_RECORDS;
 
 	return !m->flushing && kfm_caches(m) &&
 	       (((many || m->detached) && kfm_flush_needed(m)) || kfm_flush_awaited(m));

@@ -68,6 +68,7 @@ static const char * const refusals[KFM_REFUSALS] = {
 	[KFM_R_NODE] = "the peer knows another node in this place: there `replace` admits this one",
 	[KFM_R_VERSION] = other_version,
 	[KFM_R_ONLY] = "the peer has no other copy",
+	[KFM_R_WITNESS] = "the tables of both nodes do not agree on who is the witness",
 };
 
 /* Send a message that has no other members. */
@@ -368,6 +369,8 @@ void kfm_peer_hello(struct kfm_peer *p, u32 flags)
 		hello.features |= KFM_F_CACHE;
 	if (m->policy == KFM_QUORUM)
 		hello.features |= KFM_F_QUORUM;
+	if (p->witness)
+		hello.features |= KFM_F_WITNESS;
 	if (m->csum)
 		hello.features |= KFM_F_CSUM;
 	hello.session = kfm_random();
@@ -384,7 +387,8 @@ enum kfm_verdict kfm_peer_compare(const struct kfm_peer *p, const struct kfm_msg
 {
 	struct kfm_gens mine = pair_gens(p);
 
-	if (!kfm_node_matches(p, state->node) || state->peers != kfm_peer_count(p->m))
+	if (!kfm_node_matches(p, state->node) || state->peers != kfm_peer_count(p->m) ||
+	    p->witness != !!(state->flags & KFM_M_WITNESS))
 		return KFM_OTHER;
 	return kfm_quorum_compare(p->m, &mine, &state->gens, state->state);
 }
@@ -419,7 +423,7 @@ static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
 	static const char * const reasons[] = {
 		[KFM_STALE] = "this copy is stale",
 		[KFM_SPLIT] = "the copies are split: each has data that the other does not have",
-		[KFM_OTHER] = "the peer has another number of peers",
+		[KFM_OTHER] = "the peer has another number of peers, or is, or is not, the witness",
 	};
 	enum kfm_verdict verdict = kfm_peer_compare(p, msg);
 	struct kfm_msg attach = { .type = KFM_ATTACH, .session = p->session };
@@ -440,7 +444,7 @@ static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
 		kfm_quorum_newer(p, msg);
 		return;
 	}
-	if (msg->sectors < m->sectors) {
+	if (msg->sectors < m->sectors && !p->witness) {
 		refuse_peer(p, other_size);
 		return;
 	}
@@ -448,11 +452,13 @@ static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
 		refuse_peer(p, blank_waits);
 		return;
 	}
-	p->sectors = msg->sectors;
+	if (!p->witness)
+		p->sectors = msg->sectors;
 	kfm_flush_start(p, msg->start);
 	p->whole = msg->state == KFM_UPTODATE || msg->state == KFM_OUTDATED;
 	p->fresh = m->policy == KFM_QUORUM && !msg->gens.cur;
-	attach.arg = verdict == KFM_FULL || p->oos_count || msg->flags & KFM_M_DIRTY || !p->whole;
+	attach.arg = !p->witness && (verdict == KFM_FULL || p->oos_count || !p->whole ||
+				     msg->flags & KFM_M_DIRTY);
 	if (attach.arg && m->detached) {
 		refuse_peer(p, no_source);
 		return;
@@ -510,7 +516,7 @@ static void on_grant(struct kfm_peer *p, const struct kfm_msg *msg)
 	struct kfm *m = p->m;
 	bool cached = p->slots.caches;
 
-	if (p->state != KFM_SESSION_ATTACH)
+	if (p->state != KFM_SESSION_ATTACH || p->witness != !!(msg->flags & KFM_M_WITNESS))
 		return;
 	kfm_ring_begin(p, msg);
 	kfm_slots_begin(p, msg);
