@@ -358,15 +358,114 @@ static void quorum_steps_down(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_STATE].flags, VOTES | KFM_M_DIRTY);
 }
 
-static struct kunit_case cases[] = {
+/*
+ * The second peer is a witness, as both say: what it stores counts, and it is sent nothing else.
+ * If it is given a copy, which may have been written before, it gets all of it.
+ */
+static void quorum_witness(struct kunit *test)
+{
+	struct mw *w = three(test);
+	struct kfm_peer *p = w->peers;
+
+	p[1].witness = true;
+	mw_primary(w, 6);
+	kfm_quorum_resume(&w->m);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_HELLO].features & KFM_F_WITNESS, 0);
+	KUNIT_EXPECT_NE(test, w->sent[1][KFM_HELLO].features & KFM_F_WITNESS, 0);
+	mw_state(w, 0, KFM_UPTODATE, 5, KFM_M_QUORUM | KFM_M_WITNESS);
+	mw_state(w, 1, KFM_UPTODATE, 5, KFM_M_QUORUM);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_ATTACH] + w->count[1][KFM_ATTACH], 0);
+	mw_join(w, 0, 5);
+	p[1].next = jiffies;
+	mw_run(w);
+	mw_state(w, 1, KFM_UPTODATE, 5, KFM_M_QUORUM | KFM_M_WITNESS | KFM_M_DIRTY);
+	KUNIT_EXPECT_EQ(test, w->sent[1][KFM_ATTACH].arg, 0);
+	mw_grant(w, 1);			/* not that of a witness */
+	KUNIT_EXPECT_EQ(test, p[1].state, KFM_SESSION_ATTACH);
+	mw_say(w, 1, (struct kfm_msg) { .type = KFM_GRANT, .flags = KFM_M_WITNESS });
+	mw_run(w);
+	mw_synced_ok(w, 1);
+	lost(w, 0);
+	heard(w, 1, 0);
+	KUNIT_EXPECT_TRUE(test, kfm_is_alone(&p[0]));
+	mw_write(w, 1, 4);
+	mw_zero(w, 2, 16, 8, REQ_OP_WRITE_ZEROES);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 0);	/* the witness has to store the generation */
+	mw_synced_ok(w, 1);
+	mw_run(w);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 6);
+	lost(w, 1);
+	KUNIT_EXPECT_EQ(test, w->groups[1] + p[1].oos_count + p[1].active_count, 0);
+	KUNIT_EXPECT_EQ(test, mw_load(w), 0);
+	KUNIT_EXPECT_GT(test, p[0].oos_count, p[1].oos_count);
+	p[1].witness = false;
+	kfm_quorum_resume(&w->m);
+	mw_join(w, 1, 5);
+	KUNIT_EXPECT_EQ(test, p[1].oos_count, MW_REGIONS);
+}
+
+/* A primary of the generation behind 5 */
+static void says(struct mw *w, u16 type, u64 gen, u32 arg)
+{
+	mw_say(w, 0, (struct kfm_msg) {
+		.type = type, .gens = { .cur = gen, .history = { 5 }, .source = 6 }, .arg = arg,
+		.id = 1, .nodes = { 7, MW_NODE + 1 },
+	});
+}
+
+/* This node is the witness: what it has stored outlives its power, and it is never promoted. */
+static void quorum_votes(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 2);
+	struct kfm *m = &w->m;
+	struct kfm_msg hello = {
+		.type = KFM_HELLO, .session = 9, .lbs = 4096, .peers = 2, .sectors = 2 * m->sectors,
+		.features = KFM_F_QUORUM,
+	};
+
+	w->newer = true;
+	m->policy = KFM_QUORUM;
+	m->witness = true;
+	m->leg = NULL;
+	m->logdev = NULL;
+	m->sb.flags = KFM_SB_WITNESS | KFM_SB_NO_LOG;
+	mw_say(w, 0, hello);
+	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_REFUSED].arg, KFM_R_WITNESS);
+	hello.features |= KFM_F_WITNESS | KFM_F_DIRECT | KFM_F_NO_LOG;
+	mw_say(w, 0, hello);
+	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_STATE].flags, KFM_M_QUORUM | KFM_M_WITNESS);
+	says(w, KFM_ATTACH, 6, 1);	/* to be overwritten */
+	m->sb.gens.history[0] = 4;
+	mw_say(w, 0, (struct kfm_msg) { .type = KFM_ATTACH, .gens.cur = 4 });
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_GRANT], 0);
+	says(w, KFM_ATTACH, 6, 0);
+	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_GRANT].flags, KFM_M_WITNESS);
+	says(w, KFM_SYNCED, 6, 0);
+	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_SYNCED_OK].gens.cur, 6);
+	says(w, KFM_COPY, 0, KFM_SECTOR);
+	says(w, KFM_HASH, 0, KFM_SECTOR);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_COPIED] + w->count[0][KFM_HASHED], 0);
+	KUNIT_EXPECT_EQ(test, mw_order(w, "promote", "force"), -EOPNOTSUPP);
+	says(w, KFM_BYE, 0, 0);
+	KUNIT_EXPECT_EQ(test, mw_load(w), 0);
+	hello.flags = KFM_M_CANDIDATE;
+	mw_say(w, 1, hello);
+	KUNIT_EXPECT_EQ(test, w->sent[1][KFM_STATE].flags, VOTES | KFM_M_WITNESS);
+	KUNIT_EXPECT_EQ(test, w->sent[1][KFM_STATE].gens.cur, 6);
+	m->witness = false;
+	KUNIT_EXPECT_EQ(test, mw_load(w), -EINVAL);
+}
+
+KFI_SUITE(kfi_mirror_quorum,
 	KUNIT_CASE(quorum_writes),
 	KUNIT_CASE(quorum_promotes),
 	KUNIT_CASE(quorum_blank),
 	KUNIT_CASE(quorum_replaces),
 	KUNIT_CASE(quorum_follows),
 	KUNIT_CASE(quorum_steps_down),
-	{}
-};
-
-static struct kunit_suite suite = { .name = "kfi_mirror_quorum", .test_cases = cases };
-kunit_test_suite(suite);
+	KUNIT_CASE(quorum_witness),
+	KUNIT_CASE(quorum_votes));

@@ -204,7 +204,7 @@ static bool mw_active(const struct mw *w, const struct bio *bio)
 
 	for (; e <= (bio_end_sector(bio) - 1) >> w->m.extent_shift; e++)
 		for (i = 0; i < kfm_peer_count(&w->m); i++)
-			all &= test_bit_le(e, active + i * KFM_BLOCK);
+			all &= w->peers[i].witness || test_bit_le(e, active + i * KFM_BLOCK);
 	return all;
 }
 

@@ -2,8 +2,8 @@
 /*
  * mirror_quorum.pml - policy quorum of kfi_mirror: which of three nodes may be promoted, and may end writes, while nodes lose
  * their power and links are cut. A candidate asks one node after the other, so an answer may be an old one when it counts. A
- * primary that is asked to be demoted takes back what does not count. Not modelled: five nodes, `promote force`, another policy
- * before this one, and which nodes vote, when one is replaced.
+ * primary that is asked to be demoted takes back what no other node may have stored. Not modelled: five nodes, `promote force`, another policy
+ * before this one, and which nodes vote, when one is replaced. In mirror_witness.pml the third node is a witness.
  *
  * Conditions: a node that is opened has the last acknowledged write, or one in flight behind it; no write ends that a node does
  * not have which has been opened meanwhile; copies that count as the same are. The rules, and the mutants without one of them:
@@ -39,6 +39,11 @@
 #define link(n, m)	((n) + (m) - 1)
 #define connected(n, m)	(up[n] && up[m] && !is(cut, link(n, m)))
 #define knows(a, b)	is(past[a], b)		/* @a is @b, or came behind it */
+#ifdef WITNESS
+#define copies(n)	((n) != 2)	/* the node has a copy */
+#else
+#define copies(n)	true
+#endif
 mtype = { OFF, COPYING, COPIED, SYNC };
 
 byte data[3], gen[3] = 1;		/* durable; 0: a copy that was given up */
@@ -61,7 +66,7 @@ byte acked, gone;	/* the last write that has ended; writes that a node which was
 /* Does a peer hold up no write, that is in flight or not? */
 #define away(n, m)	(session[of(n, m)] == OFF || session[of(n, m)] == COPYING)
 #define permits(n, m)	(alone[of(n, m)] && away(n, m) ||						\
-	 session[of(n, m)] == SYNC && told[of(n, m)] && (!cur[n] || has[of(n, m)]))
+	 session[of(n, m)] == SYNC && told[of(n, m)] && (!cur[n] || !copies(m) || has[of(n, m)]))
 #define may_write(n, m, k)	(quorate(n, m, k) && permits(n, m) && permits(n, k))
 
 inline end_session(x, y)
@@ -92,11 +97,19 @@ inline raise(x)
 #endif
 #define may_promote(n, m, k)	(asks[n] && gens < GENS && (yes[of(n, m)] || yes[of(n, k)]))
 
+#ifdef NO_DESCENDS
+#define takes(n, m)	true
+#elif defined(TAKES_ANY)
+#define takes(n, m)	(!copies(m) || knows(gen[n], gen[m]))
+#else
+#define takes(n, m)	knows(gen[n], gen[m])
+#endif
+
 inline answer(x, y)
 {
 	if
 	:: primary[y] || asks[y] || (follows[y] && follows[y] != x + 1) -> asks[x] = false
-	:: else -> yes[of(x, y)] = votes(y) && knows(gen[x], gen[y])
+	:: else -> yes[of(x, y)] = votes(y) && takes(x, y)
 	fi
 }
 
@@ -122,11 +135,6 @@ inline open_up(x)
 	acked = data[x]; allowed = 1 << acked; owner = x; open[x] = true
 }
 
-#ifdef NO_DESCENDS
-#define takes(n, m)	true
-#else
-#define takes(n, m)	knows(gen[n], gen[m])
-#endif
 #define may_attach(n, m, k)	(primary[n] && session[of(n, m)] == OFF && connected(n, m) && !primary[m] && !asks[m] &&	\
 	 (!follows[m] || follows[m] == n + 1) && takes(n, m))
 
@@ -134,7 +142,8 @@ inline attach(x, y)
 {
 	follows[y] = x + 1;
 	if
-	:: !whole[y] || !gen[y] || !knows(gen[y], known[x]) || dirty[of(x, y)] || dirty[of(y, x)] ->
+	:: !copies(y) -> session[of(x, y)] = COPIED
+	:: copies(y) && (!whole[y] || !gen[y] || !knows(gen[y], known[x]) || dirty[of(x, y)] || dirty[of(y, x)]) ->
 		whole[y] = false; session[of(x, y)] = COPYING
 	:: else ->
 		assert(data[x] == data[y]);
@@ -166,6 +175,16 @@ inline copy(x, y, z)
 #else
 #define SENT	true
 #endif
+#ifdef PROMOTED
+#define candidate(n)	true
+#else
+#define candidate(n)	copies(n)
+#endif
+#ifdef FORGETS
+#define LOSES(n)	gen[n] = (copies(n) -> gen[n] : 1)
+#else
+#define LOSES(n)	skip
+#endif
 
 #define WITH_PEER(m, k)										\
 	:: atomic { asks[n] && !yes[of(n, m)] && connected(n, m) -> answer(n, m) }		\
@@ -180,8 +199,8 @@ inline copy(x, y, z)
 		:: quorate(n, m, k) -> known[n] = gen[n]					\
 		:: else										\
 		fi }										\
-	:: atomic { talks(n, m) && session[of(n, m)] == SYNC && cur[n] && !has[of(n, m)] ->	\
-		dirty[of(m, k)] = true; data[m] = cur[n]; has[of(n, m)] = true }		\
+	:: atomic { talks(n, m) && session[of(n, m)] == SYNC && cur[n] && copies(m) && !has[of(n, m)] ->	\
+		dirty[of(m, k)] = copies(k); data[m] = cur[n]; has[of(n, m)] = true }		\
 	:: atomic { session[of(n, m)] != OFF && !(connected(n, m) && follows[m] == n + 1) -> end_session(n, m) }	\
 	/* on without the peer */								\
 	:: atomic { primary[n] && session[of(n, m)] == OFF && !alone[of(n, m)] && counts(n, k) && gens < GENS ->	\
@@ -198,7 +217,7 @@ proctype Node(byte n; byte m; byte k)
 {
 end:	do
 	:: atomic { open[n] && !cur[n] && next <= WRITES && may_write(n, m, k) ->
-		cur[n] = next; data[n] = next; dirty[of(n, m)] = true; dirty[of(n, k)] = true;
+		cur[n] = next; data[n] = next; dirty[of(n, m)] = copies(m); dirty[of(n, k)] = copies(k);
 		if
 		:: owner == n -> allowed = allowed | (1 << next)
 		:: else -> gone = gone | (1 << next)
@@ -217,11 +236,11 @@ end:	do
 	:: atomic { primary[n] && !cur[n] && !sent[n] && gen[n] != known[n] -> gen[n] = known[n]; no_primary(n) }	/* `demote` */
 	WITH_PEER(m, k)
 	WITH_PEER(k, m)
-	:: atomic { up[n] && !primary[n] && !asks[n] && whole[n] && gen[n] && gens < GENS ->
+	:: atomic { up[n] && candidate(n) && !primary[n] && !asks[n] && whole[n] && gen[n] && gens < GENS ->
 		yes[of(n, m)] = false; yes[of(n, k)] = false; asks[n] = true }
 	:: atomic { may_promote(n, m, k) -> promote(n, m, k) }
 	:: atomic { follows[n] && (!connected(n, follows[n] - 1) || session[of(follows[n] - 1, n)] == OFF) -> follows[n] = 0 }
-	:: atomic { up[n] && deaths < DEATHS -> up[n] = false; deaths++; no_primary(n); asks[n] = false; follows[n] = 0 }
+	:: atomic { up[n] && deaths < DEATHS -> up[n] = false; deaths++; no_primary(n); asks[n] = false; follows[n] = 0; LOSES(n) }
 	:: atomic { !up[n] -> up[n] = true }
 	:: atomic { up[n] && !primary[n] && !asks[n] && !follows[n] && blanks < BLANKS ->	/* `invalidate` */
 		blanks++; gen[n] = 0; dirty[of(n, m)] = false; dirty[of(n, k)] = false }

@@ -39,6 +39,7 @@ static const struct refusal promote_refusals[] = {
 	{ ENODATA,
 	  "this copy is blank; first 'create', and 'promote NAME force' where the data is" },
 	{ EIO, "the leg, the log or the metadata device has failed" },
+	{ EOPNOTSUPP, "it is a witness, which has no data" },
 	{ EMEDIUMTYPE, "the leg has become persistent memory: load the mirror's table again" },
 	{ EINTR, "the mirror was suspended meanwhile" },
 	{}

@@ -27,6 +27,7 @@
 #define SECTOR		512
 #define RATE_MAX	(1l << 30)	/* KiB a second; kfi_mirror has the same limit */
 #define DIRECT_MAX	65536	/* bytes of the longest record */
+#define WITNESS_SECTORS	8	/* of a node without a leg */
 #define DIRECT_DEFAULT	16384	/* which the kernel does not show in a table */
 
 static cfg_opt_t node_options[] = {
@@ -118,6 +119,25 @@ static bool check_policy(const char *file, cfg_t *cfg)
 	return false;
 }
 
+static bool is_witness(cfg_t *node)
+{
+	return !strcmp(cfg_getstr(node, "leg"), "-");
+}
+
+/* In the table the witness is the last one of the peers. */
+static bool check_witness(const char *file, cfg_t *cfg, unsigned int at)
+{
+	cfg_t *node = cfg_getnsec(cfg, "node", at);
+
+	if (!is_witness(node) || (at == cfg_size(cfg, "node") - 1 &&
+				  !strcmp(cfg_getstr(node, "log"), "-") &&
+				  !strcmp(cfg_getstr(cfg, "policy"), "quorum")))
+		return true;
+	complain("%s: node %s: a node without a leg is the last one, without a log, for policy quorum",
+		 file, cfg_title(node));
+	return false;
+}
+
 static bool check_nodes(const char *file, cfg_t *cfg)
 {
 	unsigned int n = cfg_size(cfg, "node"), i, k;
@@ -130,7 +150,8 @@ static bool check_nodes(const char *file, cfg_t *cfg)
 		cfg_t *node = cfg_getnsec(cfg, "node", i);
 
 		if (!check_word(file, node, "leg") || !check_word(file, node, "meta") ||
-		    !check_word(file, node, "log") || !check_word(file, node, "address"))
+		    !check_word(file, node, "log") || !check_word(file, node, "address") ||
+		    !check_witness(file, cfg, i))
 			return false;
 		for (k = 0; k < i; k++) {
 			if (strcmp(cfg_getstr(node, "address"),
@@ -288,8 +309,9 @@ static void print_table(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cf
 	bool csum = !strcmp(cfg_getstr(cfg, "csum"), "on");
 	bool detach = !strcmp(cfg_getstr(cfg, "on-io-error"), "detach");
 	long least = cfg_getint(cfg, "rate-min");
+	cfg_t *last = cfg_getnsec(cfg, "node", conf->npeers);
+	size_t witness = is_witness(last) && last != node ? conf->npeers - 1 : 0, i;
 	char direct[24];
-	size_t i;
 
 	direct_word(cfg, direct);
 	if (!strcmp(cfg_getstr(node, "log"), "-"))
@@ -317,7 +339,7 @@ static void print_table(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cf
 	if (conf->secret)
 		fprintf(to, " secret %s", conf->key);
 	for (i = 1; i < conf->npeers; i++) {
-		fputs(" peer ", to);
+		fputs(i == witness ? " witness " : " peer ", to);
 		print_pair(to, conf, cfg, node, i);
 	}
 }
@@ -340,6 +362,10 @@ static bool read_size(const char *file, cfg_t *cfg, const char *leg, uint64_t *s
 	const char *text = cfg_getstr(cfg, "size");
 	uint64_t bytes;
 
+	if (!strcmp(leg, "-")) {
+		*sectors = WITNESS_SECTORS;
+		return true;
+	}
 	if (!text && !size_of_leg(file, leg, &bytes))
 		return false;
 	if (text && !parse_size(text, INT64_MAX, &bytes)) {

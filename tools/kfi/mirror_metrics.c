@@ -23,7 +23,7 @@ static uint64_t get_primary(const struct mirror *m)
 
 static uint64_t get_uptodate(const struct mirror *m)
 {
-	return !strcmp(m->copy, "uptodate");
+	return !strcmp(m->copy, "uptodate") || !strcmp(m->copy, "witness");
 }
 
 static uint64_t get_writes(const struct mirror *m)
@@ -103,7 +103,8 @@ struct metric {
 static const struct metric metrics[] = {
 	{ "size_bytes", "Size of the mirror", get_bytes },
 	{ "primary", "1 if this node is primary", get_primary },
-	{ "uptodate", "1 if the copy of this node is whole and of the last generation", get_uptodate },
+	{ "uptodate", "1 if the copy of this node is whole and not outdated, or it is a witness",
+	  get_uptodate },
 	{ "failed", "1 if a device of this node has failed", get_failed },
 	{ "noquorum", "1 if writes are held because no more than half of the nodes are there",
 	  get_noquorum },

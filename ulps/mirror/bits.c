@@ -4,8 +4,9 @@
  * context that has claimed the mirror calls these functions, and resume does before it starts the
  * worker. All but those that say so write the metadata device, so only the worker calls them.
  *
- * Each peer has two bitmaps. The bit of a region says that it is out of sync. The bit of an
- * extent, a run of many regions, says that it is active: it is, or was a short time ago, written.
+ * Each peer with a copy has two bitmaps. The bit of a region says that it is out of sync. The bit
+ * of an extent, a run of many regions, says that it is active: it is, or was a short time ago,
+ * written.
  *
  * Before a byte reaches a leg, the active bit of its extent is durable for each peer that may then
  * differ. An active bit is cleared only when no write is in flight in the extent, and the bits of
@@ -155,6 +156,8 @@ void kfm_active_set(struct kfm_peer *p, u64 sector, u32 len)
 	struct kfm *m = p->m;
 	u32 e;
 
+	if (p->witness)
+		return;
 	touch(m, sector, len);
 	for (e = extent_of(m, sector); e <= last_extent(m, sector, len); e++) {
 		if (test_bit_le(e, p->active))
@@ -180,6 +183,8 @@ bool kfm_active_durable(const struct kfm *m, u64 sector, u32 len)
 	u32 e;
 
 	kfm_for_each_peer(p, m) {
+		if (p->witness)
+			continue;
 		for (e = extent_of(m, sector); e <= last_extent(m, sector, len); e++) {
 			if (!test_bit_le(e, p->active) ||
 			    test_bit(e / 8 / KFM_BLOCK, p->active_stale))
@@ -207,6 +212,8 @@ static void set_regions(struct kfm_peer *p, u32 first, u32 end)
 {
 	u32 before = p->oos_count, r = first;
 
+	if (p->witness)
+		return;
 	while (r < end) {
 		if (r % 8 || end - r < 8) {
 			p->oos_count += !__test_and_set_bit_le(r, p->oos);
@@ -536,7 +543,7 @@ int kfm_bits_load(struct kfm *m)
 		forget(p);
 		if (lost)
 			set_regions(p, 0, m->regions);
-		else if (!ret)
+		else if (!ret && !p->witness)
 			ret = m->sb.coarse || grows ? load_other(p) : load_one(p);
 	}
 	if (ret || (!lost && !m->sb.coarse && !grows))

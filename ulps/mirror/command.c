@@ -56,6 +56,8 @@ static int promote_check(struct kfm *m, const struct kfm_cmd *cmd)
 
 	if (cmd->argc > 2 || (cmd->argc == 2 && !force && !has_word(cmd, "fenced")))
 		return -EINVAL;
+	if (m->witness)
+		return -EOPNOTSUPP;
 	if (!m->formatted)
 		return -ENODATA;
 	if (m->primary)
@@ -306,11 +308,12 @@ static int create(struct kfm *m, struct kfm_cmd *cmd)
 		return ret;
 	m->sb = (struct kfm_super) {
 		.sectors = m->sectors, .node = kfm_random(), .peers = kfm_peer_count(m),
-		.flags = m->logdev ? 0 : KFM_SB_NO_LOG,
+		.flags = (m->logdev ? 0 : KFM_SB_NO_LOG) | (m->witness ? KFM_SB_WITNESS : 0),
 	};
 	export_uuid(m->sb.uuid, &uuid);
 	if (clean)
 		create_clean(&m->sb);
+	kfm_quorum_witness(m);
 	/* twice, to overwrite both copies of a log head that another mirror may have left */
 	ret = kfm_bits_create(m) ?: kfm_log_start(m, kfm_random(), 0, 0) ?:
 	      kfm_log_start(m, kfm_random(), 0, 0) ?: kfm_super_save(m);
@@ -412,11 +415,13 @@ int kfm_invalidate(struct kfm *m)
 	kfm_peers_end(m);
 	m->was_insync = false;
 	m->sb.state = KFM_BLANK;
-	m->sb.flags &= KFM_SB_NO_LOG;
+	m->sb.flags &= KFM_SB_KEPT;
 	memset(&m->sb.gens, 0, sizeof(m->sb.gens));
 	memset(m->sb.nodes, 0, sizeof(m->sb.nodes));
 	kfm_for_each_peer(p, m)
-		*kfm_pair(p) = (struct kfm_pair) { .node = kfm_pair(p)->node };
+		*kfm_pair(p) = (struct kfm_pair) {
+			.node = kfm_pair(p)->node, .flags = kfm_pair(p)->flags & KFM_PAIR_WITNESS,
+		};
 	ret = kfm_super_save(m);
 	if (ret)
 		return ret;

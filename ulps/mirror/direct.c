@@ -274,7 +274,7 @@ static int slot_take(struct kfm_direct_slot *s, const struct kfm_rec *recs, unsi
 		list_add(&s->entry, &d->busy);
 		for (i = 0; i < count; i++)
 			d->top = max(d->top, recs[i].seq);
-		if (m->peers[1]) {
+		if (kfm_copy_count(m) > 1) {
 			list_add_tail(&s->held, &d->held);
 			ret = 1;
 		}

@@ -73,7 +73,7 @@ bool kfm_flush_awaited(const struct kfm *m)
  */
 bool kfm_flush_due(const struct kfm *m)
 {
-	bool many = m->peers[1] && m->numbered - m->flush_last >= FLUSH_RECORDS;
+	bool many = kfm_copy_count(m) > 1 && m->numbered - m->flush_last >= FLUSH_RECORDS;
 
 	return !m->flushing && kfm_caches(m) &&
 	       (((many || m->detached) && kfm_flush_needed(m)) || kfm_flush_awaited(m));
@@ -172,4 +172,32 @@ void kfm_flush_reset(struct kfm *m)
 	m->flushing = false;
 	m->cool_from = 0;
 	kfm_flush_outdated(m);
+}
+
+/**
+ * kfm_flush_lost() - the cache of a peer may have lost something: rule C2
+ * @p: peer of a primary
+ *
+ * Each region may differ that was written since the last flush. The extents of all of these are
+ * active. Of a detached node the others have lost nothing after its first flush: what it writes is
+ * durable at once.
+ */
+void kfm_flush_lost(struct kfm_peer *p)
+{
+	if (!p->m->detached || kfm_is_alone(p) || kfm_flush_needed(p->m))
+		kfm_cached_lost(p);
+}
+
+/**
+ * kfm_flush_start() - a peer has said which start of its node this is
+ * @p: peer of a primary
+ * @start: what its STATE says
+ *
+ * A peer without which this node has gone on may have missed a flush that has ended.
+ */
+void kfm_flush_start(struct kfm_peer *p, u64 start)
+{
+	if (p->slots.caches && (p->start != start || kfm_is_alone(p)))
+		kfm_flush_lost(p);
+	p->start = start;
 }

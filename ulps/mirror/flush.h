@@ -6,6 +6,7 @@
 #include <linux/types.h>
 
 struct kfm;
+struct kfm_peer;
 struct kfm_write;
 
 bool kfm_flush_needed(const struct kfm *m);
@@ -17,5 +18,7 @@ void kfm_flush_outdated(struct kfm *m);
 void kfm_flush_leg_failed(struct kfm *m);
 bool kfm_flush_settles(struct kfm *m);
 void kfm_flush_reset(struct kfm *m);
+void kfm_flush_lost(struct kfm_peer *p);
+void kfm_flush_start(struct kfm_peer *p, u64 start);
 
 #endif /* KFM_FLUSH_H */

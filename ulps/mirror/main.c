@@ -489,7 +489,7 @@ static void inherit(struct kfm *m)
 			continue;
 		if (!cache_lost(old))
 			m->start = old->start;
-		if (!old->primary)
+		if (!old->primary || m->witness)	/* of another node, with its own metadata */
 			continue;
 		if (m->policy != old->policy)
 			DMWARN("%s: a primary keeps its policy", kfm_name(m));
@@ -588,7 +588,7 @@ static int kfm_iterate_devices(struct dm_target *ti, iterate_devices_callout_fn 
 {
 	struct kfm *m = ti->private;
 
-	return fn(ti, m->leg, 0, ti->len, data);
+	return m->leg ? fn(ti, m->leg, 0, ti->len, data) : 0;
 }
 
 /*

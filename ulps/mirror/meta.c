@@ -142,6 +142,12 @@ int kfm_super_load(struct kfm *m)
 		      kfm_name(m), m->sectors, m->sb.sectors);
 		return -EINVAL;
 	}
+	/* what a witness has stored looks like the metadata of a copy */
+	if (m->formatted && m->witness != !!(m->sb.flags & KFM_SB_WITNESS)) {
+		DMERR("%s: this node was created with%s a copy, and keeps it so", kfm_name(m),
+		      m->witness ? "" : "out");
+		return -EINVAL;
+	}
 	/* a log may have acknowledged writes, and a log of former times must never be replayed */
 	if (m->formatted && !m->logdev != !!(m->sb.flags & KFM_SB_NO_LOG)) {
 		DMERR("%s: this node was created with%s a log device, and keeps it so", kfm_name(m),

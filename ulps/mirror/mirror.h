@@ -46,7 +46,8 @@ struct kfm_uevent {
  * The constructor sets the members above @noflush; they do not change until the destructor.
  *
  * @ti: target
- * @leg: disk with this node's copy
+ * @witness: this node is the witness of its peers: it has no leg, no log and no slots
+ * @leg: disk with this node's copy, or NULL
  * @meta: disk with superblock and bitmaps
  * @logdev: disk with the log, or NULL: the node takes no records but direct ones
  * @leg_tears: the leg is memory that a loss of power may leave with half a sector, see own.c
@@ -171,6 +172,7 @@ struct kfm_uevent {
  */
 struct kfm {
 	struct dm_target	*ti;
+	bool			witness;
 	struct dm_dev		*leg;
 	struct dm_dev		*meta;
 	struct dm_dev		*logdev;

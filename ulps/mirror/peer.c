@@ -68,6 +68,7 @@ static const char * const refusals[KFM_REFUSALS] = {
 	[KFM_R_NODE] = "the peer knows another node in this place: there `replace` admits this one",
 	[KFM_R_VERSION] = other_version,
 	[KFM_R_ONLY] = "the peer has no other copy",
+	[KFM_R_WITNESS] = "the tables of both nodes do not agree on who is the witness",
 };
 
 /* Send a message that has no other members. */
@@ -368,6 +369,8 @@ void kfm_peer_hello(struct kfm_peer *p, u32 flags)
 		hello.features |= KFM_F_CACHE;
 	if (m->policy == KFM_QUORUM)
 		hello.features |= KFM_F_QUORUM;
+	if (p->witness)
+		hello.features |= KFM_F_WITNESS;
 	if (m->csum)
 		hello.features |= KFM_F_CSUM;
 	hello.session = kfm_random();
@@ -384,7 +387,8 @@ enum kfm_verdict kfm_peer_compare(const struct kfm_peer *p, const struct kfm_msg
 {
 	struct kfm_gens mine = pair_gens(p);
 
-	if (!kfm_node_matches(p, state->node) || state->peers != kfm_peer_count(p->m))
+	if (!kfm_node_matches(p, state->node) || state->peers != kfm_peer_count(p->m) ||
+	    p->witness != !!(state->flags & KFM_M_WITNESS))
 		return KFM_OTHER;
 	return kfm_quorum_compare(p->m, &mine, &state->gens, state->state);
 }
@@ -414,31 +418,12 @@ static int pair_begin(struct kfm_peer *p, const struct kfm_msg *state, enum kfm_
 	return ret;
 }
 
-/*
- * Rule C2 of flush.c: if the peer's cache may have lost something, each region may differ that was
- * written since the last flush. The extents of all of these are active. The same holds for a peer
- * without which this node has gone on: it may have missed a flush that has ended. Of a detached
- * node the others have lost nothing after its first flush: what it writes is durable at once.
- */
-static void cache_lost(struct kfm_peer *p)
-{
-	if (!p->m->detached || kfm_is_alone(p) || kfm_flush_needed(p->m))
-		kfm_cached_lost(p);
-}
-
-static void start_check(struct kfm_peer *p, u64 start)
-{
-	if (p->slots.caches && (p->start != start || kfm_is_alone(p)))
-		cache_lost(p);
-	p->start = start;
-}
-
 static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
 {
 	static const char * const reasons[] = {
 		[KFM_STALE] = "this copy is stale",
 		[KFM_SPLIT] = "the copies are split: each has data that the other does not have",
-		[KFM_OTHER] = "the peer has another number of peers",
+		[KFM_OTHER] = "the peer has another number of peers, or is, or is not, the witness",
 	};
 	enum kfm_verdict verdict = kfm_peer_compare(p, msg);
 	struct kfm_msg attach = { .type = KFM_ATTACH, .session = p->session };
@@ -459,7 +444,7 @@ static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
 		kfm_quorum_newer(p, msg);
 		return;
 	}
-	if (msg->sectors < m->sectors) {
+	if (msg->sectors < m->sectors && !p->witness) {
 		refuse_peer(p, other_size);
 		return;
 	}
@@ -467,11 +452,13 @@ static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
 		refuse_peer(p, blank_waits);
 		return;
 	}
-	p->sectors = msg->sectors;
-	start_check(p, msg->start);
+	if (!p->witness)
+		p->sectors = msg->sectors;
+	kfm_flush_start(p, msg->start);
 	p->whole = msg->state == KFM_UPTODATE || msg->state == KFM_OUTDATED;
 	p->fresh = m->policy == KFM_QUORUM && !msg->gens.cur;
-	attach.arg = verdict == KFM_FULL || p->oos_count || msg->flags & KFM_M_DIRTY || !p->whole;
+	attach.arg = !p->witness && (verdict == KFM_FULL || p->oos_count || !p->whole ||
+				     msg->flags & KFM_M_DIRTY);
 	if (attach.arg && m->detached) {
 		refuse_peer(p, no_source);
 		return;
@@ -529,13 +516,13 @@ static void on_grant(struct kfm_peer *p, const struct kfm_msg *msg)
 	struct kfm *m = p->m;
 	bool cached = p->slots.caches;
 
-	if (p->state != KFM_SESSION_ATTACH)
+	if (p->state != KFM_SESSION_ATTACH || p->witness != !!(msg->flags & KFM_M_WITNESS))
 		return;
 	kfm_ring_begin(p, msg);
 	kfm_slots_begin(p, msg);
 	p->csum = m->csum && msg->flags & KFM_M_CSUM;
 	if (cached && !p->slots.caches)	/* it can't be told any more to flush what it has */
-		cache_lost(p);
+		kfm_flush_lost(p);
 	if (!msg->bitmap_len) {
 		session_up(p);
 		return;

@@ -29,6 +29,7 @@ enum kfm_session_state {
  * @provider: name of the provider, or "any"
  * @local: node and service of this end
  * @remote: node and service of the peer
+ * @witness: the peer is the witness: it has no copy
  * @inbox: received messages that the worker has not taken yet. Protected by kfm.lock
  * @net: endpoint
  * @state: state of the session
@@ -91,6 +92,7 @@ struct kfm_peer {
 	char			*provider;
 	char			*local[2];
 	char			*remote[2];
+	bool			witness;
 
 	struct list_head	inbox;
 	struct kfm_net		net;
@@ -171,6 +173,14 @@ void kfm_peer_hello(struct kfm_peer *p, u32 flags);
 enum kfm_verdict kfm_peer_compare(const struct kfm_peer *p, const struct kfm_msg *state);
 int kfm_pair_change(struct kfm_peer *p, const struct kfm_pair *pair);
 int kfm_go_alone(struct kfm_peer *p);
+
+/* How many peers have a copy? All do but the last one, if that is the witness. */
+static inline unsigned int kfm_copy_count(const struct kfm *m)
+{
+	unsigned int n = kfm_peer_count(m);
+
+	return n - m->peers[n - 1]->witness;
+}
 
 /* Is there an endpoint? */
 static inline bool kfm_net_up(const struct kfm_peer *p)

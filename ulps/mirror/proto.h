@@ -68,11 +68,14 @@ enum kfm_policy {
 #define KFM_SB_LEG_FAILED	2u	/* the leg may lack acknowledged writes: no source */
 #define KFM_SB_NO_LOG		4u	/* the node was created without a log device */
 #define KFM_SB_BITS_LOST	8u	/* the bitmaps are not whole: every region may differ */
-#define KFM_SB_FLAGS		15u
+#define KFM_SB_WITNESS		16u	/* the node was created as a witness, without a leg */
+#define KFM_SB_FLAGS		31u
+#define KFM_SB_KEPT		(KFM_SB_NO_LOG | KFM_SB_WITNESS)	/* for good */
 
-/* Flags of a pair, in the superblock of a primary */
-#define KFM_PAIR_ALONE		1u	/* the primary writes without this peer */
-#define KFM_PAIR_FLAGS		1u
+/* Flags of a pair */
+#define KFM_PAIR_ALONE		1u	/* of a primary: it writes without this peer */
+#define KFM_PAIR_WITNESS	2u	/* the peer is a witness: nothing is known of a copy */
+#define KFM_PAIR_FLAGS		3u
 
 /**
  * struct kfm_gens - generations: random numbers, each of which identifies a history of the data
@@ -314,6 +317,7 @@ enum kfm_refusal {
 	KFM_R_NODE,		/* the other node knows another one in the place of the sender */
 	KFM_R_VERSION,		/* the other node speaks other versions; not sent to version 4 */
 	KFM_R_ONLY,		/* answer to LEAVE: the primary has no leg, and no other copy */
+	KFM_R_WITNESS,		/* the tables differ in whether the other node is a witness */
 	KFM_REFUSALS
 };
 
@@ -331,6 +335,7 @@ enum kfm_refusal {
  * with that policy does not answer with KFM_M_QUORUM, and is refused.
  */
 #define KFM_F_QUORUM		128ull
+#define KFM_F_WITNESS		256ull	/* the receiver is a witness, says the sender's table */
 
 #define KFM_M_CANDIDATE		1u	/* HELLO: asks before a promotion, changes nothing */
 #define KFM_M_DIRTY		2u	/* STATE: the bitmap has bits of a former primary */
@@ -341,7 +346,8 @@ enum kfm_refusal {
 #define KFM_M_CSUM		64u	/* GRANT: the sender answers HASH */
 #define KFM_M_QUORUM		128u	/* STATE, REFUSED: so is the policy of the sender */
 #define KFM_M_VOTES		256u	/* STATE: its answer counts for a promotion, see quorum.c */
-#define KFM_M_FLAGS		511u
+#define KFM_M_WITNESS		512u	/* STATE, GRANT: the sender has no copy */
+#define KFM_M_FLAGS		1023u
 
 /*
  * All types have one layout; members that a type does not use are 0. The first four members are

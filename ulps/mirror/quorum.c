@@ -7,7 +7,9 @@
  * Q1: a primary reads and writes only while it and the copies in sync are more than half, and have
  * stored the present generation. It begins a generation before it goes on without a peer. A node
  * stores only a generation that came behind its own, so of two nodes that begin one at the same
- * time at most one gets more than half.
+ * time at most one gets more than half. A witness, which has no copy, counts like a copy in sync.
+ * So the only copy that has all writes may be that of the primary; another one, which lacks the
+ * generation, gets no vote of the witness.
  *
  * Q2: a promotion needs the votes of more than half, this node included. In any such set is a node
  * that has the last generation in which a write may have ended. It gives no vote to a copy that
@@ -315,7 +317,8 @@ u32 kfm_quorum_flags(const struct kfm *m)
 {
 	if (m->policy != KFM_QUORUM)
 		return 0;
-	return KFM_M_QUORUM | (m->sb.nodes[0] && !m->left ? KFM_M_VOTES : 0);
+	return KFM_M_QUORUM | (m->sb.nodes[0] && !m->left ? KFM_M_VOTES : 0) |
+	       (m->witness ? KFM_M_WITNESS : 0);
 }
 
 /* Has the node answered in the place of another peer? */
@@ -425,6 +428,33 @@ void kfm_quorum_begin(struct kfm *m, u64 gen)
 }
 
 /**
+ * kfm_quorum_witness() - note which peer is the witness
+ * @m: formatted mirror
+ *
+ * There are no bits for a witness. If another table says that this peer has a copy, or has none any
+ * more, nothing is known of that copy: the peer gets all of it.
+ *
+ * Return: has anything changed? Then the caller stores the superblock.
+ */
+bool kfm_quorum_witness(struct kfm *m)
+{
+	bool changed = false;
+	struct kfm_peer *p;
+
+	kfm_for_each_peer(p, m) {
+		struct kfm_pair *pair = kfm_pair(p);
+
+		if (p->witness == !!(pair->flags & KFM_PAIR_WITNESS))
+			continue;
+		pair->flags ^= KFM_PAIR_WITNESS;
+		pair->base = 0;
+		pair->source = 0;
+		changed = true;
+	}
+	return changed;
+}
+
+/**
  * kfm_quorum_resume() - a table is resumed
  * @m: mirror, with its superblock, its policy and its role
  *
@@ -433,11 +463,18 @@ void kfm_quorum_begin(struct kfm *m, u64 gen)
  */
 void kfm_quorum_resume(struct kfm *m)
 {
+	bool changed;
+
 	kfm_quorum_begin(m, m->primary ? m->counted_gen : m->sb.gens.cur);
-	if (!m->formatted || m->policy == KFM_QUORUM || !m->sb.nodes[0])
+	if (!m->formatted)
 		return;
-	memset(m->sb.nodes, 0, sizeof(m->sb.nodes));
-	kfm_super_save(m);
+	changed = kfm_quorum_witness(m);
+	if (m->policy != KFM_QUORUM && m->sb.nodes[0]) {
+		memset(m->sb.nodes, 0, sizeof(m->sb.nodes));
+		changed = true;
+	}
+	if (changed)
+		kfm_super_save(m);
 }
 
 /* A peer has stored the present generation, or this node has begun it. Context: the worker. */

@@ -29,6 +29,7 @@ bool kfm_promote_voted(const struct kfm *m);
 void kfm_quorum_promoted(struct kfm *m, const struct kfm_super *before, bool force);
 int kfm_quorum_force(struct kfm *m);
 void kfm_quorum_begin(struct kfm *m, u64 gen);
+bool kfm_quorum_witness(struct kfm *m);
 void kfm_quorum_resume(struct kfm *m);
 void kfm_quorum_stored(struct kfm *m);
 struct kfm_gens kfm_quorum_kept(const struct kfm *m);

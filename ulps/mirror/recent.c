@@ -120,7 +120,7 @@ void kfm_recent_set(struct kfm *m, struct kfm_recent *table, const struct kfm_re
 	const struct kfm_rec *r;
 	struct kfm_peer *p;
 
-	if (!m->peers[1] || m->log.head.node == m->sb.node)
+	if (kfm_copy_count(m) == 1 || m->log.head.node == m->sb.node)
 		return;
 	for (r = recs; r < recs + count; r++) {
 		if (!r->len)	/* a flush */

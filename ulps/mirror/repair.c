@@ -56,8 +56,8 @@ static bool peer_has(const struct kfm_peer *p, u64 sector, u32 len)
 {
 	const struct kfm *m = p->m;
 
-	return m->primary && p->state == KFM_SESSION_UP && p->insync && !p->gap && !m->leg_failed &&
-	       !kfm_oos_any(p, sector, len);
+	return m->primary && p->state == KFM_SESSION_UP && p->insync && !p->gap && !p->witness &&
+	       !m->leg_failed && !kfm_oos_any(p, sector, len);
 }
 
 /* The next peer that can serve the read, or NULL; @count: how many there are */

@@ -51,8 +51,10 @@ static u32 hello_refusal(const struct kfm_peer *p, const struct kfm_msg *msg)
 		return KFM_R_FOLLOWS;
 	if (!kfm_versions_meet(msg->versions))
 		return KFM_R_VERSION;
-	if ((msg->sectors > m->sectors && !(msg->flags & KFM_M_CANDIDATE)) ||
-	    bdev_logical_block_size(m->leg->bdev) > msg->lbs)
+	if (m->witness != !!(msg->features & KFM_F_WITNESS))
+		return KFM_R_WITNESS;
+	if (!m->witness && ((msg->sectors > m->sectors && !(msg->flags & KFM_M_CANDIDATE)) ||
+			    bdev_logical_block_size(m->leg->bdev) > msg->lbs))
 		return KFM_R_SIZE;
 	if (!kfm_node_matches(p, msg->node))
 		return KFM_R_NODE;
@@ -60,7 +62,7 @@ static u32 hello_refusal(const struct kfm_peer *p, const struct kfm_msg *msg)
 		return KFM_R_POLICY;
 	if (msg->peers != kfm_peer_count(m))
 		return KFM_R_PEERS;
-	if ((m->leg_failed || (!m->logdev && !kfm_direct_takes(m))) &&
+	if ((m->leg_failed || (!m->logdev && !m->witness && !kfm_direct_takes(m))) &&
 	    !(msg->flags & KFM_M_CANDIDATE))
 		return KFM_R_LEG;
 	return m->log.failed || m->meta_failed ? KFM_R_LEG : 0;
@@ -118,7 +120,8 @@ void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg)
 		p->session = msg->session;
 		p->refused = NULL;
 		p->features = msg->features;
-		p->sectors = msg->sectors;
+		if (!m->witness)
+			p->sectors = msg->sectors;
 	}
 	if (m->left && !(msg->flags & KFM_M_CANDIDATE)) {
 		kfm_leave_send(p);
@@ -138,6 +141,8 @@ static bool attach_fits(const struct kfm_peer *p, const struct kfm_msg *msg)
 
 	if (verdict == KFM_STALE || verdict == KFM_SPLIT)
 		return false;
+	if (m->witness)	/* it has nothing that could be overwritten */
+		return !msg->arg;
 	if (msg->arg)
 		return true;
 	return (m->sb.state == KFM_UPTODATE || m->sb.state == KFM_OUTDATED) &&
@@ -198,6 +203,19 @@ static void send_grant(struct kfm_peer *p)
 	kfm_net_send(p, &grant);
 }
 
+/* A session with a witness: there is nothing to read or to write, so it gives out no keys. */
+static void witness_grant(struct kfm_peer *p)
+{
+	struct kfm_msg grant = {
+		.type = KFM_GRANT, .session = p->session, .flags = KFM_M_WITNESS,
+	};
+
+	p->m->log.peer = p;
+	p->m->log.open = true;
+	p->state = KFM_SESSION_UP;
+	kfm_net_send(p, &grant);
+}
+
 static void on_attach(struct kfm_peer *p, const struct kfm_msg *msg)
 {
 	struct kfm *m = p->m;
@@ -215,6 +233,10 @@ static void on_attach(struct kfm_peer *p, const struct kfm_msg *msg)
 	if (ret) {
 		m->log.failed = true;
 		kfm_peer_send(p, KFM_REFUSED, KFM_R_LEG, p->session);
+		return;
+	}
+	if (m->witness) {
+		witness_grant(p);
 		return;
 	}
 	kfm_wire_fill(p);
@@ -241,12 +263,12 @@ static int take_gens(struct kfm *m, const struct kfm_msg *synced)
 	m->sb.gens = synced->gens;
 	m->sb.gens.source = 0;
 	m->sb.gens.base = 0;
-	m->sb.flags &= KFM_SB_NO_LOG;
+	m->sb.flags &= KFM_SB_KEPT;
 	kfm_quorum_take(m, synced);
 	kfm_for_each_peer(p, m) {
 		kfm_pair(p)->base = synced->gens.cur;
 		kfm_pair(p)->source = 0;
-		kfm_pair(p)->flags = 0;
+		kfm_pair(p)->flags &= KFM_PAIR_WITNESS;
 	}
 	ret = kfm_super_save(m);
 	if (ret)
@@ -324,11 +346,11 @@ void kfm_secondary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 		on_ping(p, msg);
 		break;
 	case KFM_COPY:
-		if (p->state == KFM_SESSION_UP)
+		if (p->state == KFM_SESSION_UP && !m->witness)
 			kfm_repair_requested(p, msg);
 		break;
 	case KFM_HASH:
-		if (p->state == KFM_SESSION_UP)
+		if (p->state == KFM_SESSION_UP && !m->witness)
 			kfm_csum_requested(p, msg);
 		break;
 	case KFM_BYE:

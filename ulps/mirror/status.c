@@ -15,6 +15,13 @@ static const char * const session_words[] = {
 };
 static const char * const copy_words[] = { "blank", "uptodate", "outdated", "inconsistent" };
 
+static const char *copy_word(const struct kfm *m)
+{
+	if (!m->formatted)
+		return "unformatted";
+	return m->witness && m->sb.state != KFM_BLANK ? "witness" : copy_words[m->sb.state];
+}
+
 static unsigned int percent(const struct kfm_peer *p)
 {
 	u32 start = READ_ONCE(p->oos_start), now = READ_ONCE(p->oos_count);
@@ -137,7 +144,8 @@ static void emit_table(const struct kfm *m, char *result, unsigned int maxlen)
 	unsigned int least = READ_ONCE(m->rate_min), sz = 0;
 	struct kfm_peer *p = m->peers[0];
 
-	DMEMIT("%s %s %s %s %s %s %s %s %s %u timeout %u rate %u", m->leg->name, m->meta->name,
+	DMEMIT("%s %s %s %s %s %s %s %s %s %u timeout %u rate %u",
+	       m->leg ? m->leg->name : "-", m->meta->name,
 	       m->logdev ? m->logdev->name : "-", p->provider, p->local[0], p->local[1],
 	       p->remote[0], p->remote[1], kfm_policies[m->policy],
 	       4 + (direct ? 2 : 0) + (m->data_crc ? 2 : 0) + (m->cache_word ? 2 : 0) +
@@ -162,8 +170,8 @@ static void emit_table(const struct kfm *m, char *result, unsigned int maxlen)
 		DMEMIT(" secret %s", m->secret_name);
 	kfm_for_each_peer(p, m) {
 		if (p->index)
-			DMEMIT(" peer %s %s %s %s %s", p->provider, p->local[0], p->local[1],
-			       p->remote[0], p->remote[1]);
+			DMEMIT(" %s %s %s %s %s %s", p->witness ? "witness" : "peer", p->provider,
+			       p->local[0], p->local[1], p->remote[0], p->remote[1]);
 	}
 }
 
@@ -190,7 +198,7 @@ void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, ch
 		return;
 	}
 	DMEMIT("%s %s %s %u/%u %u %llu %u", m->primary ? "primary" : "secondary",
-	       session_words[s.state], m->formatted ? copy_words[m->sb.state] : "unformatted",
+	       session_words[s.state], copy_word(m),
 	       s.oos, m->regions, s.percent, s.lag, m->bios);
 	sz += emit_remarks(m, &s, result + sz, maxlen - sz);
 	if (m->meta_failed || m->log.failed || m->leg_failed)
@@ -221,6 +229,8 @@ void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, ch
 		s = sum_peer(p);
 		DMEMIT(" peer %s %s %s %u %u %llu", p->remote[0], p->remote[1],
 		       session_words[s.state], s.oos, s.percent, s.lag);
+		if (p->witness)
+			DMEMIT(" witness");
 		sz += emit_remarks(m, &s, result + sz, maxlen - sz);
 	}
 }

@@ -5,7 +5,9 @@
  * Table: 0 LENGTH kfi_mirror LEG META LOG PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE POLICY
  *	[COUNT [timeout MS] [rate KIB] [direct BYTES|off] [data-crc log|all] [cache on|off|auto]
  *	[rate-min KIB] [csum on|off] [on-io-error fail|detach] [secret KEY]
- *	[peer PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE]...]
+ *	[peer PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE]...
+ *	[witness PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE]]
+ * LEG and LOG of the witness are -.
  */
 #include <linux/kstrtox.h>
 #include <linux/slab.h>
@@ -43,7 +45,7 @@ static bool is_memory(const struct dm_dev *dev)
  */
 bool kfm_leg_became_memory(const struct kfm *m)
 {
-	return is_memory(m->leg) && !m->leg_tears;
+	return m->leg && is_memory(m->leg) && !m->leg_tears;
 }
 
 /* The log device, or "-" for none: then the node takes direct records alone. */
@@ -76,10 +78,29 @@ static int table_meta(struct kfm *m, const char *path)
 	return -ENOSPC;
 }
 
+/* This node has no leg: it votes. The words that describe writes are ignored. */
+static int table_witness(struct kfm *m, char **argv)
+{
+	int ret;
+
+	m->witness = true;
+	m->direct_min = KFM_DIRECT_OFF;
+	m->ti->error = "A witness, whose LEG is -, has LOG - as well, and no peer is one";
+	if (strcmp(argv[2], "-") || kfm_copy_count(m) != kfm_peer_count(m))
+		return -EINVAL;
+	ret = table_meta(m, argv[1]);
+	if (ret)
+		return ret;
+	m->ti->error = "No memory";
+	return kfm_log_alloc(m);
+}
+
 static int table_devices(struct kfm *m, char **argv)
 {
 	int ret;
 
+	if (!strcmp(argv[0], "-"))
+		return table_witness(m, argv);
 	m->ti->error = "Can't use the leg";
 	ret = table_device(m, argv[0], &m->leg, KFM_BLOCK);
 	if (!ret && bdev_nr_sectors(m->leg->bdev) < m->ti->len)
@@ -94,7 +115,7 @@ static int table_devices(struct kfm *m, char **argv)
 	ret = kfm_log_alloc(m);
 	if (ret)
 		return ret;
-	m->single_direct = m->direct_min != KFM_DIRECT_OFF && !m->peers[1] &&
+	m->single_direct = m->direct_min != KFM_DIRECT_OFF && kfm_copy_count(m) == 1 &&
 			   !bdev_rot(m->leg->bdev);
 	m->ti->error = "The leg is memory that can tear its sectors, which needs a log in memory";
 	return m->leg_tears && !m->log.dax ? -EINVAL : 0;
@@ -105,6 +126,9 @@ static int table_fits(struct kfm *m)
 {
 	m->ti->error = "on-io-error detach: the leg is memory that can tear its sectors";
 	if (m->leg_tears && m->detach)
+		return -EINVAL;
+	m->ti->error = "A witness needs policy quorum";
+	if ((m->witness || kfm_copy_count(m) != kfm_peer_count(m)) && m->policy != KFM_QUORUM)
 		return -EINVAL;
 	m->ti->error = "on-io-error detach: with policy quorum a node without a copy does not count";
 	return m->policy == KFM_QUORUM && m->detach ? -EINVAL : 0;
@@ -135,15 +159,15 @@ static bool same_end(const struct kfm_peer *p, char **argv)
 	       (same_pair(p->local, argv + 1) || same_pair(p->remote, argv + 3));
 }
 
-static int table_peer(struct kfm *m, char **argv)
+static int table_peer(struct kfm *m, char **argv, bool witness)
 {
 	struct kfm_peer *p;
 
-	m->ti->error = "Too many peers, or two with the same NODE and SERVICE or PEER-NODE and PEER-SERVICE";
+	m->ti->error = "Too many peers, one behind the witness, or the same NODE and SERVICE twice";
 	if (kfm_peer_count(m) == KFM_PEERS)
 		return -EINVAL;
 	kfm_for_each_peer(p, m) {
-		if (same_end(p, argv))
+		if (same_end(p, argv) || p->witness)
 			return -EINVAL;
 	}
 	p = kzalloc(sizeof(*p), GFP_KERNEL);
@@ -151,6 +175,7 @@ static int table_peer(struct kfm *m, char **argv)
 	if (!p)
 		return -ENOMEM;
 	p->m = m;
+	p->witness = witness;
 	p->index = kfm_peer_count(m);
 	p->sectors = m->sectors;
 	m->peers[p->index] = p;
@@ -229,7 +254,7 @@ static int cache_choose(struct kfm *m)
 	if (m->cache_word == KFM_CACHE_ON && m->leg_tears)
 		return -EINVAL;
 	m->cache = m->cache_word == KFM_CACHE_ON ||
-		   (m->cache_word == KFM_CACHE_AUTO && !m->leg_tears &&
+		   (m->cache_word == KFM_CACHE_AUTO && m->leg && !m->leg_tears &&
 		    bdev_write_cache(m->leg->bdev));
 	return 0;
 }
@@ -269,11 +294,12 @@ static int table_options(struct kfm *m, struct dm_arg_set *as)
 			ret = table_on_io_error(m, dm_shift_arg(as));
 		} else if (!strcasecmp(word, "secret")) {
 			ret = kfm_secret_get(m, dm_shift_arg(as));
-		} else if (!strcasecmp(word, "peer") && args <= KFM_PEER_WORDS) {
-			m->ti->error = "Option peer needs five words";
+		} else if ((!strcasecmp(word, "peer") || !strcasecmp(word, "witness")) &&
+			   args <= KFM_PEER_WORDS) {
+			m->ti->error = "Option witness or peer needs five words";
 			ret = -EINVAL;
-		} else if (!strcasecmp(word, "peer")) {
-			ret = table_peer(m, as->argv);
+		} else if (!strcasecmp(word, "peer") || !strcasecmp(word, "witness")) {
+			ret = table_peer(m, as->argv, !strcasecmp(word, "witness"));
 			dm_consume_args(as, KFM_PEER_WORDS);
 			args -= KFM_PEER_WORDS - 1;
 		} else {
@@ -319,7 +345,7 @@ static int table_memory(struct kfm *m)
 		if (peer_memory(p))
 			return -ENOMEM;
 	}
-	return kfm_writes_alloc(m) ?: kfm_direct_alloc(m);
+	return (m->witness ? 0 : kfm_writes_alloc(m)) ?: kfm_direct_alloc(m);
 }
 
 /**
@@ -345,7 +371,7 @@ int kfm_table_read(struct kfm *m, unsigned int argc, char **argv)
 	ti->error = "The mirror has to be the only target of its table, of 128 TiB at most";
 	if (ti->begin || ti->len > KFM_SECTORS_MAX)
 		return -EINVAL;
-	ret = table_peer(m, argv + 3);
+	ret = table_peer(m, argv + 3, false);
 	if (!ret)
 		ret = table_policy(m, argv[8]);
 	dm_consume_args(&as, 9);

@@ -81,7 +81,7 @@ static bool part_begin(struct kfm *m)
 	struct kfm_verify *v = &m->verify;
 	struct kfm_peer *p = m->peers[v->index];
 
-	if (!p) {
+	if (!p || p->witness) {
 		v->running = false;
 		v->done = true;
 		kfm_event(m, "verified");
@@ -227,7 +227,7 @@ void kfm_verify_stop(struct kfm *m)
 /* How far is the comparison? For status, without a lock. */
 unsigned int kfm_verify_percent(const struct kfm *m)
 {
-	unsigned int index = READ_ONCE(m->verify.index), peers = kfm_peer_count(m);
+	unsigned int index = READ_ONCE(m->verify.index), peers = kfm_copy_count(m);
 	u64 next = min(READ_ONCE(m->verify.next), m->sectors);
 
 	return index >= peers ? 100 : (index * 100 + div64_u64(next * 100, m->sectors)) / peers;

@@ -174,7 +174,8 @@ struct kfm_write *kfm_write_get(struct kfm *m, struct kfm_peer *peer, u64 sector
 	w->round = peer ? peer->rs_round : 0;
 	w->number = m->numbered++;
 	kfm_for_each_peer(p, m)
-		post_reset(&w->posts[p->index], peer && peer != p ? KFM_P_NONE : KFM_P_WAIT);
+		post_reset(&w->posts[p->index],
+			   (peer && peer != p) || p->witness ? KFM_P_NONE : KFM_P_WAIT);
 	return w;
 }
 
@@ -389,6 +390,8 @@ void kfm_writes_lost(struct kfm_peer *p)
 {
 	struct kfm_write *w, *next;
 
+	if (p->witness)
+		return;
 	list_for_each_entry_safe(w, next, &p->m->flight, entry) {
 		if (!w->peer) {
 			post_reset(&w->posts[p->index], KFM_P_WAIT);

@@ -120,7 +120,7 @@ bool kfm_zeroes_taken(const struct kfm *m)
 	struct kfm_peer *p;
 
 	kfm_for_each_peer(p, m) {
-		if (p->state == KFM_SESSION_UP && !p->slots.zeroes)
+		if (p->state == KFM_SESSION_UP && !p->slots.zeroes && !p->witness)
 			return false;
 	}
 	return !m->leg_tears;
