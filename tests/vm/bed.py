@@ -35,6 +35,7 @@ for task in /proc/[0-9]*; do
 done
 grep -r . /sys/kernel/debug/kfi_ntb 2>/dev/null
 kfi perf list; kfi show; kfi show peers; kfi stats; ss -tnio; rdma resource show qp
+echo l >/proc/sysrq-trigger; dmesg | tail -n 100	# tasks that run have no stack above
 """
 
 # Two nodes in one kernel, ca (10.78.0.1) and cb (10.78.0.2), for modules that have both sides in them.
