@@ -384,6 +384,10 @@ static void quorum_witness(struct kunit *test)
 	mw_grant(w, 1);			/* not that of a witness */
 	KUNIT_EXPECT_EQ(test, p[1].state, KFM_SESSION_ATTACH);
 	mw_say(w, 1, (struct kfm_msg) { .type = KFM_GRANT, .flags = KFM_M_WITNESS });
+	KUNIT_EXPECT_TRUE(test, kfm_resync_waits(&p[0]));
+	p[1].fresh = true;		/* it may wait for the first peer itself */
+	KUNIT_EXPECT_FALSE(test, kfm_resync_waits(&p[0]));
+	p[1].fresh = false;
 	mw_run(w);
 	mw_synced_ok(w, 1);
 	lost(w, 0);
@@ -403,7 +407,7 @@ static void quorum_witness(struct kunit *test)
 	KUNIT_EXPECT_GT(test, p[0].oos_count, p[1].oos_count);
 	p[1].witness = false;
 	kfm_quorum_resume(&w->m);
-	mw_join(w, 1, 5);
+	mw_join(w, 1, w->m.sb.gens.cur);
 	KUNIT_EXPECT_EQ(test, p[1].oos_count, MW_REGIONS);
 }
 
@@ -458,6 +462,11 @@ static void quorum_votes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->sent[1][KFM_STATE].gens.cur, 6);
 	m->witness = false;
 	KUNIT_EXPECT_EQ(test, mw_load(w), -EINVAL);
+	/* what it has forgotten is not attached to */
+	m->witness = true;
+	KUNIT_EXPECT_EQ(test, mw_order(w, "invalidate", NULL), 0);
+	mw_say(w, 0, (struct kfm_msg) { .type = KFM_ATTACH, .session = 9, .gens.cur = 7 });
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_GRANT], 1);
 }
 
 KFI_SUITE(kfi_mirror_quorum,

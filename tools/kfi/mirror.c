@@ -106,7 +106,7 @@ static const struct refusal create_refusals[] = {
 };
 
 static const struct refusal replace_refusals[] = {
-	{ EBUSY, "the peer is there; only a node that is gone is replaced" },
+	{ EBUSY, "the peer is there, and only a node that is gone is replaced; or there is no quorum" },
 	{ ENOENT, "no peer has this node and service, or several have" },
 	{ ENODATA, "it has no metadata: 'kfi mirror create' comes first" },
 	{ EIO, "the metadata device has failed, or this primary goes on without its leg" },

@@ -67,7 +67,9 @@ static const struct column columns[] = {
 };
 
 /* Remarks about each peer that JSON always has */
-static const char *const peer_remarks[] = { "insync", "alone", "frozen", "stopped", "refused" };
+static const char *const peer_remarks[] = {
+	"insync", "alone", "frozen", "stopped", "refused", "witness",
+};
 
 /* Remarks that JSON always has, as true or false */
 static const char *const remarks[] = {

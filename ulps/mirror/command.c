@@ -418,10 +418,12 @@ int kfm_invalidate(struct kfm *m)
 	m->sb.flags &= KFM_SB_KEPT;
 	memset(&m->sb.gens, 0, sizeof(m->sb.gens));
 	memset(m->sb.nodes, 0, sizeof(m->sb.nodes));
-	kfm_for_each_peer(p, m)
+	kfm_for_each_peer(p, m) {
+		p->session = 0;		/* an ATTACH under way is for the old copy */
 		*kfm_pair(p) = (struct kfm_pair) {
 			.node = kfm_pair(p)->node, .flags = kfm_pair(p)->flags & KFM_PAIR_WITNESS,
 		};
+	}
 	ret = kfm_super_save(m);
 	if (ret)
 		return ret;

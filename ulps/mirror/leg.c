@@ -165,7 +165,7 @@ void kfm_leg_check(struct kfm *m)
 /* Has the peer all data, and a session? */
 static bool is_source(const struct kfm_peer *p)
 {
-	return p->state == KFM_SESSION_UP && p->insync && !p->gap && !p->oos_count;
+	return p->state == KFM_SESSION_UP && p->insync && !p->witness && !p->gap && !p->oos_count;
 }
 
 /* Is there a peer other than @but that has all data, and a session? */

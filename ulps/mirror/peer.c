@@ -54,6 +54,7 @@ static const char other_node[] = "another node is in the place of the peer: `rep
 static const char other_size[] = "the peer is shorter, or has larger blocks: `resize` it first";
 static const char other_version[] = "the peer speaks other versions of the protocol";
 static const char blank_waits[] = "the peer's copy is blank, and there is no quorum without it";
+static const char no_vote[] = "the peer has no vote yet, and there is no quorum to give it one";
 static const char needs_log[] = "the peer's module is too old for a node without a log";
 
 static const char * const refusals[KFM_REFUSALS] = {
@@ -131,7 +132,7 @@ const char *kfm_refused_word(const struct kfm_peer *p)
  */
 bool kfm_lacks_data(const struct kfm_peer *p)
 {
-	return kfm_is_alone(p) || p->oos_count || p->refused == no_source;
+	return p->witness || kfm_is_alone(p) || p->oos_count || p->refused == no_source;
 }
 
 static void refuse_peer(struct kfm_peer *p, const char *why)
@@ -450,6 +451,10 @@ static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
 	}
 	if (m->noquorum && !kfm_may_copy(p, msg)) {
 		refuse_peer(p, blank_waits);
+		return;
+	}
+	if (m->noquorum && !kfm_quorum_admits(p, msg->node)) {
+		refuse_peer(p, no_vote);
 		return;
 	}
 	if (!p->witness)

@@ -446,6 +446,8 @@ bool kfm_quorum_witness(struct kfm *m)
 
 		if (p->witness == !!(pair->flags & KFM_PAIR_WITNESS))
 			continue;
+		if (!p->witness && kfm_oos_fill(p))	/* the generations may be the same */
+			continue;
 		pair->flags ^= KFM_PAIR_WITNESS;
 		pair->base = 0;
 		pair->source = 0;

@@ -33,7 +33,8 @@
  * again. And the generation, which becomes the number of the resynchronisation, should be known to
  * all copies that can be promoted: for another node the copy that has it would be a split one.
  * Writes are held meanwhile, so a peer that does not come, or needs long, is waited for during a
- * part of the time-out only.
+ * part of the time-out only. One that was blank can't be promoted, and may need this peer to get
+ * the generation (kfm_may_sync()).
  */
 bool kfm_resync_waits(const struct kfm_peer *p)
 {
@@ -48,7 +49,7 @@ bool kfm_resync_waits(const struct kfm_peer *p)
 			wait = early && q->state > KFM_SESSION_HELLO && q->whole && p->whole &&
 			       !kfm_is_alone(p);
 		else if (q->state == KFM_SESSION_UP)
-			wait = q->gen != m->sb.gens.cur;
+			wait = q->gen != m->sb.gens.cur && (!q->fresh || q->synced_sent);
 		else
 			wait = early && !q->policy_applied;
 		if (wait)

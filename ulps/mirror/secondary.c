@@ -99,7 +99,7 @@ void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg)
 		.start = m->start,
 	};
 
-	if (refusal == KFM_R_POLICY && msg->arg == KFM_ALONE)
+	if (refusal == KFM_R_POLICY && (msg->arg == KFM_ALONE || msg->features & KFM_F_QUORUM))
 		m->was_insync = false;	/* the peer may go on without this node */
 	if (refusal) {
 		send_refused(p, msg, refusal);
@@ -219,6 +219,7 @@ static void witness_grant(struct kfm_peer *p)
 static void on_attach(struct kfm_peer *p, const struct kfm_msg *msg)
 {
 	struct kfm *m = p->m;
+	u64 session = p->session;
 	int ret;
 
 	/* a bitmap that this node has begun to read as a primary may still come */
@@ -227,7 +228,7 @@ static void on_attach(struct kfm_peer *p, const struct kfm_msg *msg)
 		return;
 	ret = attach_prepare(p, msg);
 	if (ret == -EUCLEAN) {	/* this copy is blank now: the primary has to compare again */
-		kfm_peer_send(p, KFM_BYE, 0, p->session);
+		kfm_peer_send(p, KFM_BYE, 0, session);
 		return;
 	}
 	if (ret) {

@@ -89,7 +89,8 @@ static struct summary sum_peers(const struct kfm *m)
 		all.only &= one.only;
 		all.refused |= one.refused;
 		all.why = all.why ?: one.why;
-		all.sectors = min(all.sectors, one.sectors);
+		if (!p->witness)
+			all.sectors = min(all.sectors, one.sectors);
 	}
 	return all;
 }

@@ -633,6 +633,8 @@ static bool nothing_but_writes(const struct kfm *m)
 	    !list_empty(&m->reads))
 		return false;
 	kfm_for_each_peer(p, m) {
+		if (p->witness && kfm_is_alone(p) && p->state <= KFM_SESSION_HELLO)
+			continue;
 		if (p->state != KFM_SESSION_UP || !p->insync || p->oos_count || p->gap)
 			return false;
 	}
