@@ -90,10 +90,8 @@ static void hand_over(struct cl *c)
 
 static struct cl *cl_make(struct kunit *test)
 {
-	struct cl *c = kvzalloc(sizeof(*c), GFP_KERNEL);
+	struct cl *c = kfi_test_zalloc(test, sizeof(*c));
 
-	KUNIT_ASSERT_NOT_NULL(test, c);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, (void (*)(void *))kvfree, c), 0);
 	kfi_runner_init(&c->m.runner);
 	return c;
 }

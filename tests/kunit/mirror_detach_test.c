@@ -182,9 +182,8 @@ static void detach_zeroes(struct kunit *test)
 /* The peer answers COPY: it has the bytes, or it has not. */
 static void copied(struct mw *w, struct kfm_msg copy, bool has)
 {
-	u8 *data = kunit_kmalloc(w->test, copy.arg, GFP_KERNEL);
+	u8 *data = kfi_test_zalloc(w->test, copy.arg);
 
-	KUNIT_ASSERT_NOT_NULL(w->test, data);
 	memset(data, MW_OFFERED, copy.arg);
 	copy.type = KFM_COPIED;
 	copy.crc = crc32c(~0U, data, copy.arg);

@@ -424,11 +424,10 @@ static void model_end(struct model *d)
 
 static struct model *model_make(struct kunit *test, bool tears, bool cache)
 {
-	struct model *d = kunit_kzalloc(test, sizeof(*d), GFP_KERNEL);
+	struct model *d = kfi_test_zalloc(test, sizeof(*d));
 	u64 seed = get_random_u64();
 	unsigned int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, d);
 	kunit_info(test, "seed %llu\n", seed);
 	prandom_seed_state(&d->rnd, seed);
 	d->w = mw_make(test, 2);

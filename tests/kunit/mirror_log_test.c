@@ -254,10 +254,9 @@ static void ml_free(void *data)
 
 static struct ml *ml_make_node(struct kunit *test, unsigned int peers, bool logged)
 {
-	struct ml *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
+	struct ml *l = kfi_test_zalloc(test, sizeof(*l));
 	struct kfm *m;
 
-	KUNIT_ASSERT_NOT_NULL(test, l);
 	ml_now = l;
 	l->w = mw_make(test, peers);
 	m = &l->w->m;

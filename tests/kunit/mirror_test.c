@@ -113,11 +113,10 @@ static unsigned int replay(const u8 *ring, struct kfm_log_head h)
 static void ring_replay(struct kunit *test)
 {
 	struct kfm_log_head h = { .id = 5, .gen = 3, .seq = 1 };
-	u8 *ring = vzalloc(KFM_RING_MIN);
+	u8 *ring = kfi_test_zalloc(test, KFM_RING_MIN);
 	u32 at = 0, third = 0;
 	u64 seq;
 
-	KUNIT_ASSERT_NOT_NULL(test, ring);
 	KUNIT_EXPECT_EQ(test, replay(ring, h), 0);
 	for (seq = 1; seq <= 5; seq++) {
 		third = seq == 3 ? at : third;
@@ -132,16 +131,14 @@ static void ring_replay(struct kunit *test)
 	/* the last byte of a record did not arrive: it and those behind it do not count */
 	ring[third + KFM_REC_DATA_AT + 3 * KFM_SECTOR - 1] ^= 1;
 	KUNIT_EXPECT_EQ(test, replay(ring, h), 2);
-	vfree(ring);
 }
 
 static void ring_wraps(struct kunit *test)
 {
 	struct kfm_log_head h = { .id = 5, .gen = 3, .seq = 100 };
 	u32 at = KFM_RING_MIN - 2 * KFM_SECTOR;
-	u8 *ring = vzalloc(KFM_RING_MIN);
+	u8 *ring = kfi_test_zalloc(test, KFM_RING_MIN);
 
-	KUNIT_ASSERT_NOT_NULL(test, ring);
 	h.at = at;
 	KUNIT_EXPECT_EQ(test, put(ring, at, 5, 100, KFM_SECTOR), KFM_RING_MIN);
 	at = put(ring, 0, 5, 101, 4 * KFM_SECTOR);
@@ -150,7 +147,6 @@ static void ring_wraps(struct kunit *test)
 	/* a length that leads out of the ring */
 	((struct kfm_le_rec *)(ring + h.at + KFM_REC_HEAD_AT))->len = cpu_to_le32(KFM_WRITE_MAX);
 	KUNIT_EXPECT_EQ(test, replay(ring, h), 0);
-	vfree(ring);
 }
 
 /* A record that ends with the ring is followed by one at its begin. */

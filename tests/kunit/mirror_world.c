@@ -461,14 +461,6 @@ static struct kfm_read *mw_read_data(const struct bio *bio)
 
 /* ---- the world ---- */
 
-static void *mw_alloc(struct mw *w, size_t bytes)
-{
-	void *p = kunit_kzalloc(w->test, bytes, GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(w->test, p);
-	return p;
-}
-
 static void mw_peer(struct mw *w, struct kfm_peer *p, unsigned int index)
 {
 	struct kfm *m = &w->m;
@@ -476,14 +468,14 @@ static void mw_peer(struct mw *w, struct kfm_peer *p, unsigned int index)
 	p->m = m;
 	p->index = index;
 	p->sectors = m->sectors;
-	p->remote[0] = mw_alloc(w, 8);
-	p->remote[1] = mw_alloc(w, 8);
+	p->remote[0] = kfi_test_zalloc(w->test, 8);
+	p->remote[1] = kfi_test_zalloc(w->test, 8);
 	memcpy(p->remote[0], "there", 6);
 	memcpy(p->remote[1], "7", 2);
-	p->active = mw_alloc(w, KFM_BLOCK);
-	p->wire = mw_alloc(w, KFM_BLOCK);
-	p->oos = mw_alloc(w, KFM_BLOCK);
-	p->stale = mw_alloc(w, sizeof(long));
+	p->active = kfi_test_zalloc(w->test, KFM_BLOCK);
+	p->wire = kfi_test_zalloc(w->test, KFM_BLOCK);
+	p->oos = kfi_test_zalloc(w->test, KFM_BLOCK);
+	p->stale = kfi_test_zalloc(w->test, sizeof(long));
 	p->net.up = true;	/* there is an endpoint */
 	p->down = jiffies;
 	p->next = jiffies;
@@ -501,7 +493,6 @@ static void mw_free(void *data)
 	free_page((unsigned long)w->m.page);
 	if (w->page)
 		free_pages_exact(w->page, 2 * KFM_WRITE_MAX);
-	vfree(w->ring);
 	kvfree(w);
 }
 
@@ -517,11 +508,11 @@ struct mw *mw_make(struct kunit *test, unsigned int peers)
 	mw_now = w;
 	w->test = test;
 	m = &w->m;
-	m->leg = mw_alloc(w, sizeof(*m->leg));
+	m->leg = kfi_test_zalloc(w->test, sizeof(*m->leg));
 	m->meta = m->leg;
 	m->logdev = m->leg;
-	m->log.patch = mw_alloc(w, KFM_PATCHES * KFM_WRITE_MAX);
-	m->serve = mw_alloc(w, KFM_PATCHES * sizeof(*m->serve));
+	m->log.patch = kfi_test_zalloc(w->test, KFM_PATCHES * KFM_WRITE_MAX);
+	m->serve = kfi_test_zalloc(w->test, KFM_PATCHES * sizeof(*m->serve));
 	m->timeout = HZ;
 	m->policy = KFM_FENCE;
 	m->direct_min = KFM_DIRECT_DEFAULT;
@@ -532,8 +523,8 @@ struct mw *mw_make(struct kunit *test, unsigned int peers)
 	m->extent_shift = m->shift + 3;
 	m->extents = MW_REGIONS / 8;
 	m->active_bytes = KFM_BLOCK;
-	m->touched = mw_alloc(w, KFM_BLOCK);
-	m->cooling = mw_alloc(w, KFM_BLOCK);
+	m->touched = kfi_test_zalloc(w->test, KFM_BLOCK);
+	m->cooling = kfi_test_zalloc(w->test, KFM_BLOCK);
 	m->page = (void *)get_zeroed_page(GFP_KERNEL);
 	w->page = alloc_pages_exact(2 * KFM_WRITE_MAX, GFP_KERNEL | __GFP_ZERO);
 	KUNIT_ASSERT_TRUE(test, m->page && w->page);
@@ -582,9 +573,7 @@ void mw_leg_tears(struct mw *w)
 
 	m->leg_tears = true;
 	m->log.ring_len = KFM_RING_MIN;
-	w->ring = vzalloc(KFM_RING_MIN);
-	KUNIT_ASSERT_NOT_NULL(w->test, w->ring);
-	m->log.ring = w->ring;
+	m->log.ring = kfi_test_zalloc(w->test, KFM_RING_MIN);
 	KUNIT_ASSERT_EQ(w->test, kfm_own_resume(m), 0);
 }
 
@@ -595,7 +584,7 @@ void mw_cache(struct mw *w)
 
 	w->m.cache = true;
 	kfm_for_each_peer(p, &w->m)
-		p->cached = mw_alloc(w, KFM_BLOCK);
+		p->cached = kfi_test_zalloc(w->test, KFM_BLOCK);
 	kfm_flush_reset(&w->m);
 }
 

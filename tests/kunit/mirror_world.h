@@ -74,7 +74,6 @@
  * @flush_err: result of a flush of the leg that the worker waits for
  * @csum_flushes: of these, the ones behind a comparison
  * @leg_fails_late: the oldest of @legs fails in the middle of kfm_writes_run()
- * @ring: the node's own log, see mw_leg_tears()
  * @events: uevents, with a blank behind each
  * @flight: writes and reads that have not ended, as bits
  * @done: those that have ended well, as bits; what was set before stays
@@ -120,7 +119,6 @@ struct mw {
 	int		flush_err;
 	unsigned int	csum_flushes;
 	bool		leg_fails_late;
-	u8		*ring;
 	char		events[512];
 	unsigned long	flight;
 	unsigned long	done;

@@ -50,8 +50,7 @@ struct place_world {
 static void place_open(struct kunit *test, struct place_world *p)
 {
 	memset(&staged, 0, sizeof(staged));
-	staged.staging = kunit_kzalloc(test, LEN, GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, staged.staging);
+	staged.staging = kfi_test_zalloc(test, LEN);
 	p->w = fake_open(test);
 	staged.tx = p->w->ops.tx;
 	p->w->ops.tx = staged_tx;

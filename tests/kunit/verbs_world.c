@@ -247,10 +247,9 @@ void world_close(struct world *w)
 
 struct kv_region *open_region(struct world *w)
 {
-	struct kvec *kvec = kunit_kzalloc(w->test, sizeof(*kvec), GFP_KERNEL);
+	struct kvec *kvec = kfi_test_zalloc(w->test, sizeof(*kvec));
 	struct kv_region *region;
 
-	KUNIT_ASSERT_NOT_NULL(w->test, kvec);
 	*kvec = (struct kvec){ w->mem, MEM };
 	w->kdom.domain.prov_keys = true;
 	w->mr.domain = &w->kdom.domain;
