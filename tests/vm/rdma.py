@@ -246,6 +246,8 @@ class Iser(Ulp):
 
     load = {"a": ("ib_iser", "sd_mod"), "b": ("target_core_iblock", "iscsi_target_mod", "ib_isert")}
     modules = load["a"] + load["b"]
+    # A command that ib_iser begins between the loss of its connection and the news of it fails (iser_initialize_task_headers()).
+    waits = False
     TARGET = "iqn.2026-01.kfabric:disk"
     PORT = 3260
     CONFIG = "/sys/kernel/config/target"
