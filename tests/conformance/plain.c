@@ -56,7 +56,8 @@ static void before(struct test *t)
 	comp_t c;
 	int i;
 
-	REQUIRE(t, !node_open_ep(t, &p->a, 0, NULL) && !node_open(t, &p->b, 1, NULL) && !node_listen(&p->b));
+	REQUIRE(t, !node_open_ep(t, &p->a, 0, NULL) && !node_open(t, &p->b, 1, NULL) &&
+		   !node_listen(&p->b));
 	for (i = 0; i < EARLY; i++)
 		REQUIRE(t, !POST(t, kfi_recv(p->a.ep, rx + 4096 * i, 4096, NULL, KFI_ADDR_UNSPEC, CTX(i))));
 	EXPECT_EQ(t, kfi_cancel(&p->a.ep->fid, CTX(5)), 0);
@@ -84,7 +85,8 @@ static void never(struct test *t)
 	comp_t c;
 	int i;
 
-	REQUIRE(t, !node_open_ep(t, &p->a, 0, NULL) && !node_open(t, &p->b, 1, NULL) && !node_listen(&p->b));
+	REQUIRE(t, !node_open_ep(t, &p->a, 0, NULL) && !node_open(t, &p->b, 1, NULL) &&
+		   !node_listen(&p->b));
 	REQUIRE_EQ(t, test_close(t, &p->b.pep->fid), 0);
 	for (i = 0; i < 4; i++)
 		REQUIRE(t, !POST(t, kfi_recv(p->a.ep, rx + 64 * i, 64, NULL, KFI_ADDR_UNSPEC, CTX(i))));
@@ -461,7 +463,8 @@ static void region_first(struct test *t)
 	comp_t c;
 	int i;
 
-	REQUIRE(t, !node_open_ep(t, &p->a, 0, NULL) && !node_open(t, &p->b, 1, NULL) && !node_listen(&p->b));
+	REQUIRE(t, !node_open_ep(t, &p->a, 0, NULL) && !node_open(t, &p->b, 1, NULL) &&
+		   !node_listen(&p->b));
 	for (i = 0; i < EARLY; i++)
 		REQUIRE(t, !region_open(&p->a, &r[i], far + i * 64, 64, BOTH));
 	REQUIRE(t, !pair_connect(&p->a, &p->b));

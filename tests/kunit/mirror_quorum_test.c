@@ -113,7 +113,8 @@ static void quorum_writes(struct kunit *test)
 		mw_ack(w, 1);
 		mw_run(w);
 	}
-	KUNIT_EXPECT_TRUE(test, w->m.bios == 1 && w->done == 1);	/* the third does not begin */
+	/* the third does not begin */
+	KUNIT_EXPECT_TRUE(test, w->m.bios == 1 && w->done == 1);
 	p[0].next = jiffies + 10 * HZ;
 	for (i = 0; i < 6; i++) {
 		p[1].next = jiffies;
@@ -139,6 +140,7 @@ static int promotes(struct mw *w, const struct vote *first, const struct vote *s
 {
 	const struct vote *votes[] = { first, second };
 	struct kfm_cmd *cmd;
+	u64 source;
 	int i;
 
 	KUNIT_ASSERT_EQ(w->test, mw_order(w, "promote", NULL), 1);
@@ -147,11 +149,13 @@ static int promotes(struct mw *w, const struct vote *first, const struct vote *s
 	for (i = 1; i >= 0; i--) {
 		if (!votes[i])
 			continue;
+		source = votes[i]->state == KFM_INCONSISTENT ? votes[i]->before : 0;
 		mw_say(w, i, (struct kfm_msg) {
 			.type = KFM_STATE, .state = votes[i]->state, .peers = 2,
-			.sectors = w->m.sectors, .flags = votes[i]->flags, .gens = {
-				.cur = votes[i]->gen, .history = { votes[i]->before },
-				.source = votes[i]->state == KFM_INCONSISTENT ? votes[i]->before : 0,
+			.sectors = w->m.sectors, .flags = votes[i]->flags,
+			.gens = {
+				.cur = votes[i]->gen, .source = source,
+				.history = { votes[i]->before },
 			},
 		});
 	}

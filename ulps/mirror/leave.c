@@ -42,8 +42,8 @@ void kfm_leave_tick(struct kfm *m)
 
 	if (time_after(jiffies, m->leave_by)) {
 		kfm_peers_end(m);
-		if (m->policy == KFM_QUORUM)	/* the primary needs this node, and waits for it */
-			m->left = false;
+		if (m->policy == KFM_QUORUM)
+			m->left = false;	/* the primary needs this node */
 		kfm_leave_end(m, -ETIMEDOUT);
 	} else if (p->state == KFM_SESSION_UP && !time_before(jiffies, p->next)) {
 		p->next = jiffies + LEAVE_EVERY;

@@ -16,8 +16,8 @@
  *	force, unless `invalidate` has made it a blank one like others; and a primary gives it all
  *	regions. If that can't be stored, all writes fail.
  * R2: before a write ends without the leg, all peers that have the data have stored a new
- *	generation (kfm_generation_known()). So this copy is an older one for them, even if what R1
- *	has stored is lost with the metadata device.
+ *	generation (kfm_generation_known()). So this copy is an older one for them, even if what
+ *	R1 has stored is lost with the metadata device.
  * R3: there is always a peer without KFM_PAIR_ALONE, which so has all that was acknowledged: this
  *	node does without a peer only while another one is in sync (kfm_may_do_without()). If the
  *	last one is lost, reads and writes are held until it is back, whatever the policy says. If

@@ -69,7 +69,7 @@ static const char * const refusals[KFM_REFUSALS] = {
 	[KFM_R_NODE] = "the peer knows another node in this place: there `replace` admits this one",
 	[KFM_R_VERSION] = other_version,
 	[KFM_R_ONLY] = "the peer has no other copy",
-	[KFM_R_WITNESS] = "the tables of both nodes do not agree on who is the witness",
+	[KFM_R_WITNESS] = "the tables of both nodes differ about which peer is the witness",
 };
 
 /* Send a message that has no other members. */

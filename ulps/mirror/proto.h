@@ -68,7 +68,7 @@ enum kfm_policy {
 #define KFM_SB_LEG_FAILED	2u	/* the leg may lack acknowledged writes: no source */
 #define KFM_SB_NO_LOG		4u	/* the node was created without a log device */
 #define KFM_SB_BITS_LOST	8u	/* the bitmaps are not whole: every region may differ */
-#define KFM_SB_WITNESS		16u	/* the node was created as a witness, without a leg */
+#define KFM_SB_WITNESS		16u	/* created as a witness, without a leg */
 #define KFM_SB_FLAGS		31u
 #define KFM_SB_KEPT		(KFM_SB_NO_LOG | KFM_SB_WITNESS)	/* for good */
 
@@ -181,7 +181,7 @@ struct kfm_super {
 	u32	flags;
 	u32	peers;
 	struct kfm_pair pairs[KFM_PEERS];
-	u64	nodes[KFM_PEERS];	/* policy quorum: the other nodes that vote; see quorum.c */
+	u64	nodes[KFM_PEERS];	/* the other nodes that vote; see quorum.c */
 	bool	coarse;		/* it is of version 3; not stored again */
 };
 
@@ -335,7 +335,7 @@ enum kfm_refusal {
  * with that policy does not answer with KFM_M_QUORUM, and is refused.
  */
 #define KFM_F_QUORUM		128ull
-#define KFM_F_WITNESS		256ull	/* the receiver is a witness, says the sender's table */
+#define KFM_F_WITNESS		256ull	/* by the sender's table the receiver is a witness */
 
 #define KFM_M_CANDIDATE		1u	/* HELLO: asks before a promotion, changes nothing */
 #define KFM_M_DIRTY		2u	/* STATE: the bitmap has bits of a former primary */
@@ -345,7 +345,7 @@ enum kfm_refusal {
 #define KFM_M_PATCHES		32u	/* GRANT: there are KFM_PATCHES, and not one */
 #define KFM_M_CSUM		64u	/* GRANT: the sender answers HASH */
 #define KFM_M_QUORUM		128u	/* STATE, REFUSED: so is the policy of the sender */
-#define KFM_M_VOTES		256u	/* STATE: its answer counts for a promotion, see quorum.c */
+#define KFM_M_VOTES		256u	/* STATE: its sender may vote, see quorum.c */
 #define KFM_M_WITNESS		512u	/* STATE, GRANT: the sender has no copy */
 #define KFM_M_FLAGS		1023u
 
@@ -368,7 +368,7 @@ struct kfm_le_msg {
 	};
 	__le32	state;		/* HELLO, STATE: enum kfm_state */
 	__le32	flags;		/* KFM_M_ */
-	__le32	arg;		/* HELLO: policy, up to KFM_ALONE; GRANT: how many slots */
+	__le32	arg;		/* HELLO: policy up to KFM_ALONE; GRANT: slots */
 	__le64	seq;
 	union {
 		struct {

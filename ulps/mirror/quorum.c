@@ -160,8 +160,9 @@ bool kfm_may_copy(const struct kfm_peer *p, const struct kfm_msg *state)
 }
 
 /*
- * The same before the first SYNCED. The others were asked when the session was up. Since then the
- * peer goes with no other primary, and they are still with this one.
+ * May a peer whose copy was blank get its first SYNCED? The other peers were asked when the session
+ * was up. From then on the peer has no other primary. Peers that have answered since are still with
+ * this primary.
  */
 bool kfm_may_sync(const struct kfm_peer *p)
 {

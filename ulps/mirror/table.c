@@ -130,7 +130,7 @@ static int table_fits(struct kfm *m)
 	m->ti->error = "A witness needs policy quorum";
 	if ((m->witness || kfm_copy_count(m) != kfm_peer_count(m)) && m->policy != KFM_QUORUM)
 		return -EINVAL;
-	m->ti->error = "on-io-error detach: with policy quorum a node without a copy does not count";
+	m->ti->error = "on-io-error detach is refused with policy quorum";
 	return m->policy == KFM_QUORUM && m->detach ? -EINVAL : 0;
 }
 
