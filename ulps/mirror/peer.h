@@ -44,7 +44,7 @@ enum kfm_session_state {
  * @began: kfm.numbered when the session began
  * @candidate_session: session number of the last HELLO before a promotion
  * @answer: answer to that
- * @who: number of the node that has described its copy so
+ * @voter: number of the node that has described its copy so
  * @votes: policy quorum: its answer counts
  * @ask: kfm.asked when this peer was lost, or when the session with a copy that is @fresh began
  * @answered: kfm.asked in the last PONG of this session
@@ -110,7 +110,7 @@ struct kfm_peer {
 	enum {
 		KFM_A_NONE, KFM_A_STATE, KFM_A_FOLLOWS, KFM_A_NEWER, KFM_A_SPLIT, KFM_A_NO
 	} answer;
-	u64			who;
+	u64			voter;
 	bool			votes;
 	u64			ask;
 	u64			answered;

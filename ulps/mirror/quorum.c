@@ -328,7 +328,7 @@ static bool twice(const struct kfm_peer *p, u64 node)
 	struct kfm_peer *q;
 
 	kfm_for_each_peer(q, p->m) {
-		if (q != p && q->answer == KFM_A_STATE && q->who == node)
+		if (q != p && q->answer == KFM_A_STATE && q->voter == node)
 			return true;
 	}
 	return false;
@@ -345,7 +345,7 @@ static bool twice(const struct kfm_peer *p, u64 node)
  */
 void kfm_quorum_vote(struct kfm_peer *p, const struct kfm_msg *state, enum kfm_verdict verdict)
 {
-	p->who = state->node;
+	p->voter = state->node;
 	p->votes = state->flags & KFM_M_VOTES && is_voter(p->m, state->node);
 	if (verdict == KFM_OTHER || !(state->flags & KFM_M_QUORUM) || !state->gens.cur ||
 	    twice(p, state->node))
@@ -389,7 +389,7 @@ void kfm_quorum_promoted(struct kfm *m, const struct kfm_super *before, bool for
 		return;
 	kfm_for_each_peer(p, m) {
 		if (p->answer == KFM_A_STATE)
-			m->sb.nodes[n++] = p->who;
+			m->sb.nodes[n++] = p->voter;
 	}
 }
 
