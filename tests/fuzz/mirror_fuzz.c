@@ -123,14 +123,18 @@ static void fuzz_msg(struct kfm_le_msg *le, int honest)
 	if (honest) {
 		le->magic = cpu_to_le32(KFM_MSG_MAGIC);
 		le->version = cpu_to_le16(KFM_MSG_VERSION);
+		le->type = cpu_to_le16(le16_to_cpu(le->type) % (KFM_MSG_TYPES + 1));
+		le->flags = cpu_to_le32(le32_to_cpu(le->flags) & KFM_M_FLAGS);
 	}
 	if (kfm_msg_decode(le, sizeof(*le), &m))
 		return;
 	PROMISE(m.type && m.type < KFM_MSG_TYPES && m.session && m.state < KFM_STATES);
 	PROMISE(m.node || m.type == KFM_REFUSED);
 	PROMISE(m.type != KFM_REFUSED || m.arg);
-	PROMISE(m.type != KFM_GRANT ||
-		(m.ring_len ? m.ring_len >= KFM_RING_MIN && m.ring_len <= KFM_RING_MAX : m.arg));
+	if (m.type == KFM_GRANT && m.flags & KFM_M_WITNESS)
+		PROMISE(!m.ring_len && !m.arg && !m.bitmap_len && m.flags == KFM_M_WITNESS);
+	else if (m.type == KFM_GRANT)
+		PROMISE(m.ring_len ? m.ring_len >= KFM_RING_MIN && m.ring_len <= KFM_RING_MAX : m.arg);
 	PROMISE(m.type != KFM_GRANT || m.arg || !(m.flags & KFM_M_ZEROES));
 	PROMISE(m.type != KFM_HELLO || (m.arg < KFM_QUORUM && m.sectors && m.lbs));
 	PROMISE((m.type != KFM_HELLO && m.type != KFM_STATE) || (m.peers && m.peers <= KFM_PEERS));

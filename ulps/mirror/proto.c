@@ -483,8 +483,10 @@ static bool msg_fits(const struct kfm_msg *m)
 	case KFM_SYNCED:
 		return m->gens.cur;
 	case KFM_GRANT:
-		return (m->ring_len ? ring_fits(m->ring_len) :
-			m->arg || m->flags & KFM_M_WITNESS) &&
+		if (m->flags & KFM_M_WITNESS)	/* no copy: nothing to write to, or to read */
+			return m->flags == KFM_M_WITNESS && !m->ring_len && !m->bitmap_len &&
+			       !m->arg;
+		return (m->ring_len ? ring_fits(m->ring_len) : m->arg) &&
 		       m->bitmap_len <= KFM_WIRE_REGIONS_MAX / 8 && m->arg <= KFM_SLOTS_MAX &&
 		       (m->arg || !(m->flags & KFM_M_ZEROES));
 	case KFM_HASHED:
