@@ -25,9 +25,9 @@
  * NO_ALONE_LAST	a copy may be promoted only after its primary has stored that it writes no more
  *			without it
  * NO_INCONSISTENT	a copy is marked before it is written over, so that it is not promoted
- * NO_NEWER (-DDEATHS=2 -DWRITES=1)
+ * NO_NEWER (-DDEATHS=2 -DWRITES=1 -DREVERSE -DT_REVERSE)
  *			no node is promoted if the copy of a node that answers is newer
- * NO_MARK (-DDEATHS=2 -DWRITES=1)
+ * NO_MARK (-DDEATHS=2 -DWRITES=1 -DREVERSE -DT_REVERSE)
  *			fence: nor without the answer of a node, if this copy was not in sync when the
  *			session was lost, or the node has been restarted since
  * NO_OPEN		a node that was promoted has no reads and writes before the other copies are the
