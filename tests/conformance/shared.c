@@ -591,22 +591,6 @@ static void named_ends(struct test *t)
 	REQUIRE(t, !WAIT_TX(&c->a[0], &e));
 }
 
-const struct test_case shared_cases[] = {
-	{ "shared.receives", T_ALL, CASE_MATCHING, C_MSG, receives },
-	{ "shared.unexpected", T_REL, CASE_MATCHING, C_MSG, unexpected },
-	{ "shared.tags", T_REL, 0, C_TAGGED, tags },
-	{ "shared.multi_receive", T_ALL, 0, C_MSG | KFI_MULTI_RECV, multi_receive },
-	{ "shared.counted", T_ALL, CASE_MATCHING, C_MSG, counted },
-	{ "shared.one_leaves", T_REL, CASE_MATCHING, C_MSG, one_leaves },
-	{ "shared.leaves_during_transfers", T_REL, CASE_MATCHING, C_MSG, leaves_during_transfers },
-	{ "shared.ends", T_ALL, CASE_MATCHING, C_MSG, ends },
-	{ "shared.refused", T_ALL, CASE_MATCHING, C_MSG, refused },
-	{ "shared.enabled_first", T_ALL, CASE_MATCHING, C_MSG, enabled_first },
-	{ "shared.named", T_MSG, CASE_MATCHING, C_MSG, named },
-	{ "shared.named_ends", T_MSG, CASE_MATCHING, C_MSG, named_ends },
-	{ }
-};
-
 /* ---- Shared transmit contexts: effects of endpoints of one pool on each other. ---- */
 
 #define DEPTH	4	/* operations of a context in the case about its room */
@@ -690,7 +674,19 @@ static void room(struct test *t)
 	EXPECT_EQ(t, kfi_send(c->b[1].ep, tx, LONG, NULL, c->b[1].peer, CTX(30)), -EAGAIN);
 }
 
-const struct test_case shared_tx_cases[] = {
+const struct test_case shared_cases[] = {
+	{ "shared.receives", T_ALL, CASE_MATCHING, C_MSG, receives },
+	{ "shared.unexpected", T_REL, CASE_MATCHING, C_MSG, unexpected },
+	{ "shared.tags", T_REL, 0, C_TAGGED, tags },
+	{ "shared.multi_receive", T_ALL, 0, C_MSG | KFI_MULTI_RECV, multi_receive },
+	{ "shared.counted", T_ALL, CASE_MATCHING, C_MSG, counted },
+	{ "shared.one_leaves", T_REL, CASE_MATCHING, C_MSG, one_leaves },
+	{ "shared.leaves_during_transfers", T_REL, CASE_MATCHING, C_MSG, leaves_during_transfers },
+	{ "shared.ends", T_ALL, CASE_MATCHING, C_MSG, ends },
+	{ "shared.refused", T_ALL, CASE_MATCHING, C_MSG, refused },
+	{ "shared.enabled_first", T_ALL, CASE_MATCHING, C_MSG, enabled_first },
+	{ "shared.named", T_MSG, CASE_MATCHING, C_MSG, named },
+	{ "shared.named_ends", T_MSG, CASE_MATCHING, C_MSG, named_ends },
 	{ "shared.transmits", T_ALL, 0, C_MSG, transmits },
 	{ "shared.room", T_REL, 0, C_MSG, room },
 	{ }
