@@ -51,10 +51,6 @@ static unsigned int loss_ms = 20000;
 module_param(loss_ms, uint, 0444);
 MODULE_PARM_DESC(loss_ms, "milliseconds in which the provider promises to find a dead peer");
 
-static unsigned int wait_ms = 20000;
-module_param(wait_ms, uint, 0444);
-MODULE_PARM_DESC(wait_ms, "milliseconds to wait for anything else");
-
 static unsigned int stress_ms = 2000;
 module_param(stress_ms, uint, 0444);
 MODULE_PARM_DESC(stress_ms, "milliseconds each stress case runs");
@@ -253,7 +249,7 @@ static int world_init(struct world *w)
 	w->seed = seed;
 	w->quick = quick;
 	w->loss_ms = loss_ms;
-	w->wait_ms = wait_ms;
+	w->wait_ms = 20000;
 	w->stress_ms = stress_ms;
 	w->lost_ops = lost_ops;
 	w->removals = removals;
