@@ -267,12 +267,6 @@ static int world_init(struct world *w)
 	return 0;
 }
 
-static void world_exit(struct world *w)
-{
-	world_drop_net(w, 0);
-	world_drop_net(w, 1);
-}
-
 static void probe_types(struct world *w)
 {
 	struct kfi_info *info;
@@ -324,7 +318,8 @@ static int __init conformance_init(void)
 	if (ret)
 		goto free_world;
 	ret = run_all(w);
-	world_exit(w);
+	world_drop_net(w, 0);
+	world_drop_net(w, 1);
 free_world:
 	kfree(w);
 	return ret;

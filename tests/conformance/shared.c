@@ -207,28 +207,23 @@ static void tags(struct test *t)
 	}
 }
 
-static int set_min(struct crowd *c, size_t min)
-{
-	return kfi_setopt(&c->srx->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &min,
-			  sizeof(min));
-}
-
 /* One buffer for the messages of all of them. */
 static void multi_receive(struct test *t)
 {
 	struct crowd *c = crowd_open(t, &plain_rx, NULL);
 	u8 *tx = test_pages(t, 512), *rx = test_pages(t, 4096);
-	size_t used = 0, len;
+	size_t used = 0, len, min = 512;
 	bool last = false;
 	comp_t e;
 	int i;
 
 	REQUIRE(t, c);
-	REQUIRE_EQ(t, set_min(c, 512), 0);
+	REQUIRE_EQ(t, kfi_setopt(&c->srx->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &min,
+				 sizeof(min)), 0);
 	REQUIRE(t, !POST(t, recv_multi(c->srx, rx, 4096, CTX(7))));
 	for (i = 0; !last; i = (i + 1) % CROWD) {
 		len = 1 + test_random(t, 511);
-		last = 4096 - used - len < 512;
+		last = 4096 - used - len < min;
 		REQUIRE(t, !crowd_pass(c, i, tx, len, &e));
 		EXPECT_COMP(t, &e, CTX(7), KFI_MSG | KFI_RECV | (last ? KFI_MULTI_RECV : 0));
 		REQUIRE(t, (u8 *)e.buf >= rx + used && (u8 *)e.buf + len <= rx + 4096);
