@@ -258,13 +258,6 @@ static void in_traffic(struct test *t)
 	}
 }
 
-const struct test_case close_cases[] = {
-	{ "lifetime.any_order", T_REL, 0, C_MSG | C_RMA | KFI_RMA_EVENT, any_order },
-	{ "lifetime.contexts", T_RDM, 0, C_MSG | KFI_NAMED_RX_CTX, contexts },
-	{ "lifetime.in_traffic", T_REL, 0, C_MSG, in_traffic },
-	{ }
-};
-
 /* ---- Dependencies between objects, and their life times. ---- */
 
 /* Each outstanding receive ends once, and its entry outlives the endpoint. */
@@ -345,7 +338,10 @@ static void quiet_after_close(struct test *t)
 	EXPECT_EQ(t, atomic_read(&h->calls), before);
 }
 
-const struct test_case lifetime_cases[] = {
+const struct test_case close_cases[] = {
+	{ "lifetime.any_order", T_REL, 0, C_MSG | C_RMA | KFI_RMA_EVENT, any_order },
+	{ "lifetime.contexts", T_RDM, 0, C_MSG | KFI_NAMED_RX_CTX, contexts },
+	{ "lifetime.in_traffic", T_REL, 0, C_MSG, in_traffic },
 	{ "lifetime.flushed", T_ALL, 0, 0, .pair = flushed },
 	{ "lifetime.unread_successes", T_REL, 0, 0, .pair = unread_successes },
 	{ "lifetime.quiet_after_close", T_ALL, 0, 0, quiet_after_close },

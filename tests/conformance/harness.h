@@ -78,12 +78,11 @@ struct test_case {
 
 /* The suites, in the order in which they run */
 #define TEST_SUITES(S)	\
-	S(info) S(lifetime) S(close) S(av) S(mr) S(mr_bind) S(mr_io) S(mem) S(cq) S(cq_wait) \
-	S(eq) S(cntr) S(cm) S(msg) S(tagged) S(tagged_rma) S(sep) S(shared) S(shared_tx) \
-	S(inject) S(rma) S(rma_grant) S(place) S(order) S(commit) S(atomic) S(multirecv) \
-	S(cancel) S(errors) S(flow) S(overdue) S(reset) S(auth) S(plain) \
-	S(dgram) S(nomem_any) S(noalloc) S(peerloss) S(lossy) S(overwrite) S(stress) \
-	S(short) S(regress) S(tclass) S(script)
+	S(info) S(close) S(av) S(mr) S(mr_io) S(mem) S(cq) S(cq_wait) S(eq) S(cntr) S(cm) S(msg) \
+	S(tagged) S(tagged_rma) S(sep) S(shared) S(inject) S(rma) S(rma_grant) S(place) S(order) \
+	S(commit) S(atomic) S(multirecv) S(cancel) S(errors) S(flow) S(overdue) S(reset) S(auth) \
+	S(plain) S(dgram) S(nomem_any) S(noalloc) S(peerloss) S(lossy) S(stress) S(short) \
+	S(regress) S(tclass) S(script)
 #define TEST_SUITE(name)	name##_cases[],
 /* the last is for the comma before it */
 extern const struct test_case TEST_SUITES(TEST_SUITE) no_cases[];

@@ -117,15 +117,6 @@ static void write_remote(struct test *t, struct pair *p)
 	EXPECT_EQ(t, c.err, EACCES);
 }
 
-const struct test_case inject_cases[] = {
-	{ "inject.clobber", T_ALL, 0, C_MSG, .pair = clobber },
-	{ "inject.with_completion", T_ALL, 0, C_MSG, .pair = with_completion },
-	{ "inject.too_long", T_ALL, 0, C_MSG, .pair = too_long },
-	{ "inject.tagged", T_REL, 0, C_TAGGED, .pair = tagged },
-	{ "inject.write", T_REL, 0, C_MSG | C_RMA, .pair = write_remote },
-	{ }
-};
-
 /*
  * A completion returns the buffer: the callback overwrites it, and the peer must still get what
  * was sent. The host script also runs these cases on a lossy and slow wire, where data is
@@ -314,7 +305,12 @@ static void writes(struct test *t)
 	}
 }
 
-const struct test_case overwrite_cases[] = {
+const struct test_case inject_cases[] = {
+	{ "inject.clobber", T_ALL, 0, C_MSG, .pair = clobber },
+	{ "inject.with_completion", T_ALL, 0, C_MSG, .pair = with_completion },
+	{ "inject.too_long", T_ALL, 0, C_MSG, .pair = too_long },
+	{ "inject.tagged", T_REL, 0, C_TAGGED, .pair = tagged },
+	{ "inject.write", T_REL, 0, C_MSG | C_RMA, .pair = write_remote },
 	{ "overwrite.sends", T_REL, 0, C_MSG, sends },
 	{ "overwrite.writes", T_REL, 0, C_MSG | C_RMA, writes },
 	{ }

@@ -51,10 +51,6 @@ static unsigned int loss_ms = 20000;
 module_param(loss_ms, uint, 0444);
 MODULE_PARM_DESC(loss_ms, "milliseconds in which the provider promises to find a dead peer");
 
-static unsigned int wait_ms = 20000;
-module_param(wait_ms, uint, 0444);
-MODULE_PARM_DESC(wait_ms, "milliseconds to wait for anything else");
-
 static unsigned int stress_ms = 2000;
 module_param(stress_ms, uint, 0444);
 MODULE_PARM_DESC(stress_ms, "milliseconds each stress case runs");
@@ -253,7 +249,7 @@ static int world_init(struct world *w)
 	w->seed = seed;
 	w->quick = quick;
 	w->loss_ms = loss_ms;
-	w->wait_ms = wait_ms;
+	w->wait_ms = 20000;
 	w->stress_ms = stress_ms;
 	w->lost_ops = lost_ops;
 	w->removals = removals;
@@ -269,12 +265,6 @@ static int world_init(struct world *w)
 		return PTR_ERR(w->side[1].net);
 	}
 	return 0;
-}
-
-static void world_exit(struct world *w)
-{
-	world_drop_net(w, 0);
-	world_drop_net(w, 1);
 }
 
 static void probe_types(struct world *w)
@@ -328,7 +318,8 @@ static int __init conformance_init(void)
 	if (ret)
 		goto free_world;
 	ret = run_all(w);
-	world_exit(w);
+	world_drop_net(w, 0);
+	world_drop_net(w, 1);
 free_world:
 	kfree(w);
 	return ret;

@@ -5,13 +5,6 @@
 
 #define ACCESS	(KFI_REMOTE_READ | KFI_REMOTE_WRITE)
 
-static struct node *open_domain(struct test *t)
-{
-	struct node *n = test_new(t, struct node);
-
-	return !node_open_ep(t, n, 0, NULL) ? n : NULL;
-}
-
 static bool own_keys(struct node *n)
 {
 	return !(n->info->domain_attr->mr_mode & KFI_MR_PROV_KEY);
@@ -19,11 +12,11 @@ static bool own_keys(struct node *n)
 
 static void requested_key(struct test *t)
 {
-	struct node *n = open_domain(t);
+	struct node *n = test_new(t, struct node);
 	struct kfid_mr *one, *two;
 	u8 *buf = test_zalloc(t, 128);
 
-	REQUIRE(t, n);
+	REQUIRE(t, !node_open_ep(t, n, 0, NULL));
 	REQUIRE_EQ(t, kfi_mr_reg(n->domain, buf, 64, ACCESS, 0, 0x1234, 0, &one, NULL), 0);
 	test_keep(t, &one->fid);
 	if (!own_keys(n)) {
@@ -252,19 +245,8 @@ static void invalidate_crossed(struct test *t, struct pair *p)
 	REQUIRE(t, invalidate_late(p, buf, key));
 }
 
-const struct test_case mr_cases[] = {
-	{ "mr.requested_key", T_REL, CASE_ONCE, C_MSG | C_RMA, requested_key },
-	{ "mr.short_keys", T_REL, CASE_ONCE, C_MSG | C_RMA, short_keys },
-	{ "mr.per_io", T_REL, 0, C_MSG | C_RMA, .pair = per_io },
-	{ "mr.chosen_key", T_REL, 0, C_MSG | C_RMA, .pair = chosen_key },
-	{ "mr.remote_invalidate", T_RDM, 0, C_MSG | C_RMA, .pair = remote_invalidate },
-	{ "mr.invalidate_crossed", T_REL, CASE_CHECKED, C_MSG | C_RMA, .pair = invalidate_crossed },
-	{ }
-};
-
 /* ---- Use of a region: rights, keys, bindings, enabling. ---- */
 
-#define BOTH	(KFI_REMOTE_READ | KFI_REMOTE_WRITE)
 #define LEN	4096
 
 /* What peers can ask of a region. Atomic operations are in atomic.c. */
@@ -328,7 +310,7 @@ static void rights(struct test *t, struct pair *p)
 		KFI_SEND | KFI_RECV | KFI_READ | KFI_WRITE,
 		KFI_REMOTE_READ,
 		KFI_REMOTE_WRITE,
-		BOTH,
+		ACCESS,
 		KFI_REMOTE_READ | KFI_WRITE,
 		KFI_REMOTE_WRITE | KFI_READ,
 	};
@@ -373,14 +355,14 @@ static void long_key(struct test *t)
 	REQUIRE_EQ(t, info->domain_attr->mr_key_size, 2);
 	EXPECT_EQ(t, info->domain_attr->mr_mode & KFI_MR_PROV_KEY, 0);
 	REQUIRE(t, !node_open(t, n, 0, NULL));
-	EXPECT_EQ(t, kfi_mr_reg(n->domain, buf, 64, BOTH, 0, 0x10000, 0, &mr, NULL), -EINVAL);
-	EXPECT_EQ(t, kfi_mr_reg(n->domain, buf, 64, BOTH, 0, BIT_ULL(63) | 5, 0, &mr, NULL),
+	EXPECT_EQ(t, kfi_mr_reg(n->domain, buf, 64, ACCESS, 0, 0x10000, 0, &mr, NULL), -EINVAL);
+	EXPECT_EQ(t, kfi_mr_reg(n->domain, buf, 64, ACCESS, 0, BIT_ULL(63) | 5, 0, &mr, NULL),
 		  -EINVAL);
 	EXPECT(t, !mr);
-	REQUIRE_EQ(t, kfi_mr_reg(n->domain, buf, 64, BOTH, 0, 0xffff, 0, &mr, NULL), 0);
+	REQUIRE_EQ(t, kfi_mr_reg(n->domain, buf, 64, ACCESS, 0, 0xffff, 0, &mr, NULL), 0);
 	test_keep(t, &mr->fid);
 	EXPECT_EQ(t, kfi_mr_key(mr), 0xffff);
-	REQUIRE_EQ(t, kfi_mr_reg(n->domain, buf, 64, BOTH, 0, 0, 0, &mr, NULL), 0);
+	REQUIRE_EQ(t, kfi_mr_reg(n->domain, buf, 64, ACCESS, 0, 0, 0, &mr, NULL), 0);
 	test_keep(t, &mr->fid);
 	EXPECT_EQ(t, kfi_mr_key(mr), 0);
 }
@@ -394,7 +376,7 @@ static void waits(struct test *t, struct pair *p)
 
 	REQUIRE(t, !kfi_cntr_open(p->b.domain, NULL, &cntr, NULL));
 	test_keep(t, &cntr->fid);
-	REQUIRE_EQ(t, kfi_mr_reg(p->b.domain, far, LEN, BOTH, 0, 11, KFI_RMA_EVENT, &r.mr, NULL),
+	REQUIRE_EQ(t, kfi_mr_reg(p->b.domain, far, LEN, ACCESS, 0, 11, KFI_RMA_EVENT, &r.mr, NULL),
 		   0);
 	test_keep(t, &r.mr->fid);
 	r.key = kfi_mr_key(r.mr);
@@ -402,7 +384,7 @@ static void waits(struct test *t, struct pair *p)
 	REQUIRE(t, try(p, A_WRITE, &r, near, false));
 	EXPECT_EQ(t, kfi_mr_enable(r.mr), -KFI_EOPBADSTATE);
 	REQUIRE(t, try(p, A_WRITE, &r, near, false));
-	EXPECT_EQ(t, kfi_mr_bind(r.mr, &cntr->fid, BOTH), 0);
+	EXPECT_EQ(t, kfi_mr_bind(r.mr, &cntr->fid, ACCESS), 0);
 	EXPECT_EQ(t, kfi_mr_bind(r.mr, &p->b.ep->fid, 0), 0);
 	REQUIRE(t, try(p, A_READ, &r, near, false));
 	EXPECT_EQ(t, kfi_cntr_read(cntr), 0);
@@ -422,7 +404,7 @@ static void bindings(struct test *t, struct pair *p)
 	struct region r = { .buf = far };
 
 	REQUIRE(t, !node_open_ep(t, other, 1, NULL));
-	REQUIRE_EQ(t, kfi_mr_reg(p->b.domain, far, LEN, BOTH, 0, 12, 0, &r.mr, NULL), 0);
+	REQUIRE_EQ(t, kfi_mr_reg(p->b.domain, far, LEN, ACCESS, 0, 12, 0, &r.mr, NULL), 0);
 	test_keep(t, &r.mr->fid);
 	EXPECT_EQ(t, kfi_mr_bind(r.mr, &other->ep->fid, 0), -KFI_EDOMAIN);
 	EXPECT_EQ(t, kfi_mr_bind(r.mr, &p->b.ep->fid, KFI_REMOTE_READ), -KFI_EBADFLAGS);
@@ -459,7 +441,7 @@ static void offsets(struct test *t, struct pair *p)
 		return;		/* there the address is the virtual one */
 	for (i = 0; i < ARRAY_SIZE(at) && !t->failures; i++) {
 		REQUIRE_EQ(t,
-			   kfi_mr_reg(p->b.domain, r.buf, LEN, BOTH, at[i], KFI_KEY_NOTAVAIL, 0,
+			   kfi_mr_reg(p->b.domain, r.buf, LEN, ACCESS, at[i], KFI_KEY_NOTAVAIL, 0,
 				      &r.mr, NULL),
 			   0);
 		test_keep(t, &r.mr->fid);
@@ -479,7 +461,13 @@ static void offsets(struct test *t, struct pair *p)
 
 #define C_MR	(C_MSG | C_RMA)
 
-const struct test_case mr_bind_cases[] = {
+const struct test_case mr_cases[] = {
+	{ "mr.requested_key", T_REL, CASE_ONCE, C_MR, requested_key },
+	{ "mr.short_keys", T_REL, CASE_ONCE, C_MR, short_keys },
+	{ "mr.per_io", T_REL, 0, C_MR, .pair = per_io },
+	{ "mr.chosen_key", T_REL, 0, C_MR, .pair = chosen_key },
+	{ "mr.remote_invalidate", T_RDM, 0, C_MR, .pair = remote_invalidate },
+	{ "mr.invalidate_crossed", T_REL, CASE_CHECKED, C_MR, .pair = invalidate_crossed },
 	{ "mr.rights", T_REL, CASE_CHECKED, C_MR, .pair = rights },
 	{ "mr.long_key", T_REL, CASE_ONCE, C_MR, long_key },
 	{ "mr.waits_for_enable", T_REL, 0, C_MR | KFI_RMA_EVENT, .pair = waits },

@@ -139,11 +139,6 @@ static void arrives(struct desk *d, size_t len, u64 seed)
 	EXPECT(d->t, test_until(d->t, differs(d->r.buf, len, seed) == -1));
 }
 
-static size_t segs_len(const struct kfid_place *place)
-{
-	return kfi_bvec_len(place->bvec, place->count);
-}
-
 /* ---- what is written where ---- */
 
 static void some_ranges(struct desk *d)
@@ -161,7 +156,7 @@ static void some_ranges(struct desk *d)
 		d->rma.len = len;
 		REQUIRE_EQ(t, get(d, 0), 0);
 		EXPECT_EQ(t, d->place[0]->len, len);
-		EXPECT_EQ(t, segs_len(d->place[0]), len);
+		EXPECT_EQ(t, kfi_bvec_len(d->place[0]->bvec, d->place[0]->count), len);
 		device_writes(d, 0, wrote, i);
 		REQUIRE_EQ(t, put(d, 0, wrote), 0);
 		EXPECT_DATA(t, d->r.buf + at, wrote, i);

@@ -207,28 +207,23 @@ static void tags(struct test *t)
 	}
 }
 
-static int set_min(struct crowd *c, size_t min)
-{
-	return kfi_setopt(&c->srx->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &min,
-			  sizeof(min));
-}
-
 /* One buffer for the messages of all of them. */
 static void multi_receive(struct test *t)
 {
 	struct crowd *c = crowd_open(t, &plain_rx, NULL);
 	u8 *tx = test_pages(t, 512), *rx = test_pages(t, 4096);
-	size_t used = 0, len;
+	size_t used = 0, len, min = 512;
 	bool last = false;
 	comp_t e;
 	int i;
 
 	REQUIRE(t, c);
-	REQUIRE_EQ(t, set_min(c, 512), 0);
+	REQUIRE_EQ(t, kfi_setopt(&c->srx->fid, KFI_OPT_ENDPOINT, KFI_OPT_MIN_MULTI_RECV, &min,
+				 sizeof(min)), 0);
 	REQUIRE(t, !POST(t, recv_multi(c->srx, rx, 4096, CTX(7))));
 	for (i = 0; !last; i = (i + 1) % CROWD) {
 		len = 1 + test_random(t, 511);
-		last = 4096 - used - len < 512;
+		last = 4096 - used - len < min;
 		REQUIRE(t, !crowd_pass(c, i, tx, len, &e));
 		EXPECT_COMP(t, &e, CTX(7), KFI_MSG | KFI_RECV | (last ? KFI_MULTI_RECV : 0));
 		REQUIRE(t, (u8 *)e.buf >= rx + used && (u8 *)e.buf + len <= rx + 4096);
@@ -591,22 +586,6 @@ static void named_ends(struct test *t)
 	REQUIRE(t, !WAIT_TX(&c->a[0], &e));
 }
 
-const struct test_case shared_cases[] = {
-	{ "shared.receives", T_ALL, CASE_MATCHING, C_MSG, receives },
-	{ "shared.unexpected", T_REL, CASE_MATCHING, C_MSG, unexpected },
-	{ "shared.tags", T_REL, 0, C_TAGGED, tags },
-	{ "shared.multi_receive", T_ALL, 0, C_MSG | KFI_MULTI_RECV, multi_receive },
-	{ "shared.counted", T_ALL, CASE_MATCHING, C_MSG, counted },
-	{ "shared.one_leaves", T_REL, CASE_MATCHING, C_MSG, one_leaves },
-	{ "shared.leaves_during_transfers", T_REL, CASE_MATCHING, C_MSG, leaves_during_transfers },
-	{ "shared.ends", T_ALL, CASE_MATCHING, C_MSG, ends },
-	{ "shared.refused", T_ALL, CASE_MATCHING, C_MSG, refused },
-	{ "shared.enabled_first", T_ALL, CASE_MATCHING, C_MSG, enabled_first },
-	{ "shared.named", T_MSG, CASE_MATCHING, C_MSG, named },
-	{ "shared.named_ends", T_MSG, CASE_MATCHING, C_MSG, named_ends },
-	{ }
-};
-
 /* ---- Shared transmit contexts: effects of endpoints of one pool on each other. ---- */
 
 #define DEPTH	4	/* operations of a context in the case about its room */
@@ -690,7 +669,19 @@ static void room(struct test *t)
 	EXPECT_EQ(t, kfi_send(c->b[1].ep, tx, LONG, NULL, c->b[1].peer, CTX(30)), -EAGAIN);
 }
 
-const struct test_case shared_tx_cases[] = {
+const struct test_case shared_cases[] = {
+	{ "shared.receives", T_ALL, CASE_MATCHING, C_MSG, receives },
+	{ "shared.unexpected", T_REL, CASE_MATCHING, C_MSG, unexpected },
+	{ "shared.tags", T_REL, 0, C_TAGGED, tags },
+	{ "shared.multi_receive", T_ALL, 0, C_MSG | KFI_MULTI_RECV, multi_receive },
+	{ "shared.counted", T_ALL, CASE_MATCHING, C_MSG, counted },
+	{ "shared.one_leaves", T_REL, CASE_MATCHING, C_MSG, one_leaves },
+	{ "shared.leaves_during_transfers", T_REL, CASE_MATCHING, C_MSG, leaves_during_transfers },
+	{ "shared.ends", T_ALL, CASE_MATCHING, C_MSG, ends },
+	{ "shared.refused", T_ALL, CASE_MATCHING, C_MSG, refused },
+	{ "shared.enabled_first", T_ALL, CASE_MATCHING, C_MSG, enabled_first },
+	{ "shared.named", T_MSG, CASE_MATCHING, C_MSG, named },
+	{ "shared.named_ends", T_MSG, CASE_MATCHING, C_MSG, named_ends },
 	{ "shared.transmits", T_ALL, 0, C_MSG, transmits },
 	{ "shared.room", T_REL, 0, C_MSG, room },
 	{ }

@@ -3,6 +3,7 @@
 #include <linux/delay.h>
 #include <linux/slab.h>
 #include "fake.h"
+#include "../../kfi/proto/proto.h"
 
 static struct fake_ep *fake_of(struct kfi_ep *ep)
 {
@@ -137,6 +138,46 @@ struct kfi_world *fake_open(struct kunit *test)
 	ops->pep_close = fake_pep_close;
 	ops->listen = fake_listen;
 	return w;
+}
+
+struct kfi_world *fake_proto_open(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct kfi_prov_ops *ops = &w->ops;
+
+	ops->tx_priv = KFI_PROTO_TX_PRIV;
+	ops->ep_close = kfi_proto_ep_close;
+	ops->tx = kfi_proto_tx;
+	ops->tx_flush = kfi_proto_tx_flush;
+	ops->rx_matched = kfi_proto_rx_matched;
+	ops->rx_drop = kfi_proto_rx_drop;
+	return w;
+}
+
+size_t fake_name_len(const void *name)
+{
+	return sizeof(u64);
+}
+
+int fake_name_cmp(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(u64));
+}
+
+u32 fake_name_hash(const void *name)
+{
+	return *(const u32 *)name;
+}
+
+int fake_name_address(const struct kfi_ep *ep, const void *name, void *addr)
+{
+	memcpy(addr, name, sizeof(u64));
+	return sizeof(u64);
+}
+
+void fake_name_str(const void *name, size_t len, char *buf, size_t size)
+{
+	snprintf(buf, size, "memory");
 }
 
 void fake_close(struct kfi_world *w)

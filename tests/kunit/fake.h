@@ -50,6 +50,14 @@ static inline struct fake_ep *to_fake(struct kfid_ep *fid)
 /* Open a world with the fake provider, in which kfi_endpoint() opens endpoints as well. */
 struct kfi_world *fake_open(struct kunit *test);
 void fake_close(struct kfi_world *w);
+/* The same with endpoints over the message protocol, whose links the test has. */
+struct kfi_world *fake_proto_open(struct kunit *test);
+/* For struct kfi_link_ops and struct kfi_proto: names are numbers of 64 bits. */
+size_t fake_name_len(const void *name);
+int fake_name_cmp(const void *a, const void *b);
+u32 fake_name_hash(const void *name);
+int fake_name_address(const struct kfi_ep *ep, const void *name, void *addr);
+void fake_name_str(const void *name, size_t len, char *buf, size_t size);
 /* Return an info for an endpoint of that world; the test may change it. */
 struct kfi_info *fake_info(struct kfi_world *w, enum kfi_ep_type type);
 struct kfid_cq *fake_cq(struct kfi_world *w, u32 size, u64 flags, kfi_comp_handler handler,

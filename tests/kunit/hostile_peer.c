@@ -17,33 +17,12 @@ static struct ph_peer *to_peer(const struct kfi_link *link)
 
 /* ---- the link. A name is the number of a node, and a port in the lower 16 bits ---- */
 
-static size_t ph_len(const void *name)
-{
-	return sizeof(u64);
-}
-
-static int ph_cmp(const void *a, const void *b)
-{
-	return memcmp(a, b, sizeof(u64));
-}
-
-static u32 ph_hash(const void *name)
-{
-	return *(const u32 *)name;
-}
-
 static int ph_name(const struct kfi_ep *ep, const void *addr, void *name)
 {
 	if (ph.naming)
 		ph.naming();
 	memcpy(name, addr, sizeof(u64));
 	return 0;
-}
-
-static int ph_address(const struct kfi_ep *ep, const void *name, void *addr)
-{
-	memcpy(addr, name, sizeof(u64));
-	return sizeof(u64);
 }
 
 static void ph_origin(const void *name, void *origin)
@@ -226,11 +205,11 @@ static bool ph_read(struct kfi_link *link)
 static const struct kfi_link_ops ph_ops = {
 	.link_size	= sizeof(struct ph_link),
 	.name_len	= sizeof(u64),
-	.len		= ph_len,
-	.cmp		= ph_cmp,
-	.hash		= ph_hash,
+	.len		= fake_name_len,
+	.cmp		= fake_name_cmp,
+	.hash		= fake_name_hash,
 	.name		= ph_name,
-	.address	= ph_address,
+	.address	= fake_name_address,
 	.origin		= ph_origin,
 	.port		= ph_port,
 	.set_port	= ph_set_port,
@@ -601,11 +580,6 @@ u64 ph_dropped(void)
 	return sum;
 }
 
-static void ph_addr_str(const void *name, size_t len, char *buf, size_t size)
-{
-	snprintf(buf, size, "memory");
-}
-
 static int ph_ep_open(struct kfi_ep *ep)
 {
 	ep->tx_levels = KFI_PROTO_LEVELS;
@@ -635,7 +609,7 @@ int ph_init(struct kunit *test)
 	INIT_LIST_HEAD(&ph.peers);
 	ph_proto.name = "hostile";
 	ph_proto.ops = &ph_ops;
-	ph_proto.addr_str = ph_addr_str;
+	ph_proto.addr_str = fake_name_str;
 	ph_proto.params = (struct kfi_proto_params) {
 		.eager_size = 16384, .unexpected = 1024, .unexpected_peer = 8192,
 		.unexpected_origin = 32768, .unexpected_total = 131072, .requests = 64,
@@ -644,17 +618,11 @@ int ph_init(struct kunit *test)
 	};
 	if (kfi_proto_init(&ph_proto))
 		return -ENOMEM;
-	ph.w = fake_open(test);
+	ph.w = fake_proto_open(test);
 	ops = &ph.w->ops;
 	ops->ep_size = sizeof(struct kfi_proto_ep);
-	ops->tx_priv = KFI_PROTO_TX_PRIV;
 	ops->ep_open = ph_ep_open;
 	ops->ep_stop = ph_ep_stop;
-	ops->ep_close = kfi_proto_ep_close;
-	ops->tx = kfi_proto_tx;
-	ops->tx_flush = kfi_proto_tx_flush;
-	ops->rx_matched = kfi_proto_rx_matched;
-	ops->rx_drop = kfi_proto_rx_drop;
 	info = fake_info(ph.w, KFI_EP_RDM);
 	info->caps |= KFI_REMOTE_READ | KFI_REMOTE_WRITE;
 	info->ep_attr->max_msg_size = KFW_PAYLOAD_MAX;

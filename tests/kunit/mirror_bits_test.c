@@ -122,8 +122,7 @@ static void bits_cleaned(struct kunit *test)
 
 	w->leg_waits = true;
 	mw_write_at(w, 0, (16 << w->m.shift) - 8, PAGE_SIZE * 2);	/* extents 1 and 2 */
-	mw_write(w, 1, 63);
-	mw_run(w);
+	mw_write_run(w, 1, 63);
 	KUNIT_EXPECT_EQ(test, *active, 0x86);
 	mw_leg_ends(w, BLK_STS_OK);
 	mw_ack(w, 0);
@@ -208,8 +207,7 @@ static void bits_parts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->oos_count, 10);
 	/* the leg can't read the last one, which is tried again after a while */
 	w->leg_waits = true;
-	mw_ack(w, 0);
-	mw_run(w);
+	mw_ack_run(w, 0);
 	KUNIT_EXPECT_EQ(test, p->oos_count, 1);
 	mw_leg_ends(w, BLK_STS_IOERR);
 	mw_run(w);
@@ -222,8 +220,7 @@ static void bits_parts(struct kunit *test)
 	w->leg_waits = false;
 	mw_leg_ends(w, BLK_STS_OK);
 	mw_run(w);
-	mw_ack(w, 0);
-	mw_run(w);
+	mw_ack_run(w, 0);
 	KUNIT_EXPECT_EQ(test, p->oos_count, 0);
 }
 

@@ -20,8 +20,7 @@ static void cache_flush(struct kunit *test)
 
 	KUNIT_EXPECT_TRUE(test, kfm_flush_needed(&w->m));	/* what was before is unknown */
 	KUNIT_EXPECT_TRUE(test, w->sent[0][KFM_HELLO].features & KFM_F_CACHE);
-	mw_write(w, 0, 1);
-	mw_run(w);
+	mw_write_run(w, 0, 1);
 	KUNIT_EXPECT_EQ(test, flags_of(w), KFM_D_CACHED);
 	mw_write(w, 1, 2);
 	w->bios[1].bi_opf |= REQ_FUA;
@@ -51,8 +50,7 @@ static void cache_older_peer(struct kunit *test)
 	mw_write_at(w, 0, 0, KFM_DIRECT_DEFAULT);
 	mw_run(w);
 	KUNIT_EXPECT_EQ(test, flags_of(w), 0);
-	mw_write(w, 1, 1);
-	mw_run(w);
+	mw_write_run(w, 1, 1);
 	KUNIT_EXPECT_FALSE(test, w->group[0].direct);
 	mw_answers(w);
 	w->groups[0] = 0;
@@ -108,8 +106,7 @@ static void cache_crowd(struct kunit *test)
 	mw_run(w);	/* extents are chosen */
 	mw_run(w);	/* a flush begins */
 	KUNIT_EXPECT_TRUE(test, w->m.flushing && w->m.cool_from);
-	mw_ack(w, 0);
-	mw_run(w);
+	mw_ack_run(w, 0);
 	KUNIT_EXPECT_EQ(test, w->done, 1);
 	KUNIT_EXPECT_EQ(test, p->active_count, KFM_ACTIVE_MAX + 2 - KFM_ACTIVE_MAX / 4);
 	KUNIT_EXPECT_TRUE(test, test_bit_le(0, p->active));

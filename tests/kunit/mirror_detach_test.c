@@ -11,8 +11,7 @@ static struct mw *failing(struct kunit *test, unsigned int peers, bool cache)
 	w->m.open = true;
 	w->m.detach = true;
 	w->leg_waits = true;
-	mw_write(w, 0, 20);
-	mw_run(w);
+	mw_write_run(w, 0, 20);
 	return w;
 }
 
@@ -92,8 +91,7 @@ static void detach_last(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, mw_order(w, "verify", NULL), -EIO);
 	KUNIT_EXPECT_EQ(test, mw_order(w, "detach", NULL), -EALREADY);
 	/* dm takes a write back: what the peer has that is there counts, the other one differs */
-	mw_write(w, 1, 3);
-	mw_run(w);
+	mw_write_run(w, 1, 3);
 	w->m.noflush = true;
 	mw_run(w);
 	KUNIT_EXPECT_TRUE(test, w->requeued && !w->peers[0].oos_count && w->peers[1].oos_count);
@@ -168,8 +166,7 @@ static void detach_zeroes(struct kunit *test)
 	w->takes_zeroes = true;
 	mw_join(w, 0, w->m.sb.gens.cur);
 	mw_answers(w);
-	mw_zero(w, 1, 16, 2, REQ_OP_WRITE_ZEROES);
-	mw_run(w);
+	mw_zero_run(w, 1, 16, 2, REQ_OP_WRITE_ZEROES);
 	KUNIT_EXPECT_EQ(test, w->flight, BIT(1));
 	lose(w, 0);
 	w->takes_zeroes = false;
@@ -204,8 +201,7 @@ static void detach_reads(struct kunit *test)
 		mw_run(w);
 		mw_run(w);
 	}
-	mw_write(w, 7, 4);
-	mw_run(w);
+	mw_write_run(w, 7, 4);
 	KUNIT_EXPECT_EQ(test, w->count[0][KFM_COPY], KFM_PATCHES);
 	KUNIT_EXPECT_EQ(test, w->nr_posted[0], 0);
 	copied(w, *copy, true);
@@ -292,8 +288,7 @@ static void detach_cached(struct kunit *test)
 		mw_run(w);
 		if (i % 3)
 			mw_answers(w);	/* to the flush */
-		mw_write(w, 2, 4);
-		mw_run(w);
+		mw_write_run(w, 2, 4);
 		KUNIT_EXPECT_FALSE(test, w->group[0].writes[0]->cached);
 		if (i % 3)
 			mw_answers(w);
@@ -313,8 +308,7 @@ static void detach_cached(struct kunit *test)
 	w = detached(test, 1, true);
 	mw_run(w);
 	mw_answers(w);
-	mw_write(w, 2, 4);
-	mw_run(w);
+	mw_write_run(w, 2, 4);
 	w->m.noflush = true;
 	mw_run(w);
 	KUNIT_EXPECT_EQ(test, kfm_bits_rest(&w->m), 0);

@@ -487,8 +487,7 @@ static void writes_model_cached(struct kunit *test)
 		w->m.renewed -= 20 * HZ;
 		mw_run(w);
 		mw_ack(w, 0);
-		mw_ack(w, 1);
-		mw_run(w);
+		mw_ack_run(w, 1);
 	}
 	for (i = 0; i < 2; i++)
 		KUNIT_EXPECT_EQ(test, w->peers[i].active_count + w->peers[i].oos_count, 0);
@@ -630,8 +629,7 @@ static void verify_compares(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, mw_order(w, "verify", NULL), 0);
 	KUNIT_EXPECT_EQ(test, mw_order(w, "verify", NULL), -EALREADY);
 	mw_run(w);
-	mw_write(w, 0, 0);
-	mw_run(w);
+	mw_write_run(w, 0, 0);
 	KUNIT_EXPECT_EQ(test, w->nr_posted[0], 0);
 	KUNIT_EXPECT_EQ(test, mw_order(w, "demote", NULL), -EBUSY);
 	v->running = true;	/* a demotion ends it */
@@ -639,8 +637,7 @@ static void verify_compares(struct kunit *test)
 		verify_answer(w, v->w->sector != 4ULL << w->m.shift);
 		mw_run(w);
 		marked |= p->oos_count == 4 && w->durable[KFM_BITMAP_AT + KFM_BLOCK] == 0xf0;
-		mw_ack(w, 0);
-		mw_run(w);
+		mw_ack_run(w, 0);
 	}
 	KUNIT_EXPECT_EQ(test, i, parts);
 	KUNIT_EXPECT_EQ(test, w->done, 1);
@@ -648,10 +645,8 @@ static void verify_compares(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, v->differ, 1);
 	KUNIT_EXPECT_EQ(test, v->skipped, 0);
 	KUNIT_EXPECT_NOT_NULL(test, strstr(w->events, "verified "));
-	for (i = 0; i < 4; i++) {
-		mw_ack(w, 0);
-		mw_run(w);
-	}
+	for (i = 0; i < 4; i++)
+		mw_ack_run(w, 0);
 	KUNIT_EXPECT_EQ(test, p->oos_count, 0);
 	KUNIT_EXPECT_TRUE(test, p->insync);
 	/* once more, and the session ends */
@@ -766,8 +761,7 @@ static void resync_backs_off(struct kunit *test)
 	mw_run(w);
 	KUNIT_EXPECT_TRUE(test, time_after(w->m.wrote, jiffies - HZ / 2));
 	mw_say(w, 0, (struct kfm_msg) { .type = KFM_BYE });
-	mw_write(w, 1, 0);
-	mw_run(w);
+	mw_write_run(w, 1, 0);
 	p->budget = -1024;
 	KUNIT_EXPECT_TRUE(test, kfm_resync_allowed(p));
 }

@@ -113,8 +113,7 @@ static void leave_primary(struct kunit *test)
 	struct kfm_msg leave = { .type = KFM_LEAVE };
 
 	w->newer = true;
-	mw_write(w, 0, 3);
-	mw_run(w);
+	mw_write_run(w, 0, 3);
 	w->m.policy = KFM_STOP;
 	mw_say(w, 0, leave);
 	w->m.policy = KFM_FENCE;

@@ -21,13 +21,11 @@ static void node_generation_stuck(struct kunit *test)
 
 	mw_primary(w, 6);
 	mw_join(w, 0, 5);
-	mw_write(w, 0, 3);
-	mw_run(w);
+	mw_write_run(w, 0, 3);
 	w->m.meta_failed = true;
 	mw_run(w);
 	KUNIT_EXPECT_EQ(test, w->done, 0);
-	mw_ack(w, 0);
-	mw_run(w);
+	mw_ack_run(w, 0);
 	KUNIT_EXPECT_EQ(test, w->done, 1);
 }
 
@@ -112,8 +110,7 @@ static void node_part_passes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->peers[1].oos_count, 0);
 	KUNIT_EXPECT_EQ(test, w->count[1][KFM_SYNCED], 1);
 	mw_synced_ok(w, 1);
-	mw_ack(w, 0);
-	mw_run(w);
+	mw_ack_run(w, 0);
 	KUNIT_EXPECT_EQ(test, w->done, 1);
 }
 
@@ -364,8 +361,7 @@ static void node_replaced_returns(struct kunit *test)
 	unsigned int i;
 
 	mw_say(w, 0, (struct kfm_msg) { .type = KFM_BYE });
-	mw_write(w, 0, 3);
-	mw_run(w);
+	mw_write_run(w, 0, 3);
 	KUNIT_EXPECT_EQ(test, mw_order(w, "replace", "there 7"), 0);
 	mw_run(w);
 	node_speaks(w, KFM_STATE, OTHER_NODE, KFM_BLANK);

@@ -17,8 +17,7 @@ static void own_write_many(struct mw *w, unsigned int n, u32 bytes)
 	while (n--) {
 		mw_write_at(w, 1, (u64)(n % 4 + 1) << w->m.extent_shift, bytes);
 		mw_run(w);
-		mw_ack(w, 0);
-		mw_run(w);
+		mw_ack_run(w, 0);
 	}
 }
 
@@ -32,11 +31,9 @@ static void own_not_stored(struct kunit *test)
 
 	w->store_err = -ESTALE;
 	mw_write(w, 0, 1);
-	mw_write(w, 1, 2);
+	mw_write_run(w, 1, 2);
 	mw_run(w);
-	mw_run(w);
-	mw_write(w, 2, 3);
-	mw_run(w);
+	mw_write_run(w, 2, 3);
 	KUNIT_EXPECT_EQ(test, w->stored, 0);
 	KUNIT_EXPECT_EQ(test, w->done, 0);
 	KUNIT_EXPECT_EQ(test, w->flight, 0);
@@ -51,12 +48,10 @@ static void own_unsound(struct kunit *test)
 
 	w->unsound = true;
 	mw_write(w, 0, 1);
-	mw_write(w, 1, 2);
-	mw_run(w);
+	mw_write_run(w, 1, 2);
 	KUNIT_EXPECT_NULL(test, memchr_inv(w->m.log.ring, 0, KFM_RING_MIN));
 	w->unsound = false;
-	mw_write(w, 2, 3);
-	mw_run(w);
+	mw_write_run(w, 2, 3);
 	mw_run(w);
 	KUNIT_EXPECT_EQ(test, w->stored, 0);
 	KUNIT_EXPECT_EQ(test, w->done, 0);
@@ -154,8 +149,7 @@ static void own_meta_fails(struct kunit *test)
 	struct mw *w = own_make(test);
 
 	w->io_err = -EIO;
-	mw_write(w, 0, 1);
-	mw_run(w);
+	mw_write_run(w, 0, 1);
 	KUNIT_EXPECT_EQ(test, w->done, 0);
 	KUNIT_EXPECT_EQ(test, w->flight, 0);
 	KUNIT_EXPECT_EQ(test, w->stored, 0);
@@ -173,8 +167,7 @@ static void own_head_fails(struct kunit *test)
 	w->io_err = -EIO;
 	own_write_many(w, 1, KFM_WRITE_MAX);
 	w->done = 0;
-	mw_write(w, 0, 1);
-	mw_run(w);
+	mw_write_run(w, 0, 1);
 	KUNIT_EXPECT_EQ(test, w->done, 0);
 	KUNIT_EXPECT_EQ(test, w->flight, 0);
 	KUNIT_EXPECT_TRUE(test, w->m.leg_failed);

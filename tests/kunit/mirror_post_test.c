@@ -23,8 +23,7 @@ static void post_group(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->group[0].at, 0);
 	KUNIT_EXPECT_EQ(test, w->group[0].bytes, 3 * kfm_rec_room(PAGE_SIZE));
 	KUNIT_EXPECT_EQ(test, w->done, 0);
-	mw_ack(w, 0);
-	mw_run(w);
+	mw_ack_run(w, 0);
 	KUNIT_EXPECT_EQ(test, w->done, 7);
 	KUNIT_EXPECT_EQ(test, w->peers[0].ring.tail, 3 * kfm_rec_room(PAGE_SIZE));
 }
@@ -37,20 +36,16 @@ static void post_group_waits(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(groups); i++) {
-		mw_write(w, i, i);
-		mw_run(w);
+		mw_write_run(w, i, i);
 		KUNIT_EXPECT_EQ(test, w->groups[0], groups[i]);
 	}
 	KUNIT_EXPECT_EQ(test, w->group[0].count, 2);
-	mw_write(w, i, i);
-	mw_run(w);
+	mw_write_run(w, i, i);
 	KUNIT_EXPECT_EQ(test, w->groups[0], 4);
-	mw_ack(w, 0);
-	mw_run(w);
+	mw_ack_run(w, 0);
 	KUNIT_EXPECT_EQ(test, w->done, 0x1f);
 	KUNIT_EXPECT_EQ(test, w->groups[0], 5);
-	mw_ack(w, 0);
-	mw_run(w);
+	mw_ack_run(w, 0);
 	KUNIT_EXPECT_EQ(test, w->done, 0x3f);
 }
 
@@ -74,8 +69,7 @@ static void post_group_wraps(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->group[0].at, 0);
 	KUNIT_EXPECT_EQ(test, ring->next.at, room);
 	KUNIT_EXPECT_EQ(test, ring->next.head, 3 * room + KFM_SECTOR);
-	mw_ack(w, 0);
-	mw_run(w);
+	mw_ack_run(w, 0);
 	KUNIT_EXPECT_EQ(test, w->done, 7);
 }
 
@@ -99,8 +93,7 @@ static void post_direct(struct kunit *test)
 	u32 first, room = KFM_DIRECT_DEFAULT + sizeof(struct kfm_le_direct);
 	unsigned int i;
 
-	mw_write(w, 0, 0);
-	mw_run(w);
+	mw_write_run(w, 0, 0);
 	KUNIT_EXPECT_FALSE(test, w->group[0].direct);
 	write_long(w, 1, 1);
 	mw_run(w);
@@ -108,8 +101,7 @@ static void post_direct(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, w->group[0].direct);
 	KUNIT_EXPECT_EQ(test, w->group[0].bytes, room);
 	KUNIT_EXPECT_EQ(test, s->count, 3);
-	mw_ack(w, 0);
-	mw_run(w);
+	mw_ack_run(w, 0);
 	KUNIT_EXPECT_EQ(test, s->count, 4);
 	KUNIT_EXPECT_EQ(test, w->done, 3);
 	/* a group is in one slot: that which was used last */
@@ -141,14 +133,11 @@ static void post_direct_single(struct kunit *test)
 	struct mw *w = mw_with_slots(test, 1, false);
 
 	w->m.single_direct = true;
-	mw_write(w, 0, 0);
-	mw_run(w);
+	mw_write_run(w, 0, 0);
 	KUNIT_EXPECT_TRUE(test, w->group[0].direct);
-	mw_write(w, 1, 1);
-	mw_run(w);
+	mw_write_run(w, 1, 1);
 	KUNIT_EXPECT_FALSE(test, w->group[0].direct);
-	mw_ack(w, 0);
-	mw_run(w);
+	mw_ack_run(w, 0);
 	KUNIT_EXPECT_EQ(test, w->done, 3);
 }
 
@@ -212,8 +201,7 @@ static void post_no_log(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, w->group[0].direct);
 	KUNIT_EXPECT_EQ(test, w->group[0].count, 4);
 	KUNIT_EXPECT_EQ(test, w->peers[0].ring.next.seq, 1);
-	mw_ack(w, 0);
-	mw_run(w);
+	mw_ack_run(w, 0);
 	KUNIT_EXPECT_EQ(test, w->done, 0x3f);
 }
 
@@ -234,8 +222,7 @@ static void post_direct_behind_log(struct kunit *test)
 	mw_write_at(w, 2, 300, KFM_DIRECT_DEFAULT);
 	mw_run(w);
 	KUNIT_EXPECT_TRUE(test, w->group[0].direct);
-	mw_ack(w, 0);	/* all is applied */
-	mw_run(w);
+	mw_ack_run(w, 0);	/* all is applied */
 	write_long(w, 3, 8);
 	mw_run(w);
 	KUNIT_EXPECT_TRUE(test, w->group[0].direct);
@@ -246,12 +233,10 @@ static void post_direct_order(struct kunit *test)
 {
 	struct mw *w = mw_with_slots(test, 1, false);
 
-	mw_write(w, 0, 0);
-	mw_run(w);
+	mw_write_run(w, 0, 0);
 	write_long(w, 1, 1);
 	mw_run(w);
-	mw_write(w, 2, 2);
-	mw_run(w);
+	mw_write_run(w, 2, 2);
 	KUNIT_ASSERT_EQ(test, w->nr_posted[0], 3);
 	durable(w, 2);
 	KUNIT_EXPECT_EQ(test, w->done, 0);
@@ -291,8 +276,7 @@ static void post_direct_settled(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ping->direct, 1);
 	for (i = 0; i < 2; i++) {	/* some have waited for others */
 		mw_ack(w, 0);
-		mw_ack(w, 1);
-		mw_run(w);
+		mw_ack_run(w, 1);
 	}
 	w->peers[0].next = jiffies;
 	mw_run(w);
@@ -357,28 +341,23 @@ static void post_zeroes(struct kunit *test)
 	durable(w, 0);
 	KUNIT_EXPECT_EQ(test, w->done, 1);
 	w->zero_limit = (32 << w->m.shift) / 4;
-	mw_zero(w, 1, 0, 32, REQ_OP_WRITE_ZEROES | REQ_NOUNMAP);
-	mw_run(w);
+	mw_zero_run(w, 1, 0, 32, REQ_OP_WRITE_ZEROES | REQ_NOUNMAP);
 	KUNIT_EXPECT_EQ(test, w->zero_bios, 4);
 	KUNIT_EXPECT_EQ(test, w->groups[0], 1);
-	mw_ack(w, 0);	/* all is applied */
-	mw_run(w);
+	mw_ack_run(w, 0);	/* all is applied */
 	KUNIT_EXPECT_EQ(test, w->groups[0], 2);
 	KUNIT_EXPECT_TRUE(test, w->group[0].direct);
 	KUNIT_EXPECT_EQ(test, w->group[0].bytes, sizeof(*head));
 	head = kfm_write_head(&w->peers[0], w->group[0].writes[0]);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(head->flags), KFM_D_ZEROES | KFM_D_NOUNMAP);
 	KUNIT_EXPECT_EQ(test, w->done, 1);
-	mw_ack(w, 0);
-	mw_run(w);
+	mw_ack_run(w, 0);
 	KUNIT_EXPECT_EQ(test, w->done, 3);
 	w->zero_limit = 0;
 	w->zero_bios = 0;
-	mw_zero(w, 2, 1, 8, REQ_OP_DISCARD);
-	mw_run(w);
+	mw_zero_run(w, 2, 1, 8, REQ_OP_DISCARD);
 	KUNIT_EXPECT_EQ(test, w->zero_bios, 2);
-	mw_ack(w, 0);
-	mw_run(w);
+	mw_ack_run(w, 0);
 	KUNIT_EXPECT_EQ(test, w->done, 7);
 }
 
@@ -388,14 +367,12 @@ static void post_zeroes_refused(struct kunit *test)
 	struct mw *w = zeroing(test, 2);
 
 	w->peers[1].slots.zeroes = false;
-	mw_zero(w, 0, 0, 1, REQ_OP_DISCARD);
-	mw_run(w);
+	mw_zero_run(w, 0, 0, 1, REQ_OP_DISCARD);
 	KUNIT_EXPECT_EQ(test, w->flight, 0);
 	KUNIT_EXPECT_EQ(test, w->bios[0].bi_status, BLK_STS_NOTSUPP);
 	w->peers[1].slots.zeroes = true;
 	w->m.leg_tears = true;
-	mw_zero(w, 0, 0, 1, REQ_OP_WRITE_ZEROES);
-	mw_run(w);
+	mw_zero_run(w, 0, 0, 1, REQ_OP_WRITE_ZEROES);
 	KUNIT_EXPECT_EQ(test, w->bios[0].bi_status, BLK_STS_NOTSUPP);
 	KUNIT_EXPECT_EQ(test, w->zero_bios, 0);
 	KUNIT_EXPECT_EQ(test, w->m.bios + w->m.zeroes, 0);
@@ -411,8 +388,7 @@ static void post_zeroes_left_out(struct kunit *test)
 	struct kfm_peer *p = &w->peers[0];
 	unsigned int i;
 
-	mw_zero(w, 0, 8, 32, REQ_OP_DISCARD);
-	mw_run(w);
+	mw_zero_run(w, 0, 8, 32, REQ_OP_DISCARD);
 	mw_say(w, 0, (struct kfm_msg) { .type = KFM_BYE });
 	mw_ack(w, 0);	/* too late */
 	w->takes_zeroes = false;
@@ -423,10 +399,8 @@ static void post_zeroes_left_out(struct kunit *test)
 	mw_join(w, 0, 6);
 	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_ATTACH].arg, 1);
 	KUNIT_EXPECT_EQ(test, w->done, 1);
-	for (i = 0; i < 64; i++) {
-		mw_ack(w, 0);
-		mw_run(w);
-	}
+	for (i = 0; i < 64; i++)
+		mw_ack_run(w, 0);
 	KUNIT_EXPECT_EQ(test, p->oos_count, 0);
 }
 
@@ -436,8 +410,7 @@ static void post_resync_zeroes(struct kunit *test)
 	struct mw *w = mw_with_slots(test, 1, false);
 	unsigned int i;
 
-	mw_write(w, 0, 8);
-	mw_run(w);
+	mw_write_run(w, 0, 8);
 	w->posted[0][0]->busy = false;	/* it is durable, and not applied */
 	mw_run(w);
 	for (i = 0; i < 3; i++) {

@@ -90,16 +90,14 @@ static void quorum_writes(struct kunit *test)
 	int i;
 
 	KUNIT_EXPECT_EQ(test, mw_order(w, "detach", NULL), -EOPNOTSUPP);
-	mw_write(w, 0, 3);
-	mw_run(w);
+	mw_write_run(w, 0, 3);
 	mw_ack(w, 0);
 	lost_one(w);
 	KUNIT_EXPECT_EQ(test, w->done, 0);
 	mw_synced_ok(w, 0);
 	mw_run(w);
 	KUNIT_EXPECT_EQ(test, w->done, 1);
-	mw_write(w, 1, 3);
-	mw_run(w);
+	mw_write_run(w, 1, 3);
 	lost(w, 0);
 	w->events[0] = 0;
 	below_half(w);
@@ -109,10 +107,8 @@ static void quorum_writes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p[1].state, KFM_SESSION_UP);
 	KUNIT_EXPECT_FALSE(test, kfm_quorate(&w->m) || kfm_is_alone(&p[0]));
 	mw_write(w, 2, 9);
-	for (i = 0; i < 3; i++) {
-		mw_ack(w, 1);
-		mw_run(w);
-	}
+	for (i = 0; i < 3; i++)
+		mw_ack_run(w, 1);
 	/* the third does not begin */
 	KUNIT_EXPECT_TRUE(test, w->m.bios == 1 && w->done == 1);
 	p[0].next = jiffies + 10 * HZ;
@@ -330,8 +326,7 @@ static void quorum_steps_down(struct kunit *test)
 	mw_say(w, 1, newer);
 	mw_run(w);
 	KUNIT_EXPECT_TRUE(test, m->primary);	/* it is more than half */
-	mw_write(w, 0, 3);
-	mw_run(w);
+	mw_write_run(w, 0, 3);
 	lost_one(w);
 	lost(w, 0);
 	below_half(w);
@@ -343,8 +338,7 @@ static void quorum_steps_down(struct kunit *test)
 		mw_say(w, 0, others[i]);
 	KUNIT_EXPECT_FALSE(test, m->stepping);
 	mw_say(w, 0, newer);
-	mw_write(w, 1, 4);
-	mw_run(w);
+	mw_write_run(w, 1, 4);
 	mw_run(w);
 	KUNIT_EXPECT_EQ(test, w->flight + w->done, 0);
 	KUNIT_EXPECT_TRUE(test, !m->primary && !m->leg_failed && m->sb.gens.cur == 6);
@@ -398,8 +392,7 @@ static void quorum_witness(struct kunit *test)
 	heard(w, 1, 0);
 	KUNIT_EXPECT_TRUE(test, kfm_is_alone(&p[0]));
 	mw_write(w, 1, 4);
-	mw_zero(w, 2, 16, 8, REQ_OP_WRITE_ZEROES);
-	mw_run(w);
+	mw_zero_run(w, 2, 16, 8, REQ_OP_WRITE_ZEROES);
 	KUNIT_EXPECT_EQ(test, w->done, 0);	/* the witness has to store the generation */
 	mw_synced_ok(w, 1);
 	mw_run(w);

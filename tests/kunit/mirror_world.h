@@ -157,4 +157,24 @@ void mw_repair_run(struct kfm *m);
 void mw_flush(struct mw *w, unsigned int number);
 int mw_order(struct mw *w, const char *first, const char *rest);
 
+/* The same, and then the worker runs. */
+static inline void mw_ack_run(struct mw *w, unsigned int peer)
+{
+	mw_ack(w, peer);
+	mw_run(w);
+}
+
+static inline void mw_write_run(struct mw *w, unsigned int number, u32 region)
+{
+	mw_write(w, number, region);
+	mw_run(w);
+}
+
+static inline void mw_zero_run(struct mw *w, unsigned int number, u32 first, u32 regions,
+			       blk_opf_t op)
+{
+	mw_zero(w, number, first, regions, op);
+	mw_run(w);
+}
+
 #endif

@@ -26,11 +26,6 @@ static struct kfid_mr *reg(struct kfi_world *w, u64 access, u64 offset, u64 key)
 	return mr;
 }
 
-static struct kfid_mr *reg_random(struct kfi_world *w, u64 access)
-{
-	return reg(w, access, 0, KFI_KEY_NOTAVAIL);
-}
-
 static void range_is_checked(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
@@ -155,7 +150,7 @@ static void iterator_position(struct kunit *test)
 static void close_does_not_wait_for_peers(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
-	struct kfid_mr *fid = reg_random(w, RW);
+	struct kfid_mr *fid = reg(w, RW, 0, KFI_KEY_NOTAVAIL);
 	struct iov_iter iter;
 	u64 key = fid->key;
 	struct kfi_mr *mr;

@@ -32,13 +32,6 @@ static void expect(struct kfi_world *w, void *context, u64 flags, size_t len, vo
 	KUNIT_EXPECT_EQ(w->test, err, wc.err);
 }
 
-static void expect_none(struct kfi_world *w)
-{
-	struct kfi_cq_err_entry wc;
-
-	KUNIT_EXPECT_FALSE(w->test, kfi_world_entry(w, &wc));
-}
-
 static int slots;
 
 static struct kfi_world *world(struct kunit *test, size_t min, u32 cq_size)
@@ -54,7 +47,9 @@ static struct kfi_world *world(struct kunit *test, size_t min, u32 cq_size)
 /* All operations have ended and all entries were read: every slot of the queue is free again. */
 static void end(struct kfi_world *w)
 {
-	expect_none(w);
+	struct kfi_cq_err_entry wc;
+
+	KUNIT_EXPECT_FALSE(w->test, kfi_world_entry(w, &wc));
 	KUNIT_EXPECT_EQ(w->test, slots, atomic_read(&kfi_to_cq(w->cq)->free));
 	kfi_world_close(w);
 }

@@ -708,31 +708,10 @@ static int pm_probe(struct kfi_link *link)
 	return pm_ended(link) ? -1 : 1;
 }
 
-static size_t pm_len(const void *name)
-{
-	return sizeof(u64);
-}
-
-static int pm_cmp(const void *a, const void *b)
-{
-	return memcmp(a, b, sizeof(u64));
-}
-
-static u32 pm_hash(const void *name)
-{
-	return *(const u32 *)name;
-}
-
 static int pm_name(const struct kfi_ep *ep, const void *addr, void *name)
 {
 	memcpy(name, addr, sizeof(u64));
 	return 0;
-}
-
-static int pm_address(const struct kfi_ep *ep, const void *name, void *addr)
-{
-	memcpy(addr, name, sizeof(u64));
-	return sizeof(u64);
 }
 
 static void pm_origin(const void *name, void *origin)
@@ -750,11 +729,11 @@ static const struct kfi_link_ops pm_ops = {
 	.name_len	= sizeof(u64),
 	.flags		= KFI_LINK_REPORTS_SENT,
 	.place_min	= 2048,
-	.len		= pm_len,
-	.cmp		= pm_cmp,
-	.hash		= pm_hash,
+	.len		= fake_name_len,
+	.cmp		= fake_name_cmp,
+	.hash		= fake_name_hash,
 	.name		= pm_name,
-	.address	= pm_address,
+	.address	= fake_name_address,
 	.origin		= pm_origin,
 	.self		= pm_self,
 	.open		= pm_open,
@@ -880,11 +859,6 @@ int pm_wait_one(void)
 
 /* ---- the provider ---- */
 
-static void pm_addr_str(const void *name, size_t len, char *buf, size_t size)
-{
-	snprintf(buf, size, "memory");
-}
-
 static int pm_ep_open(struct kfi_ep *ep)
 {
 	int ret;
@@ -949,7 +923,7 @@ int pm_init(struct kunit *test)
 	init_completion(&pm.close_done);
 	pm_proto.name = "pair";
 	pm_proto.ops = &pm_ops;
-	pm_proto.addr_str = pm_addr_str;
+	pm_proto.addr_str = fake_name_str;
 	pm_proto.params = (struct kfi_proto_params) {
 		.eager_size = 4096, .unexpected = 64, .requests = 16, .connect_timeout_ms = 60000,
 		.hello_timeout_ms = 60000, .peer_timeout_ms = 10000, .max_peers = 4,
@@ -958,17 +932,11 @@ int pm_init(struct kunit *test)
 	pm.wq = alloc_workqueue("kfi_pair", WQ_UNBOUND, 0);
 	if (!pm.wq || kfi_proto_init(&pm_proto))
 		return -ENOMEM;
-	pm.w = fake_open(test);
+	pm.w = fake_proto_open(test);
 	ops = &pm.w->ops;
 	ops->ep_size = sizeof(struct pm_ep);
-	ops->tx_priv = KFI_PROTO_TX_PRIV;
 	ops->ep_open = pm_ep_open;
 	ops->ep_stop = pm_ep_stop;
-	ops->ep_close = kfi_proto_ep_close;
-	ops->tx = kfi_proto_tx;
-	ops->tx_flush = kfi_proto_tx_flush;
-	ops->rx_matched = kfi_proto_rx_matched;
-	ops->rx_drop = kfi_proto_rx_drop;
 	ops->place_size = sizeof(struct kfi_proto_place);
 	ops->place_end = kfi_proto_place_end;
 	pm_endpoint(test, 0);

@@ -70,13 +70,6 @@ static int pp_put(int i, size_t len)
 	return kfi_place_put(pm.ep[0], pp.place[i], len, KFI_COMPLETION, NULL) ?: pm_wait_one();
 }
 
-/* Cut the link, and wait until both sides know. */
-static void pp_cut(void)
-{
-	pm_cut();
-	KUNIT_ASSERT_TRUE(pm.test, fake_soon(pm_broken()));
-}
-
 /* Begin to close the region, which waits. */
 static void pp_close_begin(void)
 {
@@ -225,7 +218,8 @@ static void link_ends(struct kunit *test)
 	for (round = 0; round < 8; round++) {
 		KUNIT_ASSERT_TRUE(test, fake_soon(!pp_get(0, 0, PP_LEN)));
 		KUNIT_ASSERT_EQ(test, 0, pp_get(1, 0, PP_LEN));
-		pp_cut();
+		pm_cut();
+		KUNIT_ASSERT_TRUE(test, fake_soon(pm_broken()));
 		if (round & 1) {
 			KUNIT_ASSERT_TRUE(test, fake_soon(!pp_get(2, 0, PP_LEN)));
 			KUNIT_EXPECT_EQ(test, 3, atomic_read(&pm.pins));

@@ -137,19 +137,14 @@ static bool nm_pretends(const struct nm_copy *copy)
 	return nm_silent && copy->len > nm_silent && copy->len % 2;
 }
 
-static void nm_run_one(struct nm_chan *c, struct nm_copy *copy)
-{
-	if (!nm_fails(copy) && !nm_pretends(copy))
-		nm_make(c, copy);
-}
-
 /* The last copy first: only a fence makes a copy wait for another one. */
 static void nm_run_now(struct nm_chan *c)
 {
 	struct nm_copy *copy;
 
 	list_for_each_entry_reverse(copy, &c->running, node)
-		nm_run_one(c, copy);
+		if (!nm_fails(copy) && !nm_pretends(copy))
+			nm_make(c, copy);
 }
 
 static void nm_interrupt(struct nm_chan *c)

@@ -24,10 +24,6 @@ unsigned int nm_windows = 2;
 module_param_named(windows, nm_windows, uint, 0444);
 MODULE_PARM_DESC(windows, "memory windows of a device (1-4)");
 
-static unsigned int window_kib = 4096;
-module_param(window_kib, uint, 0444);
-MODULE_PARM_DESC(window_kib, "KiB of a window, a power of two (4-16384)");
-
 static unsigned int last_mib;
 module_param(last_mib, uint, 0444);
 MODULE_PARM_DESC(last_mib, "MiB of the last window, a power of two (up to 65536); 0: as the others (default 0)");
@@ -100,17 +96,16 @@ bool nm_pages;
 module_param_named(pages, nm_pages, bool, 0444);
 MODULE_PARM_DESC(pages, "the first window of each device has struct pages, for what other devices write");
 
-u64 nm_window_size, nm_last_size, nm_align, nm_narrow;
+/* One mapping of emulated I/O memory can hold at most four times that. */
+const u64 nm_window_size = SZ_4M;
+u64 nm_last_size, nm_align, nm_narrow;
 
 static int __init nm_check(void)
 {
-	nm_window_size = (u64)window_kib * SZ_1K;
 	nm_last_size = last_mib ? (u64)last_mib * SZ_1M : nm_window_size;
 	nm_align = align_kib ? (u64)align_kib * SZ_1K : 0;
 	nm_narrow = min((u64)narrow_kib * SZ_1K, nm_window_size);
 	if (!nm_bridges || nm_bridges > NM_BRIDGES || !nm_windows || nm_windows > NM_WINDOWS)
-		return -EINVAL;
-	if (!is_power_of_2(nm_window_size) || nm_window_size < PAGE_SIZE || nm_window_size > SZ_16M)
 		return -EINVAL;
 	if (!is_power_of_2(nm_last_size) || nm_last_size < PAGE_SIZE || last_mib > 65536)
 		return -EINVAL;

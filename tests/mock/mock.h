@@ -137,7 +137,8 @@ struct nm_bridge {
 
 extern struct nm_bridge nm_bridge[NM_BRIDGES];
 extern unsigned int nm_bridges, nm_windows, nm_fewer, nm_vectors;
-extern u64 nm_window_size, nm_last_size, nm_align, nm_narrow;
+extern const u64 nm_window_size;
+extern u64 nm_last_size, nm_align, nm_narrow;
 extern unsigned int nm_dma_bells, nm_late_ms;
 extern u64 nm_dead_bells;
 extern bool nm_inline, nm_no_zero, nm_no_clear, nm_pages, nm_same_port, nm_no_close, nm_eio_close;

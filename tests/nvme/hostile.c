@@ -23,16 +23,11 @@
 #include <kfi_req.h>
 #include "proto.h"
 
-static char *provider = "sockets", *node = "10.0.0.2", *service = KFN_PORT,
-	    *nqn = "nqn.2026-01.kfabric:test";
+static char *provider = "sockets", *node = "10.0.0.2";
 module_param(provider, charp, 0);
 MODULE_PARM_DESC(provider, "kfabric's provider to connect over");
 module_param(node, charp, 0);
 MODULE_PARM_DESC(node, "address of the target");
-module_param(service, charp, 0);
-MODULE_PARM_DESC(service, "its service");
-module_param(nqn, charp, 0);
-MODULE_PARM_DESC(nqn, "a subsystem of its");
 
 static char *hostnqn = "nqn.2026-01.kfabric:hostile";
 module_param(hostnqn, charp, 0);
@@ -146,7 +141,7 @@ static int hostile_objects(struct hostile *hostile)
 	int ret;
 
 	need.provider = provider;
-	ret = kfi_find(current->nsproxy->net_ns, &need, NULL, node, service, &hostile->info);
+	ret = kfi_find(current->nsproxy->net_ns, &need, NULL, node, KFN_PORT, &hostile->info);
 	if (ret)
 		return ret;
 	hostile->dom = kfi_dom_get(current->nsproxy->net_ns, hostile->info, THIS_MODULE);
@@ -261,7 +256,7 @@ static size_t hostile_connect_command(struct hostile *hostile, u16 qid, u16 sqsi
 	cmd->qid = cpu_to_le16(qid);
 	cmd->sqsize = cpu_to_le16(sqsize);
 	data->cntlid = cpu_to_le16(cntlid);
-	strscpy(data->subsysnqn, nqn, sizeof(data->subsysnqn));
+	strscpy(data->subsysnqn, "nqn.2026-01.kfabric:test", sizeof(data->subsysnqn));
 	strscpy(data->hostnqn, hostnqn, sizeof(data->hostnqn));
 	return sizeof(*cmd) + sizeof(*data);
 }

@@ -25,30 +25,10 @@ debpkg()
 	"$vm_top/tools/debpkg" "$@"
 }
 
-# Install the packages among "command=package ..." whose command is missing.
+# Install the packages among "command=package ..." whose command or file is missing.
 vm_need()
 {
-	local pair missing=()
-
-	for pair; do
-		command -v "${pair%%=*}" >/dev/null ||
-		[ -e "/usr/sbin/${pair%%=*}" ] || missing+=("${pair#*=}")
-	done
-	[ ${#missing[@]} -gt 0 ] || return 0
-	[ "$(id -u)" = 0 ] ||
-		vm_die "please install: ${missing[*]}"
-	vm_say "installing ${missing[*]}"
-	DEBIAN_FRONTEND=noninteractive vm_apt "${missing[@]}"
-}
-
-vm_apt()
-{
-	apt-get install -qq -y --no-install-recommends \
-		-o DPkg::Lock::Timeout=600 "$@" >"$vm_build/apt.log" 2>&1 ||
-	{ apt-get update -qq >>"$vm_build/apt.log" 2>&1 &&
-	  apt-get install -qq -y --no-install-recommends \
-		-o DPkg::Lock::Timeout=600 "$@" >>"$vm_build/apt.log" 2>&1; } ||
-		vm_die "apt-get install $* failed: see $vm_build/apt.log"
+	"$vm_top/tests/need" "$@" >>"$vm_build/apt.log" 2>&1 || vm_die "cannot install what is missing of $*: see $vm_build/apt.log"
 }
 
 # Is the machine's own libc at least this version?

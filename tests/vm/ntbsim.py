@@ -26,11 +26,6 @@ class VmError(Exception):
     """Any failure that the modules of this folder report"""
 
 
-# Buses of a machine on which the devices can be, and whether its kernel lets them reach each other (Linux 7.2, P2PDMA):
-#	root	all on the root bus, whose host bridge Linux does not list: no
-#	zen	the same with a CPU of AMD Zen, whose host bridges all do it: through the host bridge
-#	switch	below one PCI Express switch: by bus addresses, with any CPU
-TOPOLOGIES = ("root", "zen", "switch")
 # Directories in sysfs of devices of these vendors and ids
 FIND = """
 for dir in /sys/bus/pci/devices/*; do
@@ -73,6 +68,10 @@ def build():
     return os.path.join(out, "ntbsim")
 
 
+# Buses of a machine on which the devices can be, and whether its kernel lets them reach each other (Linux 7.2, P2PDMA):
+#	root	all on the root bus, whose host bridge Linux does not list: no
+#	zen	the same with a CPU of AMD Zen, whose host bridges all do it: through the host bridge
+#	switch	below one PCI Express switch: by bus addresses, with any CPU
 class Buses:
     """The buses of one machine: hands out a place for each device, and collects the bridges for them"""
 
@@ -169,9 +168,6 @@ class Ntbsim:
 
     def counters(self, device):
         return self.stats()["devices"][device]
-
-    def carries(self, link=0):
-        return self.stats()["links"][link]["carries"]
 
     def wait_until(self, condition, timeout=30):
         """Wait until condition(stats) is true. Return these stats."""

@@ -78,11 +78,6 @@ static bool hostile_served(struct victim *v)
 
 #define TAG_X	0xaa
 
-static struct kfw_hdr hs_msg(u64 tag)
-{
-	return (struct kfw_hdr) { .type = KFW_MSG, .flags = KFW_F_TAGGED, .tag = cpu_to_le64(tag) };
-}
-
 /*
  * The peer reads the header of a message whose pages TCP has by reference, keeps its receive
  * window closed and acknowledges the message. The pages must not go back to their owner: TCP
@@ -130,7 +125,7 @@ free:
 static bool impostor(struct victim *v)
 {
 	struct hs_call good = { .node = 10, .port = 711 }, plain = good, another = good;
-	struct kfw_hdr msg = hs_msg(TAG_X);
+	struct kfw_hdr msg = { .type = KFW_MSG, .flags = KFW_F_TAGGED, .tag = cpu_to_le64(TAG_X) };
 	struct hs *hs = hs_open(v, &good), *hostile;
 	void *done;
 	int x;
