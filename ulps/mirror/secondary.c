@@ -277,18 +277,14 @@ static int take_gens(struct kfm *m, const struct kfm_msg *synced)
 	return ret;
 }
 
-/* Store the generations in SYNCED. Return: 0 or a negative error. */
-static int store_synced(struct kfm_peer *p, const struct kfm_msg *msg)
+/* Store the generations in SYNCED, if they are @new. Return: 0 or a negative error. */
+static int store_synced(struct kfm_peer *p, const struct kfm_msg *msg, bool new)
 {
 	struct kfm *m = p->m;
-	int ret;
+	int ret = new ? take_gens(m, msg) : 0;
 
-	if (m->sb.state != KFM_UPTODATE || m->sb.gens.cur != msg->gens.cur) {
-		ret = take_gens(m, msg);
-		if (ret)
-			return ret;
-		kfm_peer_event(p, "synced");
-	}
+	if (ret)
+		return ret;
 	kfm_recent_clean(p, msg);
 	kfm_bits_clear(p);
 	return kfm_bits_flush(m);
@@ -299,14 +295,17 @@ static void on_synced(struct kfm_peer *p, const struct kfm_msg *msg)
 {
 	struct kfm_msg answer = { .type = KFM_SYNCED_OK, .session = p->session };
 	struct kfm *m = p->m;
+	bool new = m->sb.state != KFM_UPTODATE || m->sb.gens.cur != msg->gens.cur;
 
 	if (p->state != KFM_SESSION_UP || m->left)	/* the copy stays outdated */
 		return;
-	if (store_synced(p, msg)) {
+	if (store_synced(p, msg, new)) {
 		kfm_peers_end(m);
 		return;
 	}
 	m->was_insync = true;
+	if (new)	/* whoever is told finds that in the status */
+		kfm_peer_event(p, "synced");
 	answer.gens = m->sb.gens;
 	kfm_net_send(p, &answer);
 }
