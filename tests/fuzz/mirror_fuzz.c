@@ -133,8 +133,10 @@ static void fuzz_msg(struct kfm_le_msg *le, int honest)
 	PROMISE(m.type != KFM_REFUSED || m.arg);
 	if (m.type == KFM_GRANT && m.flags & KFM_M_WITNESS)
 		PROMISE(!m.ring_len && !m.arg && !m.bitmap_len && m.flags == KFM_M_WITNESS);
+	else if (m.type == KFM_GRANT && m.ring_len)
+		PROMISE(m.ring_len >= KFM_RING_MIN && m.ring_len <= KFM_RING_MAX);
 	else if (m.type == KFM_GRANT)
-		PROMISE(m.ring_len ? m.ring_len >= KFM_RING_MIN && m.ring_len <= KFM_RING_MAX : m.arg);
+		PROMISE(m.arg);
 	PROMISE(m.type != KFM_GRANT || m.arg || !(m.flags & KFM_M_ZEROES));
 	PROMISE(m.type != KFM_HELLO || (m.arg < KFM_QUORUM && m.sectors && m.lbs));
 	PROMISE((m.type != KFM_HELLO && m.type != KFM_STATE) || (m.peers && m.peers <= KFM_PEERS));

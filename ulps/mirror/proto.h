@@ -335,7 +335,7 @@ enum kfm_refusal {
  * with that policy does not answer with KFM_M_QUORUM, and is refused.
  */
 #define KFM_F_QUORUM		128ull
-#define KFM_F_WITNESS		256ull	/* by the sender's table the receiver is a witness */
+#define KFM_F_WITNESS		256ull	/* for the sender the receiver is a witness */
 
 #define KFM_M_CANDIDATE		1u	/* HELLO: asks before a promotion, changes nothing */
 #define KFM_M_DIRTY		2u	/* STATE: the bitmap has bits of a former primary */

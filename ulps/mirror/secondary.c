@@ -304,7 +304,7 @@ static void on_synced(struct kfm_peer *p, const struct kfm_msg *msg)
 		return;
 	}
 	m->was_insync = true;
-	if (new)	/* whoever is told finds that in the status */
+	if (new)	/* the status of the node says so by now */
 		kfm_peer_event(p, "synced");
 	answer.gens = m->sb.gens;
 	kfm_net_send(p, &answer);
