@@ -144,8 +144,6 @@ def machine(ko, logs, progress, tls):
                    modules=NVME_MODULES + (tls_demo.MODULES if tls else ()),
                    qemu_extra=COUNTING + (("-virtfs", tls_demo.share()) if tls else ()))
     pair.accel = "tcg,thread=single"    # the only one that counts
-    if tls:
-        pair.cpu = lambda: "max,-erms,-fsrm"
     return pair
 
 
