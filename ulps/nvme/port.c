@@ -8,6 +8,7 @@
  * each address that exists when the port is enabled. With the treq `required` it listens only over
  * providers that protect connections.
  */
+#include <linux/inet.h>
 #include <linux/nsproxy.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -26,13 +27,37 @@ void kfnt_port_put(struct kfnt_port *port)
 	kref_put(&port->ref, kfnt_port_free);
 }
 
+static int kfnt_port_limit(const char *name, int value, int preset, int most)
+{
+	if (value < 0)
+		return preset;
+	if (value > most)
+		pr_warn("nvmet-kfi: %s is %d at most, not %d\n", name, most, value);
+	return min(value, most);
+}
+
 /* Set defaults for attributes of the port that were not set, and limit the others. */
 static void kfnt_port_defaults(struct nvmet_port *nport)
 {
-	if (nport->inline_data_size < 0)
-		nport->inline_data_size = KFN_INLINE_DEFAULT;
-	nport->inline_data_size = min_t(int, nport->inline_data_size, KFN_INLINE_MAX);
-	kfnt_port_limit_queue_size(nport, KFN_QUEUE_DEFAULT, KFN_QUEUE_MAX);
+	nport->inline_data_size = kfnt_port_limit("param_inline_data_size", nport->inline_data_size,
+						  KFN_INLINE_DEFAULT, KFN_INLINE_MAX);
+	kfnt_port_set_queue_size(nport, kfnt_port_limit("param_max_queue_size",
+							kfnt_port_queue_size(nport, -1),
+							KFN_QUEUE_DEFAULT, KFN_QUEUE_MAX));
+}
+
+/*
+ * Discovery shows hosts the family of the port. An address that is of no family, as that of a
+ * bridge or the name of an interface, is in any of them.
+ */
+static bool kfnt_port_family_fits(const struct nvmf_disc_rsp_page_entry *addr)
+{
+	struct sockaddr_storage ss;
+	int other = addr->adrfam == NVMF_ADDR_FAMILY_IP4 ? AF_INET6 :
+		    addr->adrfam == NVMF_ADDR_FAMILY_IP6 ? AF_INET : AF_UNSPEC;
+
+	return other == AF_UNSPEC ||
+	       inet_pton_with_scope(current->nsproxy->net_ns, other, addr->traddr, NULL, &ss);
 }
 
 static int kfnt_port_listen(struct kfnt_port *port)
@@ -42,6 +67,10 @@ static int kfnt_port_listen(struct kfnt_port *port)
 	struct kfi_need need = KFN_NEED;
 	int ret;
 
+	if (!kfnt_port_family_fits(addr)) {
+		pr_err("nvmet-kfi: %s is no address of addr_adrfam\n", addr->traddr);
+		return -EINVAL;
+	}
 	need.provider = kfnt_provider();
 	need.load = true;
 	if ((addr->treq & NVME_TREQ_SECURE_CHANNEL_MASK) == NVMF_TREQ_REQUIRED)

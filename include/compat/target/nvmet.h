@@ -31,7 +31,7 @@ static inline int kfnt_port_queue_size(struct nvmet_port *nport, int preset)
 	return preset;
 }
 
-static inline void kfnt_port_limit_queue_size(struct nvmet_port *nport, int preset, int most)
+static inline void kfnt_port_set_queue_size(struct nvmet_port *nport, int size)
 {
 }
 #else
@@ -40,11 +40,9 @@ static inline int kfnt_port_queue_size(struct nvmet_port *nport, int preset)
 	return nport->max_queue_size;
 }
 
-static inline void kfnt_port_limit_queue_size(struct nvmet_port *nport, int preset, int most)
+static inline void kfnt_port_set_queue_size(struct nvmet_port *nport, int size)
 {
-	if (nport->max_queue_size < 0)
-		nport->max_queue_size = preset;
-	nport->max_queue_size = min(nport->max_queue_size, most);
+	nport->max_queue_size = size;
 }
 #endif
 
