@@ -68,6 +68,7 @@ enum {
  * @capsule: message that is sent
  * @next: message that is sent behind it
  * @sent: for both
+ * @digests: KFN_DIGEST_* of the connection
  * @len: bytes of the last answer
  * @status: its status, without the phase
  * @detached: key of the region that it has detached, or HOSTILE_NO_KEY
@@ -86,6 +87,7 @@ struct hostile {
 	u8			capsule[HOSTILE_CAPSULE];
 	u8			next[HOSTILE_CAPSULE];
 	struct kfi_cqe		sent[2];
+	u8			digests;
 	u32			len;
 	u16			status;
 	u64			detached;
@@ -134,7 +136,7 @@ static void hostile_close(struct hostile *hostile)
 static int hostile_objects(struct hostile *hostile)
 {
 	const struct kfi_conn_attr attr = {
-		.depth = HOSTILE_RSPS, .rx_len = sizeof(struct nvme_completion), .region_segs = 1,
+		.depth = HOSTILE_RSPS, .rx_len = sizeof(struct kfn_cqe), .region_segs = 1,
 		.where = KFI_CONN_WORK,
 	};
 	struct kfi_need need = KFN_NEED;
@@ -222,7 +224,8 @@ static int hostile_answer(struct hostile *hostile)
 		return -ETIMEDOUT;
 	if (!atomic_add_unless(&hostile->answers, -1, 0))
 		return -EIO;
-	return hostile->len == sizeof(struct nvme_completion) ? 0 : -EPROTO;
+	return hostile->len == kfn_head_len(sizeof(struct nvme_completion), hostile->digests) ?
+	       0 : -EPROTO;
 }
 
 /* Send, and expect this error as the answer. */
@@ -469,6 +472,57 @@ static size_t hostile_much_data(struct hostile *hostile)
 	return sizeof(struct nvme_command);
 }
 
+/* Connect with digests, and prepare NVMe's connect, with its data behind the digest. */
+static int hostile_digests(struct hostile *hostile, u8 digests, size_t *len)
+{
+	struct nvme_rdma_cm_req req = good;
+	int ret;
+
+	kfn_cm_set_digests(req.rsvd, digests);
+	ret = hostile_connect(hostile, &req, sizeof(req));
+	if (ret)
+		return ret;
+	hostile->digests = kfn_cm_get_digests(hostile->rep.rsvd);
+	*len = hostile_unknown(hostile) + sizeof(struct kfn_digest);
+	memmove(hostile->capsule + sizeof(struct kfn_sqe),
+		hostile->capsule + sizeof(struct nvme_command), sizeof(struct nvmf_connect_data));
+	return hostile->digests == KFN_DIGESTS ? 0 : -EPROTO;
+}
+
+/* The target confirms what there is. */
+static int hostile_unknown_digests(struct hostile *hostile)
+{
+	size_t len;
+
+	return hostile_digests(hostile, 0xff, &len);
+}
+
+static int hostile_wrong_header(struct hostile *hostile)
+{
+	size_t len;
+
+	return hostile_digests(hostile, KFN_DIGESTS, &len) ?: hostile_send(hostile, len) ?:
+	       hostile_ended(hostile, HOSTILE_WAIT_MS);
+}
+
+static int hostile_no_digest(struct hostile *hostile)
+{
+	size_t len;
+
+	return hostile_digests(hostile, KFN_DIGESTS, &len) ?:
+	       hostile_send(hostile, sizeof(struct nvme_command)) ?:
+	       hostile_ended(hostile, HOSTILE_WAIT_MS);
+}
+
+static int hostile_wrong_data(struct hostile *hostile)
+{
+	size_t len;
+	int ret = hostile_digests(hostile, KFN_DIGESTS, &len);
+
+	kfn_seal(hostile->capsule, sizeof(struct nvme_command), KFN_DIGESTS, 0);
+	return ret ?: hostile_is_error(hostile, len, NVME_SC_DATA_XFER_ERROR);
+}
+
 /* Either @run, on a connection unless it is to @call itself, or @make a command and expect @why. */
 static const struct hostile_case {
 	const char	*name;
@@ -492,6 +546,10 @@ static const struct hostile_case {
 	{ "a region that the target is to leave alone", hostile_left_attached },
 	{ "much data before NVMe's connect", .make = hostile_much_data,
 	  .why = NVME_SC_SGL_INVALID_DATA },
+	{ "digests that do not exist", hostile_unknown_digests, true },
+	{ "a wrong header digest", hostile_wrong_header, true },
+	{ "a command without its digest", hostile_no_digest, true },
+	{ "a wrong data digest", hostile_wrong_data, true },
 };
 
 static const struct hostile_case hostile_install = {
@@ -547,6 +605,7 @@ enum {
  * @early: answers before any command: to tags from @tag on
  * @tag: see @early
  * @late: guesses in place of the command's tag: one in each of the first generations
+ * @digests: it has confirmed digests, and sends wrong ones
  *
  * The command is refused in the end, so that the host does not try again.
  */
@@ -555,6 +614,7 @@ static const struct rogue_case {
 	size_t		len;
 	bool		refuse;
 	unsigned int	early, tag, late;
+	bool		digests;
 } rogue_cases[] = {
 	{ NULL },
 	{ ROGUE_REP(1, NVME_AQ_DEPTH), sizeof(struct nvme_rdma_cm_rep) },
@@ -567,6 +627,10 @@ static const struct rogue_case {
 	{ ROGUE_REP(0, NVME_AQ_DEPTH), sizeof(struct nvme_rdma_cm_rep), .early = 1,
 	  .tag = NVME_AQ_BLK_MQ_DEPTH },
 	{ ROGUE_REP(0, NVME_AQ_DEPTH), sizeof(struct nvme_rdma_cm_rep), .late = ROGUE_GUESSES },
+	{ ROGUE_REP(0, NVME_AQ_DEPTH), sizeof(struct nvme_rdma_cm_rep) },
+	{ &(const struct nvme_rdma_cm_rep) { .crqsize = cpu_to_le16(NVME_AQ_DEPTH),
+					     .rsvd = "KDg1\3" },
+	  sizeof(struct nvme_rdma_cm_rep), .digests = true },
 };
 
 struct rogue {
@@ -579,11 +643,12 @@ static DEFINE_MUTEX(rogue_lock);	/* held while rogue_called() uses a connection 
 
 static int rogue_answer(struct kfi_conn *conn, u16 command_id, u16 status)
 {
-	const struct nvme_completion cqe = {
+	const struct kfn_cqe answer = { .cqe = {
 		.command_id = command_id, .status = cpu_to_le16(status << 1),
-	};
+	} };
+	bool digests = container_of(conn, struct rogue, conn)->c->digests;
 
-	return kfi_conn_inject(conn, &cqe, sizeof(cqe), 0);
+	return kfi_conn_inject(conn, &answer, digests ? sizeof(answer) : sizeof(answer.cqe), 0);
 }
 
 static void rogue_received(struct kfid_cq *cq, struct kfi_cqe *cqe,
@@ -622,8 +687,7 @@ static struct kfi_conn_ops rogue_ops = {
 static int rogue_called(struct kfi_caller *caller)
 {
 	static const struct kfi_conn_attr attr = {
-		.depth = NVME_AQ_DEPTH, .rx_len = sizeof(struct nvme_command),
-		.where = KFI_CONN_WORK,
+		.depth = NVME_AQ_DEPTH, .rx_len = sizeof(struct kfn_sqe), .where = KFI_CONN_WORK,
 	};
 	const struct rogue_case *c = &rogue_cases[calls];
 	unsigned int i = 0;

@@ -498,7 +498,8 @@ void kfn_ctrl_init(struct kfn_ctrl *ctrl)
 		ctrl->queues[i].ctrl = ctrl;
 		ctrl->queues[i].qid = i;
 		mutex_init(&ctrl->queues[i].lock);
-		kfi_conn_init(&ctrl->queues[i].conn, &kfn_conn_ops);
+		kfi_conn_init(&ctrl->queues[i].conn,
+			      ctrl->digests ? &kfn_digest_conn_ops : &kfn_conn_ops);
 		INIT_WORK(&ctrl->queues[i].lost_work, kfn_lost_work);
 	}
 }

@@ -58,6 +58,8 @@ static const struct kfn_layout kfn_fabrics[] = {
 	KFN_OFFSET(nvmf_ctrl_options, kato),
 	KFN_OFFSET(nvmf_ctrl_options, nr_write_queues),
 	KFN_OFFSET(nvmf_ctrl_options, nr_poll_queues),
+	KFN_OFFSET(nvmf_ctrl_options, hdr_digest),
+	KFN_OFFSET(nvmf_ctrl_options, data_digest),
 	KFN_OFFSET(nvmf_ctrl_options, tos),
 	KFN_TLS_ROWS
 	KFN_SIZE(nvmf_transport_ops),

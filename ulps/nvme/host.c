@@ -17,6 +17,14 @@ static bool tls;
 module_param(tls, bool, 0644);
 MODULE_PARM_DESC(tls, "connect only under TLS, as with --tls (default no)");
 
+static bool hdr_digest;
+module_param(hdr_digest, bool, 0644);
+MODULE_PARM_DESC(hdr_digest, "connect only with digests of headers, as with --hdr-digest (default no)");
+
+static bool data_digest;
+module_param(data_digest, bool, 0644);
+MODULE_PARM_DESC(data_digest, "connect only with digests of data, as with --data-digest (default no)");
+
 static unsigned int connect_timeout = 10;
 module_param(connect_timeout, uint, 0644);
 MODULE_PARM_DESC(connect_timeout, "seconds for connecting a queue (default 10)");
@@ -130,6 +138,9 @@ static int kfn_check_options(struct nvmf_ctrl_options *opts)
 			return -ENOMEM;
 		opts->mask |= NVMF_OPT_TRSVCID;
 	}
+	/* The core reads data_digest: pages that are being written must not change. */
+	opts->hdr_digest |= READ_ONCE(hdr_digest);
+	opts->data_digest |= READ_ONCE(data_digest);
 	return !opts->duplicate_connect && kfn_exists(opts) ? -EALREADY : 0;
 }
 
@@ -149,6 +160,8 @@ static struct kfn_ctrl *kfn_alloc_ctrl(struct device *dev, struct nvmf_ctrl_opti
 				 opts->nr_poll_queues + 1;
 	ctrl->ctrl.sqsize = opts->queue_size - 1;
 	ctrl->ctrl.kato = opts->kato;
+	ctrl->digests = (opts->hdr_digest ? KFN_DIGEST_HEADER : 0) |
+			(opts->data_digest ? KFN_DIGEST_DATA : 0);
 	ret = -ENOMEM;
 	ctrl->nr_queues = ctrl->ctrl.queue_count;
 	ctrl->queues = kcalloc(ctrl->nr_queues, sizeof(*ctrl->queues), GFP_KERNEL);
@@ -210,7 +223,8 @@ static struct nvmf_transport_ops kfn_transport = {
 	.required_opts	= NVMF_OPT_TRADDR,
 	.allowed_opts	= NVMF_OPT_TRSVCID | NVMF_OPT_RECONNECT_DELAY | NVMF_OPT_HOST_TRADDR |
 			  NVMF_OPT_HOST_IFACE | NVMF_OPT_CTRL_LOSS_TMO | NVMF_OPT_NR_WRITE_QUEUES |
-			  NVMF_OPT_NR_POLL_QUEUES | NVMF_OPT_TOS | NVMF_OPT_TLS | NVMF_OPT_KEYRING,
+			  NVMF_OPT_NR_POLL_QUEUES | NVMF_OPT_TOS | NVMF_OPT_TLS | NVMF_OPT_KEYRING |
+			  NVMF_OPT_HDR_DIGEST | NVMF_OPT_DATA_DIGEST,
 	.create_ctrl	= kfn_create_ctrl,
 };
 

@@ -56,6 +56,7 @@ struct kfn_queue {
  * struct kfn_req - a request
  * @req: the core's part; has to be the first member
  * @cmd: the SQE
+ * @sqe: the same, and its digest; with digests @sqe.digest.data becomes that of the answer
  * @kreq: the kit's part
  * @queue: its queue
  * @status: status of the answer, as it is in the CQE
@@ -63,7 +64,10 @@ struct kfn_queue {
  */
 struct kfn_req {
 	struct nvme_request	req;
-	struct nvme_command	cmd;
+	union {
+		struct nvme_command	cmd;
+		struct kfn_sqe		sqe;
+	};
 	struct kfi_req		kreq;
 	struct kfn_queue	*queue;
 	__le16			status;
@@ -89,6 +93,7 @@ struct kfn_req {
  *	later network must not need a stricter one
  * @pages: pages of a request, fixed by the first connection; a later network must support as many
  * @in_capsule: the target takes data in capsules
+ * @digests: KFN_DIGEST_* that its options demand
  * @aen: the SQE of asynchronous events
  * @err_work: takes the controller down, then queues @reconnect_work
  * @reconnect_work: sets it up again
@@ -110,7 +115,8 @@ struct kfn_ctrl {
 	u64			virt_mask;
 	unsigned int		pages;
 	bool			in_capsule;
-	struct nvme_command	aen;
+	u8			digests;
+	struct kfn_sqe		aen;
 	struct work_struct	err_work;
 	struct delayed_work	reconnect_work;
 	struct list_head	entry;
@@ -145,7 +151,7 @@ void kfn_lost(struct kfi_conn *conn, int err);
 void kfn_lost_work(struct work_struct *work);
 
 /* io.c */
-extern const struct kfi_conn_ops kfn_conn_ops;
+extern const struct kfi_conn_ops kfn_conn_ops, kfn_digest_conn_ops;
 extern const struct blk_mq_ops kfn_mq_ops, kfn_admin_mq_ops;
 void kfn_submit_async_event(struct nvme_ctrl *ctrl);
 

@@ -23,6 +23,45 @@ static struct request *to_rq(struct kfi_req *kreq)
 	return blk_mq_rq_from_pdu(container_of(kreq, struct kfn_req, kreq));
 }
 
+/* ---- digests ---- */
+
+/* Return: where the pieces of memory of a tag are, while its region has them and until its end */
+static struct bio_vec *kfn_vecs(const struct kfn_queue *queue, const struct request *rq)
+{
+	return &queue->vecs[rq->tag * KFN_PAGES_MAX];
+}
+
+static __le32 kfn_data_digest(struct bio_vec *vec, unsigned int n)
+{
+	u32 crc = ~0U;
+
+	for (; n; n--, vec++)
+		crc = crc32c(crc, bvec_virt(vec), vec->bv_len);
+	return cpu_to_le32(~crc);
+}
+
+/* @vec is the data of a request that the target reads; it does not change: the core sees to that */
+static void kfn_seal_command(struct kfn_req *req, struct request *rq, struct bio_vec *vec,
+			     unsigned int n)
+{
+	u8 digests = req->queue->ctrl->digests;
+	bool data = digests & KFN_DIGEST_DATA && n && rq_data_dir(rq) == WRITE;
+
+	kfn_seal(&req->cmd, sizeof(req->cmd), digests, data ? kfn_data_digest(vec, n) : 0);
+}
+
+/* The region is detached. A target sends no data with an error. */
+static bool kfn_data_intact(const struct kfn_req *req, struct request *rq)
+{
+	struct bio_vec *vec = kfn_vecs(req->queue, rq);
+
+	if (!(req->queue->ctrl->digests & KFN_DIGEST_DATA) || rq_data_dir(rq) == WRITE ||
+	    !blk_rq_nr_phys_segments(rq) || le16_to_cpu(req->status) >> 1)
+		return true;
+	return req->sqe.digest.data ==
+	       kfn_data_digest(vec, kfi_rq_bvecs(rq, vec, KFN_PAGES_MAX));
+}
+
 /* ---- completion ---- */
 
 static bool kfn_can_retry(int err)
@@ -59,6 +98,11 @@ static void kfn_req_done(struct kfi_req *kreq, int err)
 		kfn_queue_failed(req->queue, err);
 		req->status = cpu_to_le16(NVME_SC_HOST_PATH_ERROR << 1);
 		req->result.u64 = 0;
+	} else if (unlikely(req->queue->ctrl->digests) && !kfn_data_intact(req, rq)) {
+		dev_err_ratelimited(req->queue->ctrl->ctrl.device,
+				    "queue %u: command %#x: wrong data digest\n",
+				    req->queue->qid, nvme_cid(rq));
+		req->status = cpu_to_le16(NVME_SC_DATA_XFER_ERROR << 1);
 	}
 	if (!nvme_try_complete_req(rq, req->status, req->result))
 		nvme_complete_rq(rq);
@@ -74,7 +118,7 @@ static void kfn_bad_answer(struct kfn_queue *queue, const char *what, u64 value)
 }
 
 static void kfn_take_answer(struct kfn_queue *queue, const struct nvme_completion *cqe,
-			    const struct kfi_cq_err_entry *wc)
+			    const struct kfi_cq_err_entry *wc, __le32 digest)
 {
 	struct request *rq = nvme_find_rq(queue->tags, cqe->command_id);
 	struct kfn_req *req = rq ? blk_mq_rq_to_pdu(rq) : NULL;
@@ -85,6 +129,7 @@ static void kfn_take_answer(struct kfn_queue *queue, const struct nvme_completio
 	}
 	req->status = cqe->status;
 	req->result = cqe->result;
+	req->sqe.digest.data = digest;
 	kfi_req_put(&req->kreq);
 }
 
@@ -93,14 +138,14 @@ static void kfn_take_answer(struct kfn_queue *queue, const struct nvme_completio
  * so a malicious target can send an answer that early.
  */
 static void kfn_dispatch_answer(struct kfn_queue *queue, struct nvme_completion *cqe,
-				const struct kfi_cq_err_entry *wc)
+				const struct kfi_cq_err_entry *wc, __le32 digest)
 {
 	if (!test_bit_acquire(KFN_Q_TAGS, &queue->flags))
 		kfn_bad_answer(queue, "an answer before any command", cqe->command_id);
 	else if (nvme_is_aen_req(queue->qid, cqe->command_id))
 		nvme_complete_async_event(&queue->ctrl->ctrl, cqe->status, &cqe->result);
 	else
-		kfn_take_answer(queue, cqe, wc);
+		kfn_take_answer(queue, cqe, wc, digest);
 }
 
 static void kfn_received(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
@@ -111,12 +156,36 @@ static void kfn_received(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct k
 	if (!conn)
 		return;
 	rcu_read_lock();
-	kfn_dispatch_answer(container_of(conn, struct kfn_queue, conn), &answer, wc);
+	kfn_dispatch_answer(container_of(conn, struct kfn_queue, conn), &answer, wc, 0);
+	rcu_read_unlock();
+}
+
+static void kfn_received_sealed(struct kfid_cq *cq, struct kfi_cqe *cqe,
+				const struct kfi_cq_err_entry *wc)
+{
+	struct kfn_cqe answer;
+	struct kfi_conn *conn = kfi_rx_take(cqe, wc, &answer, sizeof(answer));
+	struct kfn_queue *queue = container_of(conn, struct kfn_queue, conn);
+
+	if (!conn)
+		return;
+	if (!kfn_sealed(&answer.cqe, sizeof(answer.cqe), queue->ctrl->digests)) {
+		kfn_bad_answer(queue, "a wrong header digest", answer.cqe.command_id);
+		return;
+	}
+	rcu_read_lock();
+	kfn_dispatch_answer(queue, &answer.cqe, wc, answer.digest.data);
 	rcu_read_unlock();
 }
 
 const struct kfi_conn_ops kfn_conn_ops = {
 	.received	= kfn_received,
+	.req_done	= kfn_req_done,
+	.lost		= kfn_lost,
+};
+
+const struct kfi_conn_ops kfn_digest_conn_ops = {
+	.received	= kfn_received_sealed,
 	.req_done	= kfn_req_done,
 	.lost		= kfn_lost,
 };
@@ -131,6 +200,14 @@ static void kfn_no_data(struct nvme_command *cmd)
 	sgl->type = NVME_KEY_SGL_FMT_DATA_DESC << 4;
 }
 
+/* Send the command of a request: @data in its capsule, or NULL */
+static int kfn_send_sqe(struct kfn_req *req, const struct bio_vec *data, unsigned int n, u64 more)
+{
+	return kfi_req_send(&req->kreq, &req->sqe,
+			    kfn_head_len(sizeof(req->cmd), req->queue->ctrl->digests), data, n,
+			    more);
+}
+
 /*
  * Return how much data may be in a capsule of this queue. The limit of the provider is the longest
  * message that it sends without a handshake: the target should fetch longer data from a region.
@@ -138,14 +215,15 @@ static void kfn_no_data(struct nvme_command *cmd)
 static unsigned int kfn_capsule_room(const struct kfn_queue *queue)
 {
 	const struct kfn_ctrl *ctrl = queue->ctrl;
-	u32 capsule = ctrl->ctrl.ioccsz * 16;	/* reported by the target; not all cores check it */
+	size_t head = kfn_head_len(sizeof(struct nvme_command), ctrl->digests);
+	/* reported by the target; not all cores check it */
+	size_t len = kfn_head_len(ctrl->ctrl.ioccsz * 16, ctrl->digests);
 
 	if (ctrl->dom->limits.short_msg_limit)
-		capsule = min_t(size_t, capsule, ctrl->dom->limits.short_msg_limit);
-
-	if (!queue->qid || !ctrl->in_capsule || capsule < sizeof(struct nvme_command))
+		len = min(len, ctrl->dom->limits.short_msg_limit);
+	if (!queue->qid || !ctrl->in_capsule || len < head)
 		return 0;
-	return min_t(u32, capsule - sizeof(struct nvme_command), KFN_INLINE_MAX);
+	return min_t(size_t, len - head, KFN_INLINE_MAX);
 }
 
 static bool kfn_in_capsule(struct kfn_queue *queue, struct request *rq)
@@ -158,12 +236,14 @@ static int kfn_send_capsule(struct kfn_req *req, struct request *rq, u64 more)
 {
 	struct nvme_sgl_desc *sgl = &req->cmd.common.dptr.sgl;
 	struct bio_vec vec[KFN_TX_SEGS];
+	unsigned int n = kfi_rq_bvecs(rq, vec, KFN_TX_SEGS - 1);
 
 	sgl->addr = 0;
 	sgl->length = cpu_to_le32(blk_rq_payload_bytes(rq));
 	sgl->type = NVME_SGL_FMT_DATA_DESC << 4 | NVME_SGL_FMT_OFFSET;
-	return kfi_req_send(&req->kreq, &req->cmd, sizeof(req->cmd), vec,
-			    kfi_rq_bvecs(rq, vec, KFN_TX_SEGS - 1), more);
+	if (unlikely(req->queue->ctrl->digests))
+		kfn_seal_command(req, rq, vec, n);
+	return kfn_send_sqe(req, vec, n, more);
 }
 
 /*
@@ -173,10 +253,11 @@ static int kfn_send_capsule(struct kfn_req *req, struct request *rq, u64 more)
 static int kfn_send_keyed(struct kfn_req *req, struct request *rq, u64 more)
 {
 	struct nvme_keyed_sgl_desc *sgl = &req->cmd.common.dptr.ksgl;
-	struct bio_vec *vec = &req->queue->vecs[rq->tag * KFN_PAGES_MAX];
+	struct bio_vec *vec = kfn_vecs(req->queue, rq);
+	unsigned int n = kfi_rq_bvecs(rq, vec, KFN_PAGES_MAX);
 	u64 access = rq_data_dir(rq) == WRITE ? KFI_REMOTE_READ :
 		     KFI_REMOTE_WRITE | (READ_ONCE(kfn_verify) ? KFI_REMOTE_READ : 0);
-	int ret = kfi_req_map(&req->kreq, vec, kfi_rq_bvecs(rq, vec, KFN_PAGES_MAX), access);
+	int ret = kfi_req_map(&req->kreq, vec, n, access);
 
 	if (ret)
 		return ret;
@@ -184,7 +265,9 @@ static int kfn_send_keyed(struct kfn_req *req, struct request *rq, u64 more)
 	put_unaligned_le24(blk_rq_payload_bytes(rq), sgl->length);
 	put_unaligned_le32(req->kreq.key, sgl->key);
 	sgl->type = NVME_KEY_SGL_FMT_DATA_DESC << 4 | NVME_SGL_FMT_INVALIDATE;
-	return kfi_req_send(&req->kreq, &req->cmd, sizeof(req->cmd), NULL, 0, more);
+	if (unlikely(req->queue->ctrl->digests))
+		kfn_seal_command(req, rq, vec, n);
+	return kfn_send_sqe(req, NULL, 0, more);
 }
 
 static int kfn_send_command(struct kfn_req *req, struct request *rq, u64 more)
@@ -193,7 +276,9 @@ static int kfn_send_command(struct kfn_req *req, struct request *rq, u64 more)
 	kfi_req_begin(&req->kreq, &req->queue->conn, rq->tag);
 	if (!blk_rq_nr_phys_segments(rq)) {
 		kfn_no_data(&req->cmd);
-		return kfi_req_send(&req->kreq, &req->cmd, sizeof(req->cmd), NULL, 0, more);
+		if (unlikely(req->queue->ctrl->digests))
+			kfn_seal_command(req, rq, NULL, 0);
+		return kfn_send_sqe(req, NULL, 0, more);
 	}
 	if (kfn_in_capsule(req->queue, rq))
 		return kfn_send_capsule(req, rq, more);
@@ -261,14 +346,17 @@ static void kfn_commit_rqs(struct blk_mq_hw_ctx *hctx)
 void kfn_submit_async_event(struct nvme_ctrl *nctrl)
 {
 	struct kfn_ctrl *ctrl = to_kfn(nctrl);
+	struct nvme_command *cmd = &ctrl->aen.cmd;
 	ssize_t ret;
 
-	memset(&ctrl->aen, 0, sizeof(ctrl->aen));
-	ctrl->aen.common.opcode = nvme_admin_async_event;
-	ctrl->aen.common.command_id = NVME_AQ_BLK_MQ_DEPTH;
-	ctrl->aen.common.flags = NVME_CMD_SGL_METABUF;
-	kfn_no_data(&ctrl->aen);
-	ret = kfi_conn_inject(&ctrl->queues[0].conn, &ctrl->aen, sizeof(ctrl->aen), 0);
+	memset(cmd, 0, sizeof(*cmd));
+	cmd->common.opcode = nvme_admin_async_event;
+	cmd->common.command_id = NVME_AQ_BLK_MQ_DEPTH;
+	cmd->common.flags = NVME_CMD_SGL_METABUF;
+	kfn_no_data(cmd);
+	kfn_seal(cmd, sizeof(*cmd), ctrl->digests, 0);
+	ret = kfi_conn_inject(&ctrl->queues[0].conn, &ctrl->aen,
+			      kfn_head_len(sizeof(*cmd), ctrl->digests), 0);
 	if (ret && ret != -ENOTCONN)
 		kfn_recover(ctrl);
 }

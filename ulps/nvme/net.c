@@ -53,6 +53,7 @@ static int kfn_find(struct kfn_ctrl *ctrl, struct kfi_info **info)
 	struct kfi_need need = KFN_NEED;
 	int ret;
 
+	need.inject = kfn_head_len(sizeof(struct nvme_command), ctrl->digests);
 	need.provider = kfn_provider();
 	need.device = opts->host_iface;
 	need.load = !ctrl->pages;
@@ -134,7 +135,9 @@ int kfn_net_open(struct kfn_ctrl *ctrl)
 	}
 	ctrl->dom = dom;
 	ctrl->info = info;
-	dev_info(ctrl->ctrl.device, "%s:%s over %s, %s\n", ctrl->ctrl.opts->traddr,
-		 ctrl->ctrl.opts->trsvcid, info->fabric_attr->prov_name, info->domain_attr->name);
+	dev_info(ctrl->ctrl.device, "%s:%s over %s, %s%s%s\n", ctrl->ctrl.opts->traddr,
+		 ctrl->ctrl.opts->trsvcid, info->fabric_attr->prov_name, info->domain_attr->name,
+		 ctrl->digests & KFN_DIGEST_HEADER ? ", header digest" : "",
+		 ctrl->digests & KFN_DIGEST_DATA ? ", data digest" : "");
 	return 0;
 }

@@ -17,6 +17,12 @@ static int kfn_check_accept(struct kfn_queue *queue, const struct nvme_rdma_cm_r
 			queue->qid);
 		return -EPROTO;
 	}
+	if (kfn_cm_get_digests(rep->rsvd) != queue->ctrl->digests) {
+		dev_err(queue->ctrl->ctrl.device,
+			"queue %u: the target does not support these digests: %s\n", queue->qid,
+			"connect without hdr_digest and data_digest");
+		return -EOPNOTSUPP;
+	}
 	if (le16_to_cpu(rep->crqsize) + 1 >= queue->size)
 		return 0;
 	dev_err(queue->ctrl->ctrl.device, "queue %u: the target has room for %u commands, not %u\n",
@@ -57,7 +63,7 @@ static int kfn_queue_vecs(struct kfn_queue *queue)
 static int kfn_queue_connect(struct kfn_queue *queue)
 {
 	struct kfn_ctrl *ctrl = queue->ctrl;
-	const struct nvme_rdma_cm_req req = {
+	struct nvme_rdma_cm_req req = {
 		.recfmt = cpu_to_le16(NVME_RDMA_CM_FMT_1_0),
 		.qid = cpu_to_le16(queue->qid),
 		.hrqsize = cpu_to_le16(queue->size),
@@ -66,8 +72,8 @@ static int kfn_queue_connect(struct kfn_queue *queue)
 	};
 	const struct kfi_conn_attr attr = {
 		.depth = queue->size,
-		.rx_len = sizeof(struct nvme_completion),
-		.tx_len = sizeof(struct nvme_command),
+		.rx_len = kfn_head_len(sizeof(struct nvme_completion), ctrl->digests),
+		.tx_len = kfn_head_len(sizeof(struct nvme_command), ctrl->digests),
 		.region_segs = ctrl->pages,
 		.where = kfn_queue_polled(queue) ? KFI_CONN_POLL : KFI_CONN_SOFTIRQ,
 		.reclaim = true,	/* pages are written to this disk, or swapped to it */
@@ -76,6 +82,7 @@ static int kfn_queue_connect(struct kfn_queue *queue)
 	size_t len = sizeof(rep);
 	int ret;
 
+	kfn_cm_set_digests(req.rsvd, ctrl->digests);
 	ret = kfn_queue_vecs(queue) ?:
 	      kfi_conn_open(&queue->conn, ctrl->dom, ctrl->info, &attr) ?:
 	      kfi_conn_connect(&queue->conn, ctrl->info->dest_addr, &req, sizeof(req), &rep, &len,

@@ -43,6 +43,7 @@ struct kfnt_places;
  * @rx: its receive: the SQE, and room for data of the capsule or other short data
  * @req: the core's part
  * @cqe: the answer
+ * @answer: the same, and its digest
  * @rw: transfer of its data and its answer
  * @got: done() of the get of @place
  * @inv: the answer has to detach the host's region
@@ -56,7 +57,10 @@ struct kfnt_places;
 struct kfnt_cmd {
 	struct kfi_rxbuf	rx;
 	struct nvmet_req	req;
-	struct nvme_completion	cqe;
+	union {
+		struct nvme_completion	cqe;
+		struct kfn_cqe		answer;
+	};
 	struct kfi_rw		rw;
 	struct kfi_cqe		got;
 	bool			inv;
@@ -83,6 +87,7 @@ enum {
  * @qid: number that the host has chosen
  * @depth: commands that the host may send
  * @inline_size: bytes of data that a capsule may have
+ * @digests: KFN_DIGEST_* that the host demands
  * @has_places: its endpoint has KFI_PLACE, and bypassing is permitted
  * @places: handles for places, from NVMe's connect on; NULL: all data goes through RAM
  * @flags: KFNT_Q_*
@@ -97,6 +102,7 @@ struct kfnt_queue {
 	u16			qid;
 	unsigned int		depth;
 	unsigned int		inline_size;
+	u8			digests;
 	bool			has_places;
 	struct kfnt_places	*places;
 	unsigned long		flags;

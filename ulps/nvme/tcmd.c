@@ -53,13 +53,14 @@ static u32 kfnt_data_max(const struct kfnt_queue *queue)
 /*
  * May the data be in memory of a disk, from which the network's device reads it? The administrator
  * decides by the attribute p2pmem of the namespace, and the core looks for such memory within reach
- * of both. The data of a WRITE may be copied by a CPU, which must not write there.
+ * of both. The data of a WRITE may be copied by a CPU, which must not write there; digests would
+ * be read from there.
  */
 static bool kfnt_may_stage(const struct kfnt_cmd *cmd, u32 len)
 {
 	const struct kfi_domain_limits *limits = &cmd->rx.conn->dom->limits;
 
-	return limits->p2p_device && len > limits->short_msg_limit &&
+	return limits->p2p_device && len > limits->short_msg_limit && !kfnt_queue(cmd)->digests &&
 	       !nvme_is_write(kfnt_sqe(cmd)) && cmd->req.ns && cmd->req.ns->use_p2pmem;
 }
 
@@ -134,6 +135,35 @@ static u16 kfnt_map(struct kfnt_cmd *cmd)
 	}
 }
 
+/* ---- digests ---- */
+
+static bool kfnt_head_intact(const struct kfnt_cmd *cmd)
+{
+	return cmd->rx.len >= sizeof(struct kfn_sqe) &&
+	       kfn_sealed(cmd->rx.head, sizeof(struct nvme_command), kfnt_queue(cmd)->digests);
+}
+
+static __le32 kfnt_data_digest(const struct kfnt_cmd *cmd)
+{
+	u32 part, left = cmd->req.transfer_len, crc = ~0U;
+	struct scatterlist *sg = cmd->req.sg;
+
+	for (; left; left -= part, sg = sg_next(sg)) {
+		part = min(sg->length, left);
+		crc = crc32c(crc, sg_virt(sg), part);
+	}
+	return cpu_to_le32(~crc);
+}
+
+/* Is the data of a write, if there is any, what the host has sent? */
+static bool kfnt_data_intact(const struct kfnt_cmd *cmd)
+{
+	const struct kfn_sqe *sqe = cmd->rx.head;
+
+	return !(kfnt_queue(cmd)->digests & KFN_DIGEST_DATA) || !nvme_is_write(&sqe->cmd) ||
+	       !cmd->req.transfer_len || sqe->digest.data == kfnt_data_digest(cmd);
+}
+
 /* ---- execution ---- */
 
 static void kfnt_cmd_reset(struct kfnt_cmd *cmd)
@@ -146,9 +176,20 @@ static void kfnt_cmd_reset(struct kfnt_cmd *cmd)
 	cmd->req.p2p_client = queue->conn.dom->limits.p2p_device;
 	memset(&cmd->cqe, 0, sizeof(cmd->cqe));
 	kfi_rw_begin(&cmd->rw, cmd->rx.conn);
-	cmd->capsule = cmd->rx.len - sizeof(struct nvme_command);
+	cmd->capsule = cmd->rx.len - cmd->rx.conn->attr.rx_len;
 	cmd->inv = false;
 	cmd->fetch = false;
+}
+
+/* The data of a write is here. */
+static void kfnt_execute(struct kfnt_cmd *cmd)
+{
+	if (likely(!kfnt_queue(cmd)->digests) || kfnt_data_intact(cmd)) {
+		cmd->req.execute(&cmd->req);
+		return;
+	}
+	pr_warn_ratelimited("nvmet-kfi: queue %u: a wrong data digest\n", kfnt_queue(cmd)->qid);
+	nvmet_req_complete(&cmd->req, NVME_SC_DATA_XFER_ERROR);
 }
 
 static void kfnt_fetched(struct kfi_rw *rw, int err)
@@ -158,7 +199,7 @@ static void kfnt_fetched(struct kfi_rw *rw, int err)
 	if (err)
 		nvmet_req_complete(&cmd->req, NVME_SC_DATA_XFER_ERROR);
 	else
-		cmd->req.execute(&cmd->req);
+		kfnt_execute(cmd);
 }
 
 void kfnt_received(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
@@ -171,6 +212,10 @@ void kfnt_received(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_
 	if (!rx)
 		return;
 	queue = kfnt_queue(cmd);
+	if (unlikely(queue->digests) && !kfnt_head_intact(cmd)) {
+		kfi_conn_fail(rx->conn, -EBADMSG);
+		return;
+	}
 	if (!kfnt_may_connect(queue, &kfnt_sqe(cmd)->connect)) {
 		kfi_conn_fail(rx->conn, -EPROTO);
 		return;
@@ -191,7 +236,7 @@ void kfnt_received(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_
 		cmd->rw.done = kfnt_fetched;
 		kfi_rw_read(&cmd->rw, cmd->req.sg, cmd->req.transfer_len);
 	} else {
-		cmd->req.execute(&cmd->req);
+		kfnt_execute(cmd);
 	}
 }
 
@@ -213,8 +258,25 @@ static void kfnt_answered(struct kfi_rw *rw, int err)
 static void kfnt_answer(struct kfnt_cmd *cmd, bool data)
 {
 	cmd->rw.done = kfnt_answered;
-	kfi_rw_reply(&cmd->rw, cmd->req.sg, data ? cmd->req.transfer_len : 0, &cmd->cqe,
-		     sizeof(cmd->cqe), cmd->inv);
+	kfi_rw_reply(&cmd->rw, cmd->req.sg, data ? cmd->req.transfer_len : 0, &cmd->answer,
+		     kfn_head_len(sizeof(cmd->cqe), kfnt_queue(cmd)->digests), cmd->inv);
+}
+
+/* Does the answer have data before it? */
+static bool kfnt_has_data(const struct kfnt_cmd *cmd)
+{
+	return !nvme_is_write(cmd->req.cmd) && !cmd->cqe.status && cmd->req.sg;
+}
+
+static void kfnt_seal(struct kfi_rw *rw, int err)
+{
+	struct kfnt_cmd *cmd = container_of(rw, struct kfnt_cmd, rw);
+	u8 digests = kfnt_queue(cmd)->digests;
+	bool data = kfnt_has_data(cmd);
+
+	kfn_seal(&cmd->cqe, sizeof(cmd->cqe), digests,
+		 data && digests & KFN_DIGEST_DATA ? kfnt_data_digest(cmd) : 0);
+	kfnt_answer(cmd, data);
 }
 
 /* The data is compared: tverify.c. */
@@ -253,14 +315,17 @@ static void kfnt_undo_place(struct kfi_rw *rw, int err)
 
 /*
  * Disks may complete in hard interrupts, where only transfers may begin: so what else is to do is
- * done after one, which is empty if need be.
+ * done after one, which is empty if need be. A command with a place has no digests.
  */
 void kfnt_queue_response(struct nvmet_req *req)
 {
 	struct kfnt_cmd *cmd = to_kfnt_cmd(req);
-	bool data = !nvme_is_write(req->cmd) && !cmd->cqe.status && req->sg;
+	bool data = kfnt_has_data(cmd);
 
-	if (cmd->place && !data) {
+	if (unlikely(kfnt_queue(cmd)->digests)) {
+		cmd->rw.done = kfnt_seal;
+		kfi_rw_reply(&cmd->rw, NULL, 0, NULL, 0, false);
+	} else if (cmd->place && !data) {
 		cmd->rw.done = kfnt_undo_place;
 		kfi_rw_reply(&cmd->rw, NULL, 0, NULL, 0, false);
 	} else if (cmd->place && kfnt_place_put(cmd)) {

@@ -37,7 +37,9 @@ static struct kfnt_queue *kfnt_queue_new(struct kfi_caller *caller,
 	queue->qid = le16_to_cpu(req->qid);
 	queue->depth = le16_to_cpu(req->hsqsize) + 1;
 	queue->inline_size = queue->qid ? port->nport->inline_data_size : 0;
-	queue->has_places = kfnt_bypass() && caller->info->caps & KFI_PLACE;
+	queue->digests = kfn_cm_get_digests(req->rsvd) & KFN_DIGESTS;
+	/* The CPU reads the data for its digest. */
+	queue->has_places = kfnt_bypass() && caller->info->caps & KFI_PLACE && !queue->digests;
 	strscpy(queue->traddr, caller->at, sizeof(queue->traddr));
 	nvmet_cq_init(&queue->cq);
 	if (nvmet_sq_init(&queue->sq, &queue->cq)) {
@@ -102,7 +104,6 @@ static int kfnt_accept(struct kfi_caller *caller, const struct nvme_rdma_cm_req 
 	struct nvme_rdma_cm_rep rep = { .recfmt = cpu_to_le16(NVME_RDMA_CM_FMT_1_0) };
 	struct kfi_conn_attr attr = {
 		.first = KFNT_FIRST_CMDS,
-		.rx_len = sizeof(struct nvme_command),
 		.rx_priv = sizeof(struct kfnt_cmd),
 	};
 	int ret;
@@ -110,6 +111,8 @@ static int kfnt_accept(struct kfi_caller *caller, const struct nvme_rdma_cm_req 
 	if (!queue)
 		return -ENOMEM;
 	rep.crqsize = cpu_to_le16(queue->depth);
+	kfn_cm_set_digests(rep.rsvd, queue->digests);
+	attr.rx_len = kfn_head_len(sizeof(struct nvme_command), queue->digests);
 	attr.depth = queue->depth;
 	attr.spare = min3(queue->depth, (unsigned int)KFNT_SPARE_CMDS,
 			  KFN_QUEUE_MAX - queue->depth);
@@ -187,7 +190,8 @@ u16 kfnt_install_queue(struct nvmet_sq *sq)
 void kfnt_lost(struct kfi_conn *conn, int err)
 {
 	const char *what = err == -EBUSY ? "too many connections without NVMe connect" :
-			   err == -ETIMEDOUT ? "no NVMe connect has come" : "it has failed";
+			   err == -ETIMEDOUT ? "no NVMe connect has come" :
+			   err == -EBADMSG ? "a wrong header digest" : "it has failed";
 
 	if (err != -ESHUTDOWN && err != -ECANCELED && err != -ECONNRESET)
 		pr_warn_ratelimited("nvmet-kfi: queue %u: %s (%d)\n", to_queue(conn)->qid, what,
