@@ -12,6 +12,7 @@ process be killed, the kernel kills them (parent death signal).
 """
 
 import base64
+import collections
 import ctypes
 import mmap
 import os
@@ -26,10 +27,8 @@ import sys
 import tempfile
 import time
 
-from ntbsim import VmError
+from simulator import BUILD, HERE, VmError
 
-HERE = os.path.dirname(os.path.realpath(__file__))
-BUILD = os.path.abspath(os.environ.get("KFABRIC_BUILD") or os.path.join(HERE, "..", "..", "build"))
 CHANNELS = 8
 ADDRESS = {"a": ("10.77.0.1", "fd77::1"), "b": ("10.77.0.2", "fd77::2")}
 MAC = {"a": "52:54:00:77:00:01", "b": "52:54:00:77:00:02"}
@@ -44,6 +43,10 @@ SPLAT = re.compile(
     r"sleeping function called|Call Trace:|Bad page state|"
     r"unregister_netdevice: waiting|segfault at|traps: .* trap "
 )
+
+
+# What machines of one series boot
+Image = collections.namedtuple("Image", "kernel release initramfs")
 
 
 class Failed(VmError):
@@ -287,12 +290,13 @@ class Vm:
         pair = self.pair
         peer = "b" if self.name == "a" else "a"
         address4, address6 = ADDRESS[self.name]
+        image = pair.images[pair.series_of[self.name]]
         args = [
             pair.devices.qemu if pair.devices else "qemu-system-x86_64", "-name", f"kfabric-{self.name}",
             "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
             "-M", "q35", "-accel", pair.accel, "-cpu", pair.cpu(),
             "-smp", str(pair.cpus), "-m", pair.memory,
-            "-kernel", pair.kernel, "-initrd", pair.initramfs,
+            "-kernel", image.kernel, "-initrd", image.initramfs,
             "-append", " ".join([
                 "console=ttyS0 panic=-1 oops=panic rdinit=/init",
                 "rcupdate.rcu_cpu_stall_timeout=120 no_timer_check tsc=reliable",
@@ -456,8 +460,10 @@ class Pair:
 
     def __init__(self, series, logs, ko=None, programs=(), modules=(), cpus=2,
                  memory="512M", mtu=1500, append="", load=None, qemu_extra=(), devices=None,
-                 progress=None, names=("a", "b"), boot_timeout=180):
+                 progress=None, names=("a", "b"), boot_timeout=180, others=None):
         self.series = series
+        # @others: machines of another series, as {"b": "6.1"}; then without modules of ours
+        self.series_of = {name: series for name in names} | (others or {})
         self.logs = os.path.abspath(logs)
         self.ko = [ko] if isinstance(ko, str) else list(ko or [])
         self.programs = list(programs)
@@ -516,25 +522,31 @@ class Pair:
         sys.exit(128 + number)
 
     def prepare(self):
-        self.progress(f"{self.series}: preparing kernel and initramfs")
-        base = script("kernel", self.series)
-        self.kernel = os.path.join(base, "vmlinux")
-        if not os.path.exists(self.kernel):
-            self.kernel = os.path.join(base, "vmlinuz")
+        self.images = {series: self.image(series) for series in dict.fromkeys(self.series_of.values())}
+        self.release = self.images[self.series].release
+
+    def image(self, series):
+        """Return the Image of a series."""
+        self.progress(f"{series}: preparing kernel and initramfs")
+        base = script("kernel", series)
+        kernel = os.path.join(base, "vmlinux")
+        if not os.path.exists(kernel):
+            kernel = os.path.join(base, "vmlinuz")
         with open(os.path.join(base, "release"), encoding="utf-8") as file:
-            self.release = file.read().strip()
+            release = file.read().strip()
         args = [word for ko in self.ko for word in ("--ko", ko)]
         for program in self.programs:
             args += ["--with", program]
         for module in self.modules:
             args += ["--module", module]
-        path = script("initramfs", self.series, *args)
+        path = script("initramfs", series, *args)
         # a copy of our own: another run may build a different one meanwhile
-        self.initramfs = os.path.join(self.run_dir, "initramfs")
+        initramfs = os.path.join(self.run_dir, f"initramfs-{series}")
         try:
-            os.link(path, self.initramfs)
+            os.link(path, initramfs)
         except OSError:
-            shutil.copyfile(path, self.initramfs)
+            shutil.copyfile(path, initramfs)
+        return Image(kernel, release, initramfs)
 
     def boot(self, *names):
         """Start machines and wait until their channels answer."""

@@ -244,13 +244,14 @@ static int make_room(struct memory *fetched)
 	return rc;
 }
 
-int ioat_init(struct ioat *ioat, struct host *host, char side, const char *path)
+int ioat_init(struct ioat *ioat, struct host *host, char side, const char *dir)
 {
 	char name[sizeof(ioat->dev.name)];
 	int rc;
 
 	ioat->host = host;
 	ioat->id = (struct pci_identity) {
+		.vendor = VENDOR_INTEL,
 		.device = IOAT_DEVICE_ID,
 		.class = 0x088000,	/* system peripheral, other */
 		.revision = 4,
@@ -262,7 +263,7 @@ int ioat_init(struct ioat *ioat, struct host *host, char side, const char *path)
 	pthread_rwlock_init(&ioat->lock, NULL);
 	snprintf(name, sizeof(name), "dma.%c", side);
 	rc = make_room(&ioat->fetched);
-	return rc ? rc : device_init(&ioat->dev, &ioat_ops, &ioat->id, name, &ioat->lock, path);
+	return rc ? rc : device_init(&ioat->dev, &ioat_ops, &ioat->id, name, &ioat->lock, dir);
 }
 
 /*

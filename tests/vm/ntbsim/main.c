@@ -3,19 +3,11 @@
  * ntbsim - an Intel Skylake NTB and an I/OAT DMA engine for each of two QEMU machines, over
  * vfio-user. See README.md.
  */
-#include <errno.h>
 #include <getopt.h>
-#include <limits.h>
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "protocol.h"
 #include "world.h"
 
 static struct world world;
@@ -24,15 +16,6 @@ static void help(FILE *to)
 {
 	fputs("usage: ntbsim [--links N] [--delay MS] [--bar2 BYTES] [--bar4 BYTES] DIR\n"
 	      "Sockets in DIR: dma.a dma.b ntb0.a ntb0.b ... control. Says \"ready\" when they are there.\n", to);
-}
-
-static bool parse(const char *text, uint64_t min, uint64_t max, uint64_t *value)
-{
-	char *end;
-
-	errno = 0;
-	*value = strtoull(text, &end, 0);
-	return !errno && end != text && !*end && *value >= min && *value <= max;
 }
 
 static bool power_of_two(uint64_t value)
@@ -56,16 +39,16 @@ static bool parse_options(int argc, char **argv, struct world_options *options)
 	while (good && (c = getopt_long(argc, argv, "", names, NULL)) != -1) {
 		switch (c) {
 		case 'n':
-			good = parse(optarg, 1, HOST_LINKS, &value);
+			good = simulator_number(optarg, 1, HOST_LINKS, &value);
 			options->links = value;
 			break;
 		case 'd':
-			good = parse(optarg, 0, 60000, &value);
+			good = simulator_number(optarg, 0, 60000, &value);
 			options->delay_ms = value;
 			break;
 		case '2':
 		case '4':
-			good = parse(optarg, 0x1000, 1ull << 39, &value) && power_of_two(value);
+			good = simulator_number(optarg, 0x1000, 1ull << 39, &value) && power_of_two(value);
 			options->window[c == '4'] = value;
 			break;
 		default:
@@ -76,63 +59,43 @@ static bool parse_options(int argc, char **argv, struct world_options *options)
 	return good && optind + 1 == argc;
 }
 
-/* Handle times of links: training, flaps. Return: milliseconds until the next one, -1 for none */
-static int tick(void)
+static uint64_t tick(void *context, uint64_t now)
 {
-	uint64_t now = link_now(), next = LINK_NEVER, at;
+	uint64_t next = TIME_NEVER, at;
 
 	for (unsigned int n = 0; n < world.links; n++) {
 		at = link_tick(&world.link[n], now);
 		if (at < next)
 			next = at;
 	}
-	if (next == LINK_NEVER)
-		return -1;
-	now = link_now();
-	return next > now ? (int)(next - now) : 0;
+	return next;
 }
 
-static void loop(int control)
-{
-	struct pollfd p[] = {
-		{ .fd = world.wake, .events = POLLIN },
-		{ .fd = control, .events = POLLIN },
-	};
-	uint64_t times;
-
-	for (;;) {
-		poll(p, 2, tick());
-		if ((p[0].revents & POLLIN) && read(world.wake, &times, sizeof(times)) < 0 &&
-		    errno != EAGAIN)
-			return;
-		if (p[1].revents & POLLIN)
-			control_serve(&world, control);
-	}
-}
+static const struct simulator ntbsim = {
+	.name		= "ntbsim",
+	.world		= &world,
+	.commands	= ntb_commands,
+	.take		= ntb_take,
+	.device		= world_device,
+	.stats		= ntb_stats,
+	.tick		= tick,
+};
 
 int main(int argc, char **argv)
 {
 	struct world_options options = { .links = 1,
 					 .delay_ms = 200,
 					 .window = { 1u << 20, 1u << 20 } };
-	char path[PATH_MAX];
-	int rc, control;
+	int rc;
 
 	if (!parse_options(argc, argv, &options)) {
 		help(stderr);
 		return 2;
 	}
-	signal(SIGPIPE, SIG_IGN);
-	snprintf(path, sizeof(path), "%s/control", options.dir);
 	rc = world_init(&world, &options);
-	control = rc ? rc : listen_at(path);
-	rc = control < 0 ? control : world_start(&world);
 	if (rc) {
 		fprintf(stderr, "ntbsim: %s: %s\n", options.dir, strerror(-rc));
 		return 1;
 	}
-	puts("ready");
-	fflush(stdout);
-	loop(control);
-	return 1;
+	return simulator_run(&ntbsim, options.dir);
 }

@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "world.h"
 
@@ -283,13 +281,14 @@ static const struct device_ops ntb_ops = {
 };
 
 int ntb_init(struct ntb *ntb, struct link *link, unsigned int side, unsigned int number,
-	     const uint64_t *window, const char *path)
+	     const uint64_t *window, const char *dir)
 {
 	char name[sizeof(ntb->dev.name)];
 
 	ntb->link = link;
 	ntb->side = side;
 	ntb->id = (struct pci_identity) {
+		.vendor = VENDOR_INTEL,
 		.device = NTB_DEVICE_ID,
 		.class = 0x068000,	/* bridge, other */
 		.revision = 4,
@@ -301,42 +300,24 @@ int ntb_init(struct ntb *ntb, struct link *link, unsigned int side, unsigned int
 	};
 	link->ntb[side] = ntb;
 	snprintf(name, sizeof(name), "ntb%u.%c", number, 'a' + side);
-	return device_init(&ntb->dev, &ntb_ops, &ntb->id, name, &link->lock, path);
+	return device_init(&ntb->dev, &ntb_ops, &ntb->id, name, &link->lock, dir);
 }
 
 /* ---- the link: up when both ends are present and enabled, and trained; flaps, stuck ---- */
 
-void link_init(struct link *link, unsigned int delay_ms, int wake)
+void link_init(struct link *link, unsigned int delay_ms)
 {
 	pthread_rwlockattr_t attr;
 
 	memset(link, 0, sizeof(*link));
 	link->delay_ms = delay_ms;
-	link->wake = wake;
-	link->up_at = LINK_NEVER;
-	link->flap_at = LINK_NEVER;
+	link->up_at = TIME_NEVER;
+	link->flap_at = TIME_NEVER;
 	/* register accesses must not starve while two engines keep the bridge busy */
 	pthread_rwlockattr_init(&attr);
 	pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
 	pthread_rwlock_init(&link->lock, &attr);
 	pthread_rwlockattr_destroy(&attr);
-}
-
-uint64_t link_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000ull + ts.tv_nsec / 1000000;
-}
-
-static void wake(struct link *link)
-{
-	uint64_t one = 1;
-
-	/* if the counter is full, the thread wakes up anyway */
-	if (write(link->wake, &one, sizeof(one)) < 0)
-		return;
 }
 
 static void show(struct link *link)
@@ -363,12 +344,12 @@ void link_update(struct link *link)
 {
 	if (!trainable(link)) {
 		link->carries = false;
-		link->up_at = LINK_NEVER;
+		link->up_at = TIME_NEVER;
 	} else if (!link->carries && !link->delay_ms) {
 		link->carries = true;
-	} else if (!link->carries && link->up_at == LINK_NEVER) {
-		link->up_at = link_now() + link->delay_ms;
-		wake(link);
+	} else if (!link->carries && link->up_at == TIME_NEVER) {
+		link->up_at = time_now() + 1000ull * link->delay_ms;
+		time_changed();
 	}
 	show(link);
 }
@@ -386,8 +367,8 @@ void link_flap(struct link *link, unsigned int flaps, unsigned int down_ms, unsi
 	link->flaps = flaps;
 	link->down_ms = down_ms;
 	link->up_ms = up_ms;
-	link->flap_at = flaps ? link_now() : LINK_NEVER;
-	wake(link);
+	link->flap_at = flaps ? time_now() : TIME_NEVER;
+	time_changed();
 }
 
 void link_stick(struct link *link, bool stuck)
@@ -403,11 +384,11 @@ static void flap_tick(struct link *link, uint64_t now)
 		return;
 	link->held_down = !link->held_down;
 	if (link->held_down)
-		link->flap_at = now + link->down_ms;
+		link->flap_at = now + 1000ull * link->down_ms;
 	else if (--link->flaps)
-		link->flap_at = now + link->up_ms;
+		link->flap_at = now + 1000ull * link->up_ms;
 	else
-		link->flap_at = LINK_NEVER;
+		link->flap_at = TIME_NEVER;
 	link_update(link);
 }
 
@@ -418,7 +399,7 @@ uint64_t link_tick(struct link *link, uint64_t now)
 	pthread_rwlock_wrlock(&link->lock);
 	flap_tick(link, now);
 	if (now >= link->up_at) {
-		link->up_at = LINK_NEVER;
+		link->up_at = TIME_NEVER;
 		link->carries = true;
 		show(link);
 	}

@@ -6,6 +6,8 @@
 #include <assert.h>
 #include <stdint.h>
 
+#define VENDOR_INTEL		0x8086
+
 /*
  * Registers of the Intel Skylake NTB. Offsets and bits as in drivers/ntb/hw/intel/ntb_hw_gen3.h and
  * ntb_hw_intel.h; details that those files do not have are from Intel's public description of the

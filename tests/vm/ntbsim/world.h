@@ -9,10 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cjson/cJSON.h>
-
 #include "device.h"
 #include "regs.h"
+#include "simulator.h"
 
 /*
  * A DMA engine: channels that copy by chains of descriptors, in the guest's memory and through its
@@ -56,7 +55,7 @@ struct ioat {
 	atomic_uint fail_with;	/* IOAT_ERR_READ_DATA or _WRITE_DATA */
 };
 
-int ioat_init(struct ioat *ioat, struct host *host, char side, const char *path);
+int ioat_init(struct ioat *ioat, struct host *host, char side, const char *dir);
 
 /* Execute descriptors, as many as one turn permits. Return: are there more? */
 bool ioat_run(struct ioat *ioat, unsigned int number);
@@ -73,7 +72,7 @@ struct ntb {
 };
 
 int ntb_init(struct ntb *ntb, struct link *link, unsigned int side, unsigned int number,
-	     const uint64_t *window, const char *path);
+	     const uint64_t *window, const char *dir);
 
 /* The following: under the link's lock, for writing. */
 /* Set these bits: an interrupt for each that was not pending and is not masked. */
@@ -93,8 +92,6 @@ uint64_t ntb_value(const struct ntb *ntb, unsigned int offset, size_t len);
  * registers show the same, unless they are stuck.
  */
 
-#define LINK_NEVER UINT64_MAX
-
 struct link {
 	/*
 	 * Protects all state of both NTBs. Taken for reading while bytes are copied, so that a
@@ -105,8 +102,7 @@ struct link {
 	bool attached[2];
 	bool carries;
 	bool shown;
-	uint64_t up_at;		/* ms; LINK_NEVER: not in training */
-	int wake;		/* eventfd: a time has changed */
+	uint64_t up_at;		/* TIME_NEVER: not in training */
 
 	/* switches */
 	unsigned int delay_ms;
@@ -119,7 +115,7 @@ struct link {
 	uint64_t flap_at;
 };
 
-void link_init(struct link *link, unsigned int delay_ms, int wake);
+void link_init(struct link *link, unsigned int delay_ms);
 
 /* The following: under the lock, for writing. */
 /* A condition of the link has changed. */
@@ -131,7 +127,6 @@ void link_stick(struct link *link, bool stuck);
 
 /* Do what is due by now and return when to call again. Takes the lock. */
 uint64_t link_tick(struct link *link, uint64_t now);
-uint64_t link_now(void);
 
 /*
  * Accesses through the windows: BAR 2 and BAR 4 of an NTB lead to the memory behind its peer, as
@@ -204,11 +199,10 @@ struct world {
 	struct link link[HOST_LINKS];
 	struct ntb ntb[HOST_LINKS][2];
 	unsigned int links;
-	int wake;
 };
 
 struct world_options {
-	const char *dir;		/* for the sockets; NULL: no sockets */
+	const char *dir;		/* for the sockets */
 	unsigned int links;
 	unsigned int delay_ms;
 	uint64_t window[NTB_WINDOWS];
@@ -216,24 +210,12 @@ struct world_options {
 
 /* 0 or a negative errno. A world is static: zeroed, and never freed. */
 int world_init(struct world *world, const struct world_options *options);
-int world_start(struct world *world);
 /* Return device @n: the engines first, then the NTBs; NULL behind the last. */
-struct device *world_device(struct world *world, unsigned int n);
+struct device *world_device(void *world, unsigned int n);
 
-/*
- * The control socket: a line of words in, a line of JSON out - {"ok":true} with the result, or
- * {"ok":false, "error":"..."}. control.c has the table of commands.
- */
-
-/* Accept a client, serve it until it disconnects or is silent for a while. */
-void control_serve(struct world *world, int listener);
-/* Execute a command line (which is modified); free() the answer. */
-char *control_command(struct world *world, char *line);
-
-/*
- * Add all counters of devices ("devices": name -> counter -> value) and states of links ("links":
- * list) to an object.
- */
-void stats_add(struct world *world, cJSON *to);
+/* control.c: what the simulator has of its own */
+extern const struct command ntb_commands[];
+bool ntb_take(struct call *call, char letter, const char *word);
+void ntb_stats(void *world, cJSON *to);
 
 #endif

@@ -4,8 +4,8 @@
  * host byte order. Layouts as in QEMU's docs/interop/vfio-user.rst, whose structures are those of
  * linux/vfio.h.
  */
-#ifndef NTBSIM_PROTOCOL_H
-#define NTBSIM_PROTOCOL_H
+#ifndef VFIO_PROTOCOL_H
+#define VFIO_PROTOCOL_H
 
 #include <assert.h>
 #include <stdbool.h>

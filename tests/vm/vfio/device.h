@@ -3,14 +3,16 @@
  * device.h - a device, and what it consists of: counters, the memory of its guest, configuration
  * space
  */
-#ifndef NTBSIM_DEVICE_H
-#define NTBSIM_DEVICE_H
+#ifndef VFIO_DEVICE_H
+#define VFIO_DEVICE_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "counters.h"	/* of the simulator: MODEL_COUNTERS */
 
 /* Counters of a device: exact, from its first connection on. A reader computes differences. */
 
@@ -26,27 +28,7 @@
 	ROW(interrupts,		"interrupts sent to the guest") \
 	ROW(interrupts_lost,	"interrupts that a fault switch swallowed") \
 	ROW(interrupts_moot,	"interrupts without a vector to go to") \
-	ROW(doorbells,		"doorbells rung here by the peer") \
-	ROW(doorbells_masked,	"... of which masked, or not yet cleared: no interrupt") \
-	ROW(scratchpads,	"scratchpads written here by the peer") \
-	ROW(msis,		"interrupt messages that the peer wrote through a window") \
-	ROW(window_cpu_reads,	"CPU reads through a window, to the peer's memory") \
-	ROW(window_cpu_writes,	"CPU writes through a window, to the peer's memory") \
-	ROW(window_dma_reads,	"DMA reads through a window, from the peer's memory") \
-	ROW(window_dma_writes,	"DMA writes through a window, to the peer's memory") \
-	ROW(window_bytes_in,	"bytes that the peer has put here") \
-	ROW(window_bytes_out,	"bytes that the peer has taken here") \
-	ROW(misses,		"accesses of the peer that translation or limit refused") \
-	ROW(dropped,		"writes to the peer that a dead link swallowed") \
-	ROW(link_ups,		"times that the link came up") \
-	ROW(link_downs,		"times that the link went down") \
-	ROW(descriptors,	"DMA descriptors executed, copies only") \
-	ROW(descriptors_null,	"DMA descriptors executed that copy nothing") \
-	ROW(dma_bytes,		"bytes copied by DMA") \
-	ROW(foreign_bytes,	"... of which read from memory of other devices, by messages") \
-	ROW(register_writes,	"DMA writes to registers: doorbells, scratchpads") \
-	ROW(completions,	"completion records written") \
-	ROW(dma_errors,		"errors that halted a DMA channel")
+	MODEL_COUNTERS(ROW)
 
 enum counter {
 #define COUNTER_ENUM(name, ...) COUNT_##name,
@@ -136,6 +118,7 @@ int memory_copy(struct memory *to, uint64_t target, struct memory *from, uint64_
 #define PCI_MASTER	0x4
 
 struct pci_identity {
+	uint16_t vendor;
 	uint16_t device;
 	uint32_t class;		/* 24 bits */
 	uint8_t revision;
@@ -168,7 +151,7 @@ bool pci_is_master(const struct pci *pci);
 
 /*
  * A device: configuration space, interrupts, the guest's memory, and the connected client, if any.
- * Its registers are in the models: ntb.c, ioat.c.
+ * Its registers are in the models of a simulator.
  *
  * Each device has a thread, which takes the client's messages in order and does the device's own
  * work between them. When a client disconnects, its memory and interrupts are removed; the device
@@ -204,8 +187,8 @@ struct device {
 	char name[16];
 	pthread_t thread;
 	/*
-	 * Protects pci, irq[] and the registers. The NTBs of a link share one, because each
-	 * accesses the other. The holder may take send_lock or the lock of a struct memory, never
+	 * Protects pci, irq[] and the registers. Devices that access one another share one. The
+	 * holder may take send_lock or the lock of a struct memory, never
 	 * another device's.
 	 */
 	pthread_rwlock_t *lock;
@@ -221,12 +204,9 @@ struct device {
 	struct vfu_message *message;	/* owned by the thread */
 };
 
-/*
- * Initialize. The device listens at @path; without a path (unit tests) no client can connect. 0 or
- * a negative errno.
- */
+/* Initialize. The device listens at @dir/@name. 0 or a negative errno. */
 int device_init(struct device *dev, const struct device_ops *ops, const struct pci_identity *id,
-		const char *name, pthread_rwlock_t *lock, const char *path);
+		const char *name, pthread_rwlock_t *lock, const char *dir);
 int device_start(struct device *dev);
 
 /* Under the device's lock: an edge on that vector. False if the fault switch has dropped it. */

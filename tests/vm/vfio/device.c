@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* A device: one client after another, messages and work in turns. */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +17,10 @@
 #define SEND_SECONDS 2
 
 int device_init(struct device *dev, const struct device_ops *ops, const struct pci_identity *id,
-		const char *name, pthread_rwlock_t *lock, const char *path)
+		const char *name, pthread_rwlock_t *lock, const char *dir)
 {
+	char path[PATH_MAX];
+
 	dev->ops = ops;
 	dev->id = id;
 	dev->lock = lock;
@@ -32,8 +35,7 @@ int device_init(struct device *dev, const struct device_ops *ops, const struct p
 	if (!dev->message)
 		return -ENOMEM;
 	device_reset(dev);
-	if (!path)
-		return 0;
+	snprintf(path, sizeof(path), "%s/%s", dir, dev->name);
 	dev->listener = listen_at(path);
 	return dev->listener < 0 ? dev->listener : 0;
 }
@@ -234,7 +236,6 @@ int device_start(struct device *dev)
 
 /* ---- configuration space ---- */
 
-#define VENDOR_INTEL	0x8086
 #define CAPABILITIES	0x10	/* status: there is a capability list */
 #define ID_EXPRESS	0x10
 #define ID_MSIX		0x11
@@ -277,11 +278,11 @@ static void put_bars(struct pci *pci, const struct pci_identity *id)
 void pci_reset(struct pci *pci, const struct pci_identity *id)
 {
 	memset(pci, 0, sizeof(*pci));
-	pci_put(pci, 0x00, VENDOR_INTEL, 2);
+	pci_put(pci, 0x00, id->vendor, 2);
 	pci_put(pci, 0x02, id->device, 2);
 	pci_put(pci, 0x06, CAPABILITIES, 2);
 	pci_put(pci, 0x08, (uint64_t)id->class << 8 | id->revision, 4);
-	pci_put(pci, 0x2c, VENDOR_INTEL, 2);
+	pci_put(pci, 0x2c, id->vendor, 2);
 	pci_put(pci, 0x34, PCI_AT_MSIX, 1);
 	allow(pci, PCI_AT_COMMAND, PCI_MEMORY | PCI_MASTER | 0x400, 2);
 	put_bars(pci, id);

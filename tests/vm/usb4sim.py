@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The simulator of USB4 hosts and cables (usb4sim/) beside machines, and what a case does with the kernel's own drivers there.
+
+    with Pair("6.12", logs=..., modules=usb4sim.MODULES, devices=Usb4sim()) as pair:
+        pair.devices.command("cable 0 unplug")
+"""
+
+import json
+
+from simulator import Simulator
+
+MODULES = ("thunderbolt", "thunderbolt_net")
+SLOT = 0x10
+# A host interface that sleeps would have to be woken up by a plug event, which the simulator does not do.
+STAY_AWAKE = """
+for dir in /sys/bus/pci/drivers/thunderbolt/0*; do
+	echo on >$dir/power/control
+done
+"""
+
+
+class Usb4sim(Simulator):
+    """One simulator. @cables: pairs of ports, as "a0-b0"; @lanes of each cable. Two lanes take ten seconds to come up, one two."""
+
+    def __init__(self, *cables, lanes=1, seed=None):
+        words = ["--lanes", lanes]
+        for cable in cables:
+            words += ["--cable", cable]
+        if seed is not None:
+            words += ["--seed", seed]
+        super().__init__("usb4sim", *words)
+
+    def arguments(self, name, memory):
+        """Return QEMU's arguments for that machine: shared memory, and the host interface."""
+        place = {"bus": "pcie.0", "addr": f"{SLOT:#x}"}
+        return self.memory_arguments(memory) + ["-device", json.dumps(self.device(f"nhi.{name}") | place)]

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Faults of cables, the commands that cause them, and statistics */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "host.h"
+
+/* splitmix64, a public generator, so that a seed repeats the faults */
+static uint32_t draw(uint32_t below)
+{
+	uint64_t z = world.random += 0x9e3779b97f4a7c15ull;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+	return (z ^ z >> 31) % below;
+}
+
+bool fault_strikes(struct fault *fault)
+{
+	if (fault->next) {
+		fault->next--;
+		return true;
+	}
+	if (fault->every && ++fault->passed >= fault->every) {
+		fault->passed = 0;
+		return true;
+	}
+	return fault->ppm && draw(1000000) < fault->ppm;
+}
+
+/* ---- commands for one direction of a cable, or both ---- */
+
+/* Return the next of the directions that a command names, the first one after NULL. */
+static struct way *next_way(const struct call *call, struct way *way)
+{
+	struct cable *cable = call->object;
+	unsigned int n = way ? way - cable->way + 1 : 0;
+
+	for (; n < 2; n++) {
+		if (call->part & BIT(n))
+			return &cable->way[n];
+	}
+	return NULL;
+}
+
+#define FOR_WAYS(way, call) \
+	for (struct way *way = NULL; (way = next_way(call, way));)
+
+static void do_lose_next(struct call *call)
+{
+	FOR_WAYS(way, call)
+		way->lose.next = call->number[0];
+}
+
+static void do_lose_every(struct call *call)
+{
+	FOR_WAYS(way, call)
+		way->lose.every = call->number[0];
+}
+
+static void do_lose_ppm(struct call *call)
+{
+	FOR_WAYS(way, call)
+		way->lose.ppm = call->number[0];
+}
+
+static void do_damage_next(struct call *call)
+{
+	FOR_WAYS(way, call)
+		way->damage.next = call->number[0];
+}
+
+static void do_damage_every(struct call *call)
+{
+	FOR_WAYS(way, call)
+		way->damage.every = call->number[0];
+}
+
+static void do_damage_ppm(struct call *call)
+{
+	FOR_WAYS(way, call)
+		way->damage.ppm = call->number[0];
+}
+
+static void do_lose_control(struct call *call)
+{
+	FOR_WAYS(way, call)
+		way->lose_control.next = call->number[0];
+}
+
+static void do_delay(struct call *call)
+{
+	FOR_WAYS(way, call)
+		way->delay = call->number[0];
+}
+
+static void do_rate(struct call *call)
+{
+	FOR_WAYS(way, call) {
+		way->rate = call->number[0];
+		way->free_at = 0;
+	}
+	rings_go_on();
+}
+
+static void do_stall(struct call *call)
+{
+	FOR_WAYS(way, call)
+		way->stalled = true;
+}
+
+static void do_unstall(struct call *call)
+{
+	FOR_WAYS(way, call)
+		way->stalled = false;
+	rings_go_on();
+}
+
+/* ---- commands for a cable ---- */
+
+static void pull(struct cable *cable, bool pulled)
+{
+	cable->pulled = pulled;
+	cable_update(cable);
+}
+
+static void do_plug(struct call *call)
+{
+	pull(call->object, false);
+}
+
+static void do_unplug(struct call *call)
+{
+	pull(call->object, true);
+}
+
+static void do_unplug_at(struct call *call)
+{
+	struct cable *cable = call->object;
+
+	cable->unplug_at = call->number[0];
+}
+
+/* L: number of a cable, W: the same, or "0.a": only what host a sends on cable 0 */
+const struct command usb4_commands[] = {
+	{ "cable L unplug",		do_unplug,	"pull the cable" },
+	{ "cable L plug",		do_plug,	"put it back" },
+	{ "cable L unplug-at N",	do_unplug_at,	"pull it behind the n-th XDomain packet from now on; 0: no" },
+	{ "cable W lose next N",	do_lose_next,	"so many frames get lost" },
+	{ "cable W lose every N",	do_lose_every,	"one of so many frames gets lost; 0: none" },
+	{ "cable W lose ppm N",		do_lose_ppm,	"so many of a million, at random" },
+	{ "cable W damage next N",	do_damage_next,	"so many frames arrive with a wrong checksum" },
+	{ "cable W damage every N",	do_damage_every, "one of so many; 0: none" },
+	{ "cable W damage ppm N",	do_damage_ppm,	"so many of a million, at random" },
+	{ "cable W lose-control N",	do_lose_control, "so many XDomain packets get lost" },
+	{ "cable W delay N",		do_delay,	"microseconds that a frame is on the way" },
+	{ "cable W rate N",		do_rate,	"kilobytes a second at the most; 0: no limit" },
+	{ "cable W stall on",		do_stall,	"the cable is up, and takes no frame" },
+	{ "cable W stall off",		do_unstall,	"... no longer" },
+	{ }
+};
+
+/* The directions that a host sends in, by its letter; all without a letter */
+static unsigned int ways_of(const struct cable *cable, const char *letter)
+{
+	unsigned int ways = 0;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		if (!*letter || cable->end[i]->host == &world.host[*letter - 'a'])
+			ways |= BIT(i);
+	}
+	return ways;
+}
+
+bool usb4_take(struct call *call, char letter, const char *word)
+{
+	unsigned int number = *word - '0';
+	const char *rest = word + 1;
+
+	if (!isdigit((unsigned char)*word) || number >= world.cables)
+		return false;
+	call->object = &world.cable[number];
+	call->lock = &world.lock;
+	if (!*rest)
+		call->part = BIT(2) - 1;
+	else if (letter == 'W' && rest[0] == '.' && rest[1] && !rest[2])
+		call->part = ways_of(call->object, rest + 1);
+	return call->part;
+}
+
+/* ---- statistics ---- */
+
+static void add_cable(cJSON *cables, const struct cable *cable)
+{
+	cJSON *one = cJSON_CreateObject();
+
+	cJSON_AddBoolToObject(one, "up", cable->up);
+	cJSON_AddBoolToObject(one, "pulled", cable->pulled);
+	cJSON_AddNumberToObject(one, "life", cable->life);
+	cJSON_AddItemToArray(cables, one);
+}
+
+/* The indices of the rings that are enabled: what hangs, hangs here. */
+static void add_rings(cJSON *to, const struct host *host)
+{
+	cJSON *one = cJSON_AddObjectToObject(to, host->dev.name);
+	char name[16], text[80];
+
+	for (unsigned int n = 0; n < NHI_RINGS; n++) {
+		const struct ring *tx = &host->tx[n], *rx = &host->rx[n];
+
+		if (!((tx->flags | rx->flags) & RING_ENABLE))
+			continue;
+		snprintf(name, sizeof(name), "%u", n);
+		snprintf(text, sizeof(text), "tx %u of %u, rx %u of %u, %u on the way", tx->own,
+			 tx->driver, rx->own, rx->driver, rx->on_the_way);
+		cJSON_AddStringToObject(one, name, text);
+	}
+}
+
+void usb4_stats(void *context, cJSON *to)
+{
+	cJSON *cables = cJSON_AddArrayToObject(to, "cables");
+	cJSON *rings = cJSON_AddObjectToObject(to, "rings");
+
+	cJSON_AddNumberToObject(to, "seed", (double)world.seed);
+	pthread_rwlock_rdlock(&world.lock);
+	for (unsigned int n = 0; n < world.cables; n++)
+		add_cable(cables, &world.cable[n]);
+	for (unsigned int n = 0; n < world.hosts; n++)
+		add_rings(rings, &world.host[n]);
+	pthread_rwlock_unlock(&world.lock);
+}
