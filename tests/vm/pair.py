@@ -256,6 +256,7 @@ class Vm:
         self.boots = 0
         self.consoles = []        # one log for each boot
         self.boot_seconds = 0.0
+        self.serial_index = 0     # of its virtio-serial device, which the guest knows
 
     @property
     def alive(self):
@@ -288,8 +289,6 @@ class Vm:
 
     def arguments(self, log, *guest_ends):
         pair = self.pair
-        peer = "b" if self.name == "a" else "a"
-        address4, address6 = ADDRESS[self.name]
         image = pair.images[pair.series_of[self.name]]
         args = [
             pair.devices.qemu if pair.devices else "qemu-system-x86_64", "-name", f"kfabric-{self.name}",
@@ -304,17 +303,13 @@ class Vm:
                 "maxcpus=1 noreplace-smp log_buf_len=4M", clock_words(),
                 "mitigations=off audit=0",
                 f"kf.name={self.name} kf.mtu={pair.mtu}",
-                f"kf.addr4={address4}/24 kf.addr6={address6}/64",
+                self.address_words(),
                 f"kf.load={','.join(pair.load.get(self.name, ()))}",
                 pair.append]).strip(),
             "-chardev", f"file,id=console,path={log},append=on",
             "-serial", "chardev:console",
             "-device", "virtio-rng-pci",
-            "-netdev", "dgram,id=net0,"
-            f"local.type=unix,local.path={pair.run_dir}/{self.name},"
-            f"remote.type=unix,remote.path={pair.run_dir}/{peer}",
-            "-device", f"virtio-net-pci,netdev=net0,mac={MAC[self.name]},"
-            f"host_mtu={pair.mtu},romfile=",
+            *self.wire_arguments(),
             "-device", f"virtio-serial-pci,max_ports={CHANNELS + 1}",
         ]
         *guest_ends, monitor = guest_ends
@@ -326,11 +321,23 @@ class Vm:
             args += pair.devices.arguments(self.name, pair.memory)
         return args + pair.qemu_extra
 
-    @staticmethod
-    def port_device(channel):
-        return f"vport{Vm.serial_index}p{channel.port + 1}"
+    def address_words(self):
+        """Return the guest's words for its addresses. Only a and b are on the wire."""
+        if self.name not in ADDRESS:
+            return ""
+        address4, address6 = ADDRESS[self.name]
+        return f"kf.addr4={address4}/24 kf.addr6={address6}/64"
 
-    serial_index = 0              # set when the first command asks the guest
+    def wire_arguments(self):
+        if self.name not in ADDRESS:
+            return []
+        run_dir, peer = self.pair.run_dir, "b" if self.name == "a" else "a"
+        return ["-netdev", f"dgram,id=net0,local.type=unix,local.path={run_dir}/{self.name},"
+                f"remote.type=unix,remote.path={run_dir}/{peer}",
+                "-device", f"virtio-net-pci,netdev=net0,mac={MAC[self.name]},host_mtu={self.pair.mtu},romfile="]
+
+    def port_device(self, channel):
+        return f"vport{self.serial_index}p{channel.port + 1}"
 
     def wait_ready(self, deadline):
         try:
@@ -342,7 +349,7 @@ class Vm:
                               + self.tail()) from None
         self.boot_seconds = time.monotonic() - self.started
         path = self.run("ls -d /dev/vport*p1", timeout=30).text
-        Vm.serial_index = int(re.search(r"vport(\d+)p1", path).group(1))
+        self.serial_index = int(re.search(r"vport(\d+)p1", path).group(1))
 
     def spawn(self, command, sink=None):
         """Start a command on a free channel and return its Job."""

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""usb4.py [SERIES[,SERIES]]... [--lanes 2] [--seed N] [-k WORD] - the USB4 simulator under the kernel's own drivers.
+"""usb4.py [SERIES[,SERIES]]... [--lanes 2] [--three] [--seed N] [-k WORD] - the USB4 simulator under the kernel's own drivers.
 
 Two stock machines with thunderbolt.ko and thunderbolt_net.ko, joined by usb4sim: what the drivers see of cables, machines and faults
 must be what they would see of hardware. Nothing of kfabric runs here. "6.1,7.2" is machine a with 6.1 and b with 7.2. The last line
@@ -25,49 +25,67 @@ case = register_in(CASES)
 PORT = 5000
 SIZE = 4 << 20
 SUBNET = "10.79.{}."
-NUMBER = {"a": 1, "b": 2}
+NUMBER = {"a": 1, "b": 2, "c": 3}
+TWO = ("a0-b0", "a1-b1")
+THREE = ("a0-b0", "b1-c0", "c1-a1")
 # A loaded machine takes its time for a handshake; two lanes take ten seconds more.
 PATIENCE = 120
 
 
 class Usb4:
-    """Two machines with two cables, of which the second one is not plugged"""
+    """Machines with cables between them. Only cable 0 of two machines is plugged when they boot."""
 
-    def __init__(self, pair):
+    def __init__(self, pair, cables):
         self.pair = pair
         self.sim = pair.devices
-        self.fresh()
+        # the ends of a cable: machine and port
+        self.ends = [[(end[0], int(end[1])) for end in cable.split("-")] for cable in cables]
+        self.fresh(pair.vms)
 
-    def fresh(self, names="ab"):
+    def fresh(self, names):
         """A machine has booted."""
         for name in names:
             self.pair.run(name, usb4sim.STAY_AWAKE)
             self.pair.run(name, f"head -c {SIZE} /dev/urandom >/tmp/file && httpd -p {PORT} -h /tmp")
 
-    def address(self, name, device=0):
-        return SUBNET.format(device) + str(NUMBER[name])
+    @staticmethod
+    def address(cable, name):
+        return SUBNET.format(cable) + str(NUMBER[name])
 
     def wait(self, name, condition, timeout=PATIENCE):
         self.pair.run(name, f"until {condition}; do sleep 0.1; done", timeout)
 
-    def gone(self, name):
-        """The machine has noticed that the other one is not there."""
-        self.wait(name, "[ ! -e /sys/class/net/thunderbolt0 ]")
+    def gone(self, cable=0, names="abc"):
+        """Machines have noticed that the other one is not there."""
+        for name, port in self.ends[cable]:
+            if name in names:
+                self.wait(name, f"[ ! -e {usb4sim.peer(port)} ]")
 
-    def up(self, device=0):
+    def up(self, cable=0):
         """The network device of a cable comes up on both machines, and they reach each other."""
-        name = f"thunderbolt{device}"
-        for machine in "ab":
-            self.wait(machine, f"[ -e /sys/class/net/{name} ]")
-            self.pair.run(machine, f"ip addr add {self.address(machine, device)}/24 dev {name} && ip link set {name} up")
-        self.reaches(device)
+        for name, port in self.ends[cable]:
+            self.wait(name, f"[ -e {usb4sim.netdev(port)} ]")
+            self.pair.run(name, f"dev=$(basename {usb4sim.netdev(port)}) && "
+                          f"ip addr add {self.address(cable, name)}/24 dev $dev && ip link set $dev up")
+        self.reaches(cable)
 
-    def reaches(self, device=0):
-        self.wait("a", f"ping -c 1 -W 1 {self.address('b', device)} >/dev/null")
+    def reaches(self, cable=0):
+        (name, _), (other, _) = self.ends[cable]
+        self.wait(name, f"ping -c 1 -W 1 {self.address(cable, other)} >/dev/null")
+
+    def plug(self, *cables):
+        for cable in cables:
+            self.sim.command(f"cable {cable} plug")
+        for cable in cables:
+            self.up(cable)
+
+    def unplug(self, cable=0):
+        self.sim.command(f"cable {cable} unplug")
+        self.gone(cable)
 
     def ping(self, count, words=""):
         """Return how many of so many pings were answered, and the output."""
-        text = self.pair.run("a", f"ping -c {count} -W 1 {words} {self.address('b')}", check=False).text
+        text = self.pair.run("a", f"ping -c {count} -W 1 {words} {self.address(0, 'b')}", check=False).text
         return int(text.split(" packets received")[0].split()[-1]), text
 
     def transfer(self, size=SIZE, timeout=120):
@@ -75,7 +93,7 @@ class Usb4:
         for source, sink in ("ba", "ab"):
             want = self.pair.run(source, f"head -c {size} /tmp/file >/tmp/part && sha256sum </tmp/part").text
             start = time.monotonic()
-            got = self.pair.run(sink, f"wget -q -O - http://{self.address(source)}:{PORT}/part | sha256sum", timeout).text
+            got = self.pair.run(sink, f"wget -q -O - http://{self.address(0, source)}:{PORT}/part | sha256sum", timeout).text
             seconds = time.monotonic() - start
             check(got == want, f"{sink} got another file than {source} has: {got} instead of {want}")
         return seconds
@@ -157,30 +175,24 @@ def lost_interrupt(s):
 def unplugged(s):
     """the cable is pulled under load and plugged again"""
     s.sim.command("cable 0 rate 500")
-    job = s.pair.spawn("a", f"wget -q -O /dev/null http://{s.address('b')}:{PORT}/file")
+    job = s.pair.spawn("a", f"wget -q -O /dev/null http://{s.address(0, 'b')}:{PORT}/file")
     time.sleep(1)
-    s.sim.command("cable 0 unplug")
-    for name in "ab":
-        s.gone(name)
+    s.unplug()
     job.kill()
     s.sim.command("cable 0 rate 0")
-    s.sim.command("cable 0 plug")
-    s.up()
+    s.plug(0)
     s.transfer(1 << 20)
 
 
 @case(300)
 def bad_handshake(s):
     """packets of the handshake get lost, and the cable is pulled in its midst"""
-    s.sim.command("cable 0 unplug")
-    for name in "ab":
-        s.gone(name)
+    s.unplug()
     s.sim.command("cable 0 unplug-at 3")
     s.sim.command("cable 0 plug")
     s.sim.wait_until(lambda stats: stats["cables"][0]["pulled"], PATIENCE)
-    s.sim.command("cable 0 lose-control 2")
-    s.sim.command("cable 0 plug")
-    s.up()
+    s.sim.command("cable 0 lose-control next 2")
+    s.plug(0)
     check(s.counted("control_lost") == 4, f"{s.counted('control_lost')} packets got lost instead of 4")
 
 
@@ -189,7 +201,7 @@ def killed(s):
     """a machine is killed and comes back: the other one sees an unplug and a plug"""
     downs = s.sim.counters("nhi.a")["cable_downs"]
     s.pair.kill("b")
-    s.gone("a")
+    s.gone(0, "a")
     check(s.sim.counters("nhi.a")["cable_downs"] == downs + 1, "the cable did not go down")
     s.pair.restart("b")
     s.fresh("b")
@@ -200,35 +212,49 @@ def killed(s):
 @case(300)
 def second_cable(s):
     """a second cable between the same hosts is a second device, and they know nothing of each other"""
-    s.sim.command("cable 1 plug")
-    s.up(1)
-    s.sim.command("cable 0 unplug")
-    for name in "ab":
-        s.gone(name)
+    s.plug(1)
+    s.unplug(0)
     s.reaches(1)
-    s.sim.command("cable 1 unplug")
-    s.sim.command("cable 0 plug")
-    s.up()
+    s.unplug(1)
+    s.plug(0)
 
 
-class OneOfTwo(usb4sim.Usb4sim):
-    """Two cables between two machines, the second one of which is pulled before they boot"""
+def triangle(s):
+    """three machines with two cables each: a cable is pulled, then a machine is killed, and the others go on"""
+    for cable in range(3):
+        s.up(cable)
+    s.unplug(0)
+    s.reaches(1)
+    s.reaches(2)
+    s.plug(0)
+    s.pair.kill("c")
+    s.gone(1, "b")
+    s.gone(2, "a")
+    s.reaches(0)
 
-    def __init__(self, **options):
-        super().__init__("a0-b0", "a1-b1", **options)
+
+class Cables(usb4sim.Usb4sim):
+    """Cables of which some are pulled before the machines boot"""
+
+    def __init__(self, cables, pulled, **options):
+        super().__init__(*cables, **options)
+        self.pulled = pulled
 
     def start(self, run_dir, logs):
         super().start(run_dir, logs)
-        self.command("cable 1 unplug")
+        for cable in self.pulled:
+            self.command(f"cable {cable} unplug")
 
 
 def run_series(series, verdict, opts):
     mine, _, other = series.partition(",")
-    logs = os.path.join(vm.BUILD, f"vm-{mine}", f"usb4-{opts.lanes}{other}")
-    with vm.Pair(mine, logs, others={"b": other or mine}, modules=usb4sim.MODULES, load={name: usb4sim.MODULES for name in "ab"},
-                 devices=OneOfTwo(lanes=opts.lanes, seed=opts.seed), progress=verdict.progress) as pair:
-        one = Usb4(pair)
-        for function, budget, _ in CASES:
+    logs = os.path.join(vm.BUILD, f"vm-{mine}", f"usb4-{3 if opts.three else 2}-{opts.lanes}{other}")
+    names, cables, pulled, cases = ("abc", THREE, (), [(triangle, 300, ())]) if opts.three else ("ab", TWO, (1,), CASES)
+    with vm.Pair(mine, logs, names=tuple(names), others={"b": other or mine}, modules=usb4sim.MODULES,
+                 load={name: usb4sim.MODULES for name in names}, progress=verdict.progress,
+                 devices=Cables(cables, pulled, lanes=opts.lanes, seed=opts.seed)) as pair:
+        one = Usb4(pair, cables)
+        for function, budget, _ in cases:
             if opts.wanted not in function.__name__ and function is not comes_up:
                 continue
             if not verdict.case(series, function, budget, one) and not usable(pair):
@@ -240,6 +266,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("series", nargs="*", default=["6.12"], help="6.1, 6.12, 7.2, or two of them for a and b; 6.12 unless told")
     parser.add_argument("--lanes", type=int, choices=(1, 2), default=1)
+    parser.add_argument("--three", action="store_true", help="three machines with two cables each")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32), help="of the frames that get lost")
     parser.add_argument("-k", dest="wanted", default="", metavar="WORD", help="only cases with this word in their names")
     opts = parser.parse_args()

@@ -19,6 +19,16 @@ done
 """
 
 
+def peer(port):
+    """Return where a machine has the host behind one of its ports. Routes are numbers of adapters, of which a port has two."""
+    return f"/sys/bus/thunderbolt/devices/0-{1 + 2 * port}"
+
+
+def netdev(port):
+    """Return where the network device of that host is, as a pattern."""
+    return f"{peer(port)}/0-*/net/*"
+
+
 class Usb4sim(Simulator):
     """One simulator. @cables: pairs of ports, as "a0-b0"; @lanes of each cable. Two lanes take ten seconds to come up, one two."""
 

@@ -76,12 +76,8 @@ bool ntb_take(struct call *call, char letter, const char *word)
 	uint32_t n;
 
 	if (letter == 'E') {
-		for (n = 0; n < 2; n++) {
-			call->object = &world->host[n].ioat;
-			if (call_device(call, word) && call->dev == &world->host[n].ioat.dev)
-				return true;
-		}
-		return false;
+		call->object = call_device(call, word) ? call->dev : NULL;
+		return call->object == &world->host[0].ioat || call->object == &world->host[1].ioat;
 	}
 	if (!call_number(word, &n) || n >= world->links)
 		return false;

@@ -24,13 +24,13 @@ struct port *cable_peer(const struct port *port)
 	return port->cable && port->cable->up ? port->cable->end[!port->end] : NULL;
 }
 
-/* Show the state at both ends, and tell the drivers at once. */
 static void show(struct cable *cable)
 {
 	for (unsigned int i = 0; i < 2; i++)
 		router_show_lanes(cable->end[i]);
 }
 
+/* The drivers are told with the next tick. */
 static void come_or_go(struct cable *cable, bool up)
 {
 	cable->up = up;
@@ -90,30 +90,34 @@ void cables_retrain(struct host *host)
 	}
 }
 
+/* Are the frames that have gone worth more time than has passed? */
+static bool way_full(const struct way *way, uint64_t now)
+{
+	return way->rate && way->free_at > now + BURST_US;
+}
+
 bool way_take(struct way *way, size_t bytes, uint64_t now)
 {
 	if (way->stalled)
 		return false;
-	if (!way->rate)
-		return true;
-	if (way->free_at > now + BURST_US) {
+	if (way_full(way, now)) {
 		way->awaited = true;
 		time_changed();
 		return false;
 	}
-	way->free_at = (way->free_at > now ? way->free_at : now) + bytes * 1000 / way->rate;
+	if (way->rate)
+		way->free_at = (way->free_at > now ? way->free_at : now) +
+			       bytes * 1000 / way->rate;
 	return true;
 }
 
 /* Is it time for a frame that waits for that way? Lower @next to when it will be. */
 static bool way_ready(struct way *way, uint64_t now, uint64_t *next)
 {
-	uint64_t at = way->free_at - BURST_US;
-
 	if (!way->awaited)
 		return false;
-	if (now < at) {
-		*next = at < *next ? at : *next;
+	if (way_full(way, now)) {
+		*next = way->free_at - BURST_US < *next ? way->free_at - BURST_US : *next;
 		return false;
 	}
 	way->awaited = false;

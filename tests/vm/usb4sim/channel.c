@@ -130,7 +130,7 @@ static void to_peer(struct port *port, enum packet_type type, const uint32_t *wo
 
 	if (!peer)
 		return;
-	if (fault_strikes(&cable->way[port->end].lose_control)) {
+	if (fault_strikes(&cable->way[port->end].fault[LOSE_CONTROL])) {
 		count(&peer->host->dev.counters, COUNT_control_lost);
 		return;
 	}

@@ -8,10 +8,10 @@
 	ROW(bytes_sent,		"bytes in them") \
 	ROW(frames_received,	"frames put into rings of this host") \
 	ROW(bytes_received,	"bytes in them") \
-	ROW(waits,		"times that the next frame of a ring had to wait") \
+	ROW(waits,		"times that the next frame of a ring could not go") \
 	ROW(frames_lost,	"frames for this host that a fault switch swallowed") \
 	ROW(frames_damaged,	"frames for this host that a fault switch damaged") \
-	ROW(frames_cut,		"frames for this host whose cable, path or ring went while they were on the way") \
+	ROW(frames_cut,		"frames for this host whose cable, path or ring went meanwhile") \
 	ROW(frames_refused,	"frames for this host whose start or end the ring does not take") \
 	ROW(overflows,		"frames for this host that found no descriptor") \
 	ROW(control_sent,	"control packets sent by the driver") \

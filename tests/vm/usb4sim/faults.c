@@ -47,46 +47,22 @@ static struct way *next_way(const struct call *call, struct way *way)
 #define FOR_WAYS(way, call) \
 	for (struct way *way = NULL; (way = next_way(call, way));)
 
-static void do_lose_next(struct call *call)
+static void do_next(struct call *call)
 {
 	FOR_WAYS(way, call)
-		way->lose.next = call->number[0];
+		way->fault[call->kind].next = call->number[0];
 }
 
-static void do_lose_every(struct call *call)
+static void do_every(struct call *call)
 {
 	FOR_WAYS(way, call)
-		way->lose.every = call->number[0];
+		way->fault[call->kind].every = call->number[0];
 }
 
-static void do_lose_ppm(struct call *call)
+static void do_ppm(struct call *call)
 {
 	FOR_WAYS(way, call)
-		way->lose.ppm = call->number[0];
-}
-
-static void do_damage_next(struct call *call)
-{
-	FOR_WAYS(way, call)
-		way->damage.next = call->number[0];
-}
-
-static void do_damage_every(struct call *call)
-{
-	FOR_WAYS(way, call)
-		way->damage.every = call->number[0];
-}
-
-static void do_damage_ppm(struct call *call)
-{
-	FOR_WAYS(way, call)
-		way->damage.ppm = call->number[0];
-}
-
-static void do_lose_control(struct call *call)
-{
-	FOR_WAYS(way, call)
-		way->lose_control.next = call->number[0];
+		way->fault[call->kind].ppm = call->number[0];
 }
 
 static void do_delay(struct call *call)
@@ -142,18 +118,21 @@ static void do_unplug_at(struct call *call)
 	cable->unplug_at = call->number[0];
 }
 
-/* L: number of a cable, W: the same, or "0.a": only what host a sends on cable 0 */
+static const char *const kinds[FAULTS] = {
+	[LOSE] = "lose", [DAMAGE] = "damage", [LOSE_CONTROL] = "lose-control",
+};
+
+/*
+ * L: number of a cable, W: the same, or "0.a": only what host a sends on cable 0, F: lose (frames),
+ * damage (frames arrive with a wrong checksum) or lose-control (XDomain packets get lost)
+ */
 const struct command usb4_commands[] = {
 	{ "cable L unplug",		do_unplug,	"pull the cable" },
 	{ "cable L plug",		do_plug,	"put it back" },
-	{ "cable L unplug-at N",	do_unplug_at,	"pull it behind the n-th XDomain packet from now on; 0: no" },
-	{ "cable W lose next N",	do_lose_next,	"so many frames get lost" },
-	{ "cable W lose every N",	do_lose_every,	"one of so many frames gets lost; 0: none" },
-	{ "cable W lose ppm N",		do_lose_ppm,	"so many of a million, at random" },
-	{ "cable W damage next N",	do_damage_next,	"so many frames arrive with a wrong checksum" },
-	{ "cable W damage every N",	do_damage_every, "one of so many; 0: none" },
-	{ "cable W damage ppm N",	do_damage_ppm,	"so many of a million, at random" },
-	{ "cable W lose-control N",	do_lose_control, "so many XDomain packets get lost" },
+	{ "cable L unplug-at N",	do_unplug_at,	"pull it behind the n-th XDomain packet from now on" },
+	{ "cable W F next N",		do_next,	"a fault of the next so many" },
+	{ "cable W F every N",		do_every,	"... of one of so many; 0: none" },
+	{ "cable W F ppm N",		do_ppm,		"... of so many of a million, at random" },
 	{ "cable W delay N",		do_delay,	"microseconds that a frame is on the way" },
 	{ "cable W rate N",		do_rate,	"kilobytes a second at the most; 0: no limit" },
 	{ "cable W stall on",		do_stall,	"the cable is up, and takes no frame" },
@@ -161,16 +140,25 @@ const struct command usb4_commands[] = {
 	{ }
 };
 
-/* The directions that a host sends in, by its letter; all without a letter */
-static unsigned int ways_of(const struct cable *cable, const char *letter)
+/* The directions that a host sends in, by its letter */
+static unsigned int ways_of(const struct cable *cable, char letter)
 {
 	unsigned int ways = 0;
 
 	for (unsigned int i = 0; i < 2; i++) {
-		if (!*letter || cable->end[i]->host == &world.host[*letter - 'a'])
+		if (cable->end[i]->host - world.host == letter - 'a')
 			ways |= BIT(i);
 	}
 	return ways;
+}
+
+static bool take_kind(struct call *call, const char *word)
+{
+	for (call->kind = 0; call->kind < FAULTS; call->kind++) {
+		if (!strcmp(kinds[call->kind], word))
+			return true;
+	}
+	return false;
 }
 
 bool usb4_take(struct call *call, char letter, const char *word)
@@ -178,6 +166,8 @@ bool usb4_take(struct call *call, char letter, const char *word)
 	unsigned int number = *word - '0';
 	const char *rest = word + 1;
 
+	if (letter == 'F')
+		return take_kind(call, word);
 	if (!isdigit((unsigned char)*word) || number >= world.cables)
 		return false;
 	call->object = &world.cable[number];
@@ -185,7 +175,7 @@ bool usb4_take(struct call *call, char letter, const char *word)
 	if (!*rest)
 		call->part = BIT(2) - 1;
 	else if (letter == 'W' && rest[0] == '.' && rest[1] && !rest[2])
-		call->part = ways_of(call->object, rest + 1);
+		call->part = ways_of(call->object, rest[1]);
 	return call->part;
 }
 

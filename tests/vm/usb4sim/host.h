@@ -13,8 +13,8 @@
 
 /*
  * A router has two USB4 ports of two lane adapters each, and the adapter of the host interface:
- * adapters 1 and 2 are port 0, 3 and 4 port 1. Adapter 0 is the router itself. On cables of one lane
- * adapters 2 and 4 are inactive: the driver takes two lanes that are neighbours for one port.
+ * adapters 1 and 2 are port 0, 3 and 4 port 1. Adapter 0 is the router itself. On cables of one
+ * lane adapters 2 and 4 are inactive: the driver takes two lanes that are neighbours for one port.
  */
 #define HOSTS		3
 #define PORTS		2
@@ -99,10 +99,12 @@ struct fault {
 	unsigned int next, every, passed, ppm;
 };
 
+/* Of frames, of frames, and of XDomain packets */
+enum { LOSE, DAMAGE, LOSE_CONTROL, FAULTS };
+
 /* One direction of a cable: what an end sends */
 struct way {
-	struct fault lose, damage;
-	struct fault lose_control;
+	struct fault fault[FAULTS];
 	unsigned int delay;	/* microseconds */
 	unsigned int rate;	/* bytes a millisecond; 0: no limit */
 	bool stalled;

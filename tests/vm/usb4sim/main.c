@@ -14,8 +14,8 @@ struct world world = { .lock = PTHREAD_RWLOCK_INITIALIZER, .lanes = 1 };
 
 static const char *const usage =
 	"usage: usb4sim [--lanes 1|2] [--seed N] [--cable a0-b0]... DIR\n"
-	"A cable joins ports 0 or 1 of hosts a, b, c. Sockets in DIR: nhi.a nhi.b ... control. Says \"ready\" when\n"
-	"they are there.\n";
+	"A cable joins ports 0 or 1 of hosts a, b, c. Sockets in DIR: nhi.a nhi.b ... control.\n"
+	"Says \"ready\" when they are there.\n";
 
 void say(const struct host *host, const char *format, ...)
 {

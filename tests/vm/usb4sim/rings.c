@@ -16,7 +16,7 @@
 /* Unit of the throttling registers */
 #define THROTTLE_NS	256
 
-/* ---- interrupts: a message when a status bit is set, and no other until the driver clears it ---- */
+/* ---- interrupts: a message when a status bit is set, none until the driver clears it ---- */
 
 static uint64_t quiet_time(const struct host *host, unsigned int vector)
 {
@@ -35,6 +35,7 @@ static void fire(struct host *host, unsigned int bit)
 		time_changed();
 		return;
 	}
+	host->owed &= ~BIT(vector);
 	host->quiet_until[vector] = now + quiet_time(host, vector);
 	device_interrupt(&host->dev, vector);
 }
@@ -258,7 +259,7 @@ static void send_frame(struct host *host, const struct route *route, uint64_t ad
 
 	count(&host->dev.counters, COUNT_frames_sent);
 	count_add(&host->dev.counters, COUNT_bytes_sent, len);
-	if (fault_strikes(&route->way->lose)) {
+	if (fault_strikes(&route->way->fault[LOSE])) {
 		count(there, COUNT_frames_lost);
 		return;
 	}
@@ -276,7 +277,7 @@ static void send_frame(struct host *host, const struct route *route, uint64_t ad
 	frame->hopid = route->hopid;
 	frame->len = len;
 	frame->pdfs = pdfs;
-	frame->damaged = fault_strikes(&route->way->damage);
+	frame->damaged = fault_strikes(&route->way->fault[DAMAGE]);
 	if (frame->damaged) {
 		count(there, COUNT_frames_damaged);
 		frame->data[len / 2] ^= 0x40;	/* the flag alone would not harm a careless driver */
@@ -344,15 +345,21 @@ void rings_go_on(void)
 uint64_t rings_tick(uint64_t now)
 {
 	uint64_t next = TIME_NEVER, at;
+	bool landed = false;
 
 	for (struct host *host = world.host; host < world.host + world.hosts; host++) {
 		for (unsigned int number = 1; number < NHI_RINGS; number++) {
+			unsigned int before = host->rx[number].on_the_way;
+
 			at = arrive(host, number, now);
 			next = at < next ? at : next;
+			landed |= host->rx[number].on_the_way < before;
 		}
 		at = pay_interrupts(host, now);
 		next = at < next ? at : next;
 	}
+	if (landed)
+		rings_go_on();
 	return next;
 }
 

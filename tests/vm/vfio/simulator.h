@@ -26,12 +26,15 @@ struct call {
 	uint32_t number[CALL_WORDS];	/* of letters N, in order */
 	unsigned int numbers;
 	void *object;			/* of a letter of the simulator's own, as are the following */
-	unsigned int part;
+	unsigned int part, kind;
 	pthread_rwlock_t *lock;		/* taken for writing while the command runs, if set */
 	cJSON *answer;
 };
 
-/* D: name of a device, N: a number, other capital letters: the simulator's; other words are literal */
+/*
+ * D: name of a device, N: a number, other capital letters: the simulator's. Other words are
+ * literal.
+ */
 struct command {
 	const char *pattern;
 	void (*run)(struct call *call);
