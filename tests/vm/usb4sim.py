@@ -33,6 +33,7 @@ class Usb4sim(Simulator):
     """One simulator. @cables: pairs of ports, as "a0-b0"; @lanes of each cable. Two lanes take ten seconds to come up, one two."""
 
     def __init__(self, *cables, lanes=1, seed=None):
+        self.lanes = lanes
         words = ["--lanes", lanes]
         for cable in cables:
             words += ["--cable", cable]
