@@ -73,6 +73,31 @@ struct kfi_need {
 	bool			load;
 };
 
+enum {
+	KFI_SECRET_MIN	= 16,		/* bytes of a secret */
+	KFI_SECRET_MAX	= 256,
+};
+
+/**
+ * kfi_secret_get() - copy a secret, for &kfi_need.auth_key
+ * @name: description of a key of type logon, which the keyrings of the caller have
+ * @secret: KFI_SECRET_MAX bytes
+ *
+ * User space is not asked for a key that is not there.
+ *
+ * Context: Process context, may sleep.
+ * Return: length of the secret; -EINVAL if it is too short or too long; -EOPNOTSUPP without
+ * CONFIG_KEYS; -EKEYREVOKED; or another error of request_key().
+ */
+#ifdef CONFIG_KEYS
+int kfi_secret_get(const char *name, u8 *secret);
+#else
+static inline int kfi_secret_get(const char *name, u8 *secret)
+{
+	return -EOPNOTSUPP;
+}
+#endif
+
 /**
  * kfi_find() - find what serves an address
  * @net: network namespace
@@ -206,6 +231,7 @@ struct kfi_conn_ops {
  * @reclaim: memory reclaim may wait for this connection
  * @timeout_ms: time limit of each operation; 0: none
  * @av_only: RDM: callers that are not the peer are refused, where the provider can do that
+ * @need_privilege: MSG: KFI_OPT_NEED_PRIVILEGE, where the provider has that
  * @peer: RDM: address and service of the only peer; NULL: the ULP inserts peers into &kfi_conn.av
  */
 struct kfi_conn_attr {
@@ -219,6 +245,7 @@ struct kfi_conn_attr {
 	bool			reclaim;
 	unsigned int		timeout_ms;
 	bool			av_only;
+	bool			need_privilege;
 	const char		*peer[2];
 };
 
@@ -601,6 +628,7 @@ struct kfi_caller {
  * @ready_ms: an accepted connection with &kfi_conn_attr.first ends without kfi_conn_ready() after
  *	so many milliseconds; 0: never
  * @weak: the namespace is not held: the ULP closes the listener when it ends
+ * @need_privilege: KFI_OPT_NEED_PRIVILEGE, where the provider has that
  * @max_unready: sum of depth and spare of such connections, 0: no limit. Beyond it the oldest ones
  *	end; those of one source, if it has more than half of the limit, its own ones. As many again
  *	may be in release
@@ -611,7 +639,7 @@ struct kfi_caller {
 struct kfi_listener {
 	int			(*called)(struct kfi_caller *caller);
 	unsigned int		ready_ms, max_unready;
-	bool			weak;
+	bool			weak, need_privilege;
 	/* private: */
 	struct module		*owner;
 	struct net		*net;

@@ -98,6 +98,9 @@ enum {
  *	of PCI devices, for which it is not searched
  * KFI_OPT_EAGER_SIZE: length of the longest message that peers send without waiting for its
  *	receive, bytes; see kfi_setopt()
+ * KFI_OPT_NEED_PRIVILEGE: not 0 if an MSG endpoint without an authorization key uses reserved ports
+ *	and requires them of its peer, as RDM endpoints do. A passive endpoint has it, too, before
+ *	kfi_listen(): then it refuses callers from other ports
  */
 enum {
 	KFI_OPT_MIN_MULTI_RECV,		/* bytes */
@@ -125,6 +128,7 @@ enum {
 	KFI_OPT_OP_TIMEOUT_MS,
 	KFI_OPT_UNPRIVILEGED,
 	KFI_OPT_EAGER_SIZE,		/* bytes */
+	KFI_OPT_NEED_PRIVILEGE,
 };
 
 /** KFI_OP_TIMEOUT_MAX_MS - highest value of KFI_OPT_OP_TIMEOUT_MS: one day */

@@ -686,11 +686,12 @@ static inline struct kfi_proto_pep *to_proto_pep(struct kfi_pep *pep)
  *	only?
  * @ep: the endpoint
  *
- * True for an RDM endpoint of the kernel that has no secret key, if the administrator has not
- * allowed other peers (&kfi_proto_params.need_privilege). Such an endpoint refuses callers, and
- * dials no names, that are not privileged. So it has to show its own privilege: it calls, and
- * listens, at places that an unprivileged process of its machine can't use. The peers of an
- * endpoint that belongs to a process are other processes, which can't show that.
+ * True for an endpoint of the kernel that has no secret key, and is an RDM endpoint or has
+ * KFI_OPT_NEED_PRIVILEGE, if the administrator has not allowed other peers
+ * (&kfi_proto_params.need_privilege). Such an endpoint refuses callers, and dials no names, that are
+ * not privileged. So it has to show its own privilege: it calls, and listens, at places that an
+ * unprivileged process of its machine can't use. The peers of an endpoint that belongs to a process
+ * are other processes, which can't show that.
  * Any context. Return: as the question says.
  */
 bool kfi_proto_need_privilege(const struct kfi_ep *ep);

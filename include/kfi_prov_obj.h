@@ -394,6 +394,8 @@ struct kfi_match {
  *	after the endpoint was enabled
  * @unprivileged: KFI_OPT_UNPRIVILEGED: the endpoint belongs to a process: no reserved ports, and
  *	no pages of PCI devices in its payload. Does not change after the endpoint was enabled
+ * @need_privilege: KFI_OPT_NEED_PRIVILEGE of an MSG endpoint. Does not change after the endpoint was
+ *	enabled
  * @op_timeout_ms: KFI_OPT_OP_TIMEOUT_MS, milliseconds; 0: no time limit. Does not change after the
  *	endpoint was enabled
  * @domain: parent
@@ -463,6 +465,7 @@ struct kfi_ep {
 	bool			reclaim;
 	bool			av_only;
 	bool			unprivileged;
+	bool			need_privilege;
 	u32			op_timeout_ms;
 	struct kfi_domain	*domain;
 	struct kfi_cntr		*cntr[KFI_CNTR_DIRS];
@@ -514,6 +517,7 @@ struct kfi_ep {
  * @nr_connreqs: number of requests in @connreqs, at most @backlog
  * @backlog: limit for @nr_connreqs
  * @listening: kfi_listen() has succeeded. Written under @lock and @req_lock
+ * @need_privilege: KFI_OPT_NEED_PRIVILEGE. Does not change once @listening is set
  * @dead: closed, or the namespace or device has gone; &kfi_prov_ops.pep_close was called
  * @device: device that the passive endpoint uses, if it can be removed, for kfi_device_gone(). The
  *	provider sets it in &kfi_prov_ops.pep_open, &kfi_prov_ops.pep_setname or
@@ -532,6 +536,7 @@ struct kfi_pep {
 	unsigned int		nr_connreqs;
 	unsigned int		backlog;
 	bool			listening;
+	bool			need_privilege;
 	bool			dead;
 	const void		*device;
 };

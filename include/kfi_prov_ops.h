@@ -186,6 +186,8 @@ struct kfi_part {
  * @atomic_size: bytes of targets of the longest atomic operation that @tx accepts; 0 if no endpoint
  *	has KFI_ATOMIC
  * @av_only: @ep_enable and the handling of callers respect &kfi_ep.av_only (KFI_OPT_AV_ONLY)
+ * @need_privilege: connects and the handling of callers respect &kfi_ep.need_privilege and
+ *	&kfi_pep.need_privilege (KFI_OPT_NEED_PRIVILEGE)
  */
 struct kfi_prov_ops {
 	size_t	domain_size, ep_size, pep_size, mr_size, place_size;
@@ -193,6 +195,7 @@ struct kfi_prov_ops {
 	size_t	cm_data_size;
 	size_t	atomic_size;
 	bool	av_only;
+	bool	need_privilege;
 
 	int	(*getinfo)(struct kfi_query *q);
 	int	(*resolve)(struct kfi_domain *domain, const char *node, const char *service,

@@ -23,6 +23,9 @@ static int ep_get_size(struct kfi_ep *ep, int optname, size_t *value)
 	case KFI_OPT_UNPRIVILEGED:
 		*value = ep->unprivileged;
 		return 0;
+	case KFI_OPT_NEED_PRIVILEGE:
+		*value = ep->need_privilege;
+		return ep->ops->need_privilege && ep->type == KFI_EP_MSG ? 0 : -ENOPROTOOPT;
 	case KFI_OPT_OP_TIMEOUT_MS:
 		*value = ep->op_timeout_ms;
 		return 0;
@@ -56,13 +59,18 @@ static int ep_get_size(struct kfi_ep *ep, int optname, size_t *value)
 	}
 }
 
-/* A passive endpoint has one option: the size of the private data of its connections. */
 static int pep_get_size(const struct kfi_pep *pep, int optname, size_t *value)
 {
-	if (optname != KFI_OPT_CM_DATA_SIZE)
+	switch (optname) {
+	case KFI_OPT_CM_DATA_SIZE:
+		*value = min_t(size_t, pep->ops->cm_data_size, KFI_CM_DATA_MAX);
+		return 0;
+	case KFI_OPT_NEED_PRIVILEGE:
+		*value = pep->need_privilege;
+		return pep->ops->need_privilege ? 0 : -ENOPROTOOPT;
+	default:
 		return -ENOPROTOOPT;
-	*value = min_t(size_t, pep->ops->cm_data_size, KFI_CM_DATA_MAX);
-	return 0;
+	}
 }
 
 int kfi_getopt(struct kfid *fid, int level, int optname, void *optval, size_t *optlen)
@@ -142,6 +150,10 @@ static int ep_set_size(struct kfi_ep *ep, int optname, size_t value)
 		return ep_set_early(ep, &ep->av_only, value);
 	case KFI_OPT_UNPRIVILEGED:
 		return ep_set_early(ep, &ep->unprivileged, value);
+	case KFI_OPT_NEED_PRIVILEGE:
+		if (shared || !ep->ops->need_privilege || ep->type != KFI_EP_MSG)
+			return -ENOPROTOOPT;
+		return ep_set_early(ep, &ep->need_privilege, value);
 	case KFI_OPT_OP_TIMEOUT_MS:
 		return kfi_overdue_set(ep, value);
 	default:
@@ -156,22 +168,43 @@ static bool ep_may_set(int optname)
 {
 	return optname == KFI_OPT_MIN_MULTI_RECV || optname == KFI_OPT_RECLAIM ||
 	       optname == KFI_OPT_AV_ONLY || optname == KFI_OPT_OP_TIMEOUT_MS ||
-	       optname == KFI_OPT_UNPRIVILEGED || optname == KFI_OPT_EAGER_SIZE;
+	       optname == KFI_OPT_UNPRIVILEGED || optname == KFI_OPT_EAGER_SIZE ||
+	       optname == KFI_OPT_NEED_PRIVILEGE;
+}
+
+static bool pep_may_set(const struct kfi_pep *pep, int optname)
+{
+	return optname == KFI_OPT_NEED_PRIVILEGE && pep->ops->need_privilege;
+}
+
+static int pep_set_privilege(struct kfi_pep *pep, bool value)
+{
+	int ret = 0;
+
+	mutex_lock(&pep->lock);
+	if (pep->listening)
+		ret = -KFI_EOPBADSTATE;
+	else
+		pep->need_privilege = value;
+	mutex_unlock(&pep->lock);
+	return ret;
 }
 
 int kfi_setopt(struct kfid *fid, int level, int optname, const void *optval, size_t optlen)
 {
-	struct kfi_ep *ep = kfi_fid_ep(fid);
+	bool passive = fid && fid->fclass == KFI_CLASS_PEP;
+	struct kfi_pep *pep = passive ? container_of(fid, struct kfi_pep, fid.fid) : NULL;
+	struct kfi_ep *ep = passive ? NULL : kfi_fid_ep(fid);
 	size_t value;
 
-	if (!ep || !optval)
+	if ((!pep && !ep) || !optval)
 		return -EINVAL;
-	if (level != KFI_OPT_ENDPOINT || !ep_may_set(optname))
+	if (level != KFI_OPT_ENDPOINT || !(pep ? pep_may_set(pep, optname) : ep_may_set(optname)))
 		return -ENOPROTOOPT;
 	if (optlen != sizeof(value))
 		return -EINVAL;
 	memcpy(&value, optval, sizeof(value));
-	return ep_set_size(ep, optname, value);
+	return pep ? pep_set_privilege(pep, value) : ep_set_size(ep, optname, value);
 }
 EXPORT_SYMBOL_GPL(kfi_setopt);
 

@@ -234,14 +234,14 @@ void kfp_conn_named(struct kfp_conn *conn)
 
 /*
  * Nothing is sent to a name at which any process of the peer's machine can listen. Called in the
- * work item that dials @peer.
+ * work item that dials @peer; NULL: an MSG endpoint, whose consumer gets the error of its call.
  */
 static int kfp_dial_refuse(const struct kfp_conn *conn, struct kfi_peer *peer)
 {
 	const struct kfi_proto *proto = conn->link.proto;
 	char name[KFI_ADDR_MAX];
 
-	if (!peer->warned) {
+	if (peer && !peer->warned) {
 		peer->warned = true;
 		proto->addr_str(conn->link.name, proto->ops->name_len, name, sizeof(name));
 		pr_warn("kfi_%s: %s is not called, because any process can listen there: use a port below 1024, or an authorization key, see kfi_%s(7)\n",
@@ -270,7 +270,7 @@ struct kfp_conn *kfp_dial(struct kfi_proto_ep *pe, const void *to, struct kfi_pe
 	ret = conn->ops->open(&conn->link);
 	if (ret)
 		goto put;
-	ret = peer && !kfp_rdm_trusted(conn) ? kfp_dial_refuse(conn, peer) : kfp_conn_alloc(conn);
+	ret = kfp_trusted(conn) ? kfp_conn_alloc(conn) : kfp_dial_refuse(conn, peer);
 	if (!ret && peer)
 		ret = kfp_account_join(conn);
 	else if (!ret)

@@ -247,6 +247,29 @@ static int kfp_hello_request(struct kfp_conn *conn)
 	return ret;
 }
 
+bool kfi_proto_need_privilege(const struct kfi_ep *ep)
+{
+	const struct kfi_proto *proto = container_of(ep, struct kfi_proto_ep, ep)->proto;
+
+	return READ_ONCE(proto->params.need_privilege) &&
+	       (ep->type == KFI_EP_RDM || ep->need_privilege) &&
+	       !ep->unprivileged && !kfi_auth_secret(ep);
+}
+EXPORT_SYMBOL_GPL(kfi_proto_need_privilege);
+
+static bool kfp_pep_need_privilege(const struct kfi_proto_pep *pep)
+{
+	return READ_ONCE(pep->proto->params.need_privilege) && pep->pep.need_privilege &&
+	       !pep->pep.info->ep_attr->auth_key_size;
+}
+
+/* Is the name of the peer, which the peer claims or at which it was called, accepted? */
+bool kfp_trusted(const struct kfp_conn *conn)
+{
+	return conn->link.privileged || !(conn->pep ? kfp_pep_need_privilege(conn->pep) :
+						      kfi_proto_need_privilege(&conn->ep->ep));
+}
+
 /* Handle the hello or the proof of a caller. */
 static int kfp_hello_from_caller(struct kfp_conn *conn)
 {
@@ -268,7 +291,8 @@ static int kfp_hello_from_caller(struct kfp_conn *conn)
 		return kfp_rdm_called(conn);
 	if (info->src_ctx || info->dst_ctx)
 		return -EPROTO;
-	return kfp_hello_request(conn);
+	return kfp_trusted(conn) ? kfp_hello_request(conn) :
+				   kfp_hello_refuse(conn, EACCES, -EACCES);
 }
 
 /* ---- the steps ---- */

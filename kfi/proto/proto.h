@@ -421,6 +421,7 @@ void kfp_conn_prepare(struct kfp_conn *conn);
 void kfp_conn_start(struct kfp_conn *conn);
 
 /* hello.c: the handshake */
+bool kfp_trusted(const struct kfp_conn *conn);
 int kfp_hello_send_auth(struct kfp_conn *conn, u8 kind);
 void kfp_hello_work(struct work_struct *work);
 void kfp_hello_start(struct kfp_conn *conn, int state);
@@ -438,7 +439,6 @@ int kfp_rdm_called(struct kfp_conn *conn);
 int kfp_rdm_admit(struct kfp_conn *conn);
 bool kfp_rdm_ready(struct kfp_conn *conn);
 void kfp_rdm_publish(struct kfp_conn *conn);
-bool kfp_rdm_trusted(const struct kfp_conn *conn);
 void kfp_peer_info(const struct kfi_proto_ep *pe, const void *name, const struct kfi_peer_conn *pc,
 		   struct kfi_peer_info *info);
 

@@ -106,21 +106,6 @@ bool kfp_rdm_ready(struct kfp_conn *conn)
 	return true;
 }
 
-bool kfi_proto_need_privilege(const struct kfi_ep *ep)
-{
-	const struct kfi_proto *proto = container_of(ep, struct kfi_proto_ep, ep)->proto;
-
-	return READ_ONCE(proto->params.need_privilege) && ep->type == KFI_EP_RDM &&
-	       !ep->unprivileged && !kfi_auth_secret(ep);
-}
-EXPORT_SYMBOL_GPL(kfi_proto_need_privilege);
-
-/* Is the name of the peer, which the peer claims or at which it was called, accepted? */
-bool kfp_rdm_trusted(const struct kfp_conn *conn)
-{
-	return conn->link.privileged || !kfi_proto_need_privilege(&conn->ep->ep);
-}
-
 static bool kfp_rdm_in_av(const struct kfp_conn *conn)
 {
 	const struct kfi_ep *ep = &conn->ep->ep;
@@ -146,7 +131,7 @@ int kfp_rdm_called(struct kfp_conn *conn)
 	if (conn->ops->set_port)
 		conn->ops->set_port(conn->link.name, info->port);
 	kfp_conn_named(conn);
-	if (!kfp_rdm_trusted(conn))
+	if (!kfp_trusted(conn))
 		ret = -EACCES;
 	else if (kfi_conn_set_adopt(&conn->pc, info->dst_ctx))
 		ret = kfp_rdm_in_av(conn) ? kfp_account_join(conn) ?: kfp_conn_alloc(conn) :

@@ -94,9 +94,9 @@ static void conn_event(struct kfid_eq *eq, void *context)
 
 /* ---- objects ---- */
 
-static int set_option(struct kfid_ep *ep, int name, size_t value)
+int kfi_conn_option(struct kfid *fid, int name, size_t value)
 {
-	int ret = value ? kfi_setopt(&ep->fid, KFI_OPT_ENDPOINT, name, &value, sizeof(value)) : 0;
+	int ret = value ? kfi_setopt(fid, KFI_OPT_ENDPOINT, name, &value, sizeof(value)) : 0;
 
 	return ret == -ENOPROTOOPT || ret == -EOPNOTSUPP ? 0 : ret;
 }
@@ -131,12 +131,14 @@ static int conn_peer(struct kfi_conn *conn)
 static int conn_enable(struct kfi_conn *conn)
 {
 	const struct kfi_conn_attr *attr = &conn->attr;
+	struct kfid *ep = &conn->ep->fid;
 
 	return kfi_ep_bind(conn->ep, &conn->cq->fid, KFI_TRANSMIT | KFI_RECV) ?:
-	       set_option(conn->ep, KFI_OPT_EAGER_SIZE, attr->eager) ?:
-	       set_option(conn->ep, KFI_OPT_RECLAIM, attr->reclaim) ?:
-	       set_option(conn->ep, KFI_OPT_AV_ONLY, attr->av_only) ?:
-	       set_option(conn->ep, KFI_OPT_OP_TIMEOUT_MS, attr->timeout_ms) ?:
+	       kfi_conn_option(ep, KFI_OPT_EAGER_SIZE, attr->eager) ?:
+	       kfi_conn_option(ep, KFI_OPT_RECLAIM, attr->reclaim) ?:
+	       kfi_conn_option(ep, KFI_OPT_AV_ONLY, attr->av_only) ?:
+	       kfi_conn_option(ep, KFI_OPT_OP_TIMEOUT_MS, attr->timeout_ms) ?:
+	       kfi_conn_option(ep, KFI_OPT_NEED_PRIVILEGE, attr->need_privilege) ?:
 	       (conn->eq ? kfi_ep_bind(conn->ep, &conn->eq->fid, 0) : conn_peer(conn)) ?:
 	       kfi_enable(conn->ep);
 }
@@ -269,6 +271,7 @@ static bool objects_fit(const struct kfi_conn *conn, const struct kfi_dom *dom,
 	       old->where == new->where && old->region_segs == new->region_segs &&
 	       old->tx == new->tx && old->reclaim == new->reclaim &&
 	       old->timeout_ms == new->timeout_ms && old->eager == new->eager &&
+	       old->need_privilege == new->need_privilege &&
 	       conn->info->tx_attr->size >= conn_transmits(new) &&
 	       room_fits(conn, new);
 }

@@ -37,6 +37,8 @@ void kfi_fab_put(struct kfi_fab *fab);
 struct kfi_dom *kfi_dom_ref(struct kfi_dom *dom);
 
 /* conn.c */
+/* Set an option of an endpoint, unless its provider does not have it, or @value is 0. */
+int kfi_conn_option(struct kfid *fid, int name, size_t value);
 int kfi_conn_objects(struct kfi_conn *conn, struct kfi_dom *dom, const struct kfi_info *info,
 		     const struct kfi_conn_attr *attr);
 void kfi_conn_release(struct kfi_conn *conn);

@@ -43,7 +43,7 @@ KFI_PARAM(keepintvl_s, ks_keepintvl_s, s, 0644, "seconds between probes (default
 
 module_param_named(reserved_ports, ks_proto.params.need_privilege, bool, 0644);
 MODULE_PARM_DESC(reserved_ports,
-		 "without a secret key, RDM peers have to use ports below 1024 (default yes)");
+		 "without a secret key, RDM peers, and MSG peers of consumers that ask for it, have to use ports below 1024 (default yes)");
 
 unsigned int ks_short_port = 914;
 KFI_PARAM(short_port, ks_short_port, short_port, 0444,
@@ -78,6 +78,7 @@ static const struct kfi_prov_ops ks_ops = {
 	.cm_data_size	= KFI_PROTO_DATA_MAX,
 	.atomic_size	= KFI_PROTO_ATOMIC_MAX,
 	.av_only	= true,
+	.need_privilege	= true,
 
 	.getinfo	= ks_getinfo,
 	.resolve	= ks_resolve,

@@ -27,15 +27,21 @@ static void closes(struct kunit *test, struct ph_peer *peer)
 	KUNIT_EXPECT_TRUE(test, ph_closes(peer, PH_WAIT_MS));
 }
 
-/* ... behind the REJECT that a passive endpoint has for each request */
-static void rejected(struct kunit *test, struct ph_peer *peer)
+/* ... behind a REJECT with this reason */
+static void rejected_for(struct kunit *test, struct ph_peer *peer, u32 status)
 {
 	const struct kfw_hello *answer = (void *)peer->out;
 
 	closes(test, peer);
 	KUNIT_ASSERT_EQ(test, sizeof(*answer), peer->out_len);
 	KUNIT_EXPECT_EQ(test, (u8)KFW_REJECT, answer->kind);
-	KUNIT_EXPECT_EQ(test, (u32)ECONNREFUSED, le32_to_cpu(answer->status));
+	KUNIT_EXPECT_EQ(test, status, le32_to_cpu(answer->status));
+}
+
+/* ... behind the REJECT that a passive endpoint has for each request */
+static void rejected(struct kunit *test, struct ph_peer *peer)
+{
+	rejected_for(test, peer, ECONNREFUSED);
 }
 
 /*
@@ -267,6 +273,27 @@ static void full_link_ends(struct kunit *test)
 	ph_proto.params.hello_timeout_ms = 60000;
 }
 
+/*
+ * A passive endpoint that needs privileged callers refuses others before its consumer gets the
+ * request, unless the administrator has allowed them.
+ */
+static void callers_need_privilege(struct kunit *test)
+{
+	struct kfw_hello hello = msg_hello();
+	struct ph_peer *peer;
+	int i;
+
+	for (i = 0; i < 8; i++) {
+		ph_proto.params.need_privilege = i & 1;
+		ph.ppep.pep.need_privilege = i & 2;
+		peer = caller();
+		peer->link->privileged = i & 4;
+		ph_put(peer, &hello, sizeof(hello));
+		kfi_link_up(peer->link);
+		rejected_for(test, peer, i == 3 ? EACCES : ECONNREFUSED);
+	}
+}
+
 /* struct proof - what the proof of a caller covers, in this order */
 struct proof {
 	char			label[18];
@@ -290,6 +317,7 @@ static u32 prove(struct kunit *test, int wrong)
 	struct ph_peer *peer = caller();
 	struct kfw_hello answer;
 
+	peer->link->privileged = false;
 	said.hello.features = cpu_to_le32(KFW_FEAT_AUTH);
 	said.hello.auth_len = cpu_to_le16(KFW_AUTH_LEN);
 	memset(said.auth, 0x5a, KFW_AUTH_LEN);
@@ -332,6 +360,8 @@ static void proof_is_for_one_connection(struct kunit *test)
 
 	ph.ep_attr.auth_key = key;
 	ph.ep_attr.auth_key_size = sizeof(key);
+	ph_proto.params.need_privilege = true;	/* which the key makes needless */
+	ph.ppep.pep.need_privilege = true;
 	KUNIT_EXPECT_EQ(test, (u32)ECONNREFUSED, prove(test, -1));
 	for (i = 0; i < ARRAY_SIZE(wrong); i++)
 		KUNIT_EXPECT_EQ(test, (u32)EKEYREJECTED, prove(test, wrong[i]));
@@ -349,4 +379,5 @@ KFI_SUITE_IN(kfi_proto_link, ph_init, ph_exit,
 	KUNIT_CASE(securing_makes_room),
 	KUNIT_CASE(full_link_holds_up_nobody),
 	KUNIT_CASE(full_link_ends),
+	KUNIT_CASE(callers_need_privilege),
 	KUNIT_CASE(proof_is_for_one_connection));

@@ -6,30 +6,24 @@
  * A table names a key of type logon, which user space can't read back. So neither the table nor the
  * command line of dmsetup has the secret.
  */
-#include <keys/user-type.h>
-#include <linux/key.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <kfi_conn.h>
 #include "mirror.h"
 #include "secret.h"
 
-#define SECRET_MIN	16	/* bytes */
-#define SECRET_MAX	256
-
-static int copy_secret(struct kfm *m, const struct user_key_payload *payload)
+static char *why(int err)
 {
-	m->ti->error = "The key has been revoked";
-	if (!payload)
-		return -EKEYREVOKED;
-	m->ti->error = "A secret has 16 to 256 bytes";
-	if (payload->datalen < SECRET_MIN || payload->datalen > SECRET_MAX)
-		return -EINVAL;
-	m->ti->error = "No memory";
-	m->secret = kmemdup(payload->data, payload->datalen, GFP_KERNEL);
-	if (!m->secret)
-		return -ENOMEM;
-	m->secret_len = payload->datalen;
-	return 0;
+	switch (err) {
+	case -EOPNOTSUPP:
+		return "A secret needs a kernel with keys (CONFIG_KEYS)";
+	case -EKEYREVOKED:
+		return "The key has been revoked";
+	case -EINVAL:
+		return "A secret has 16 to 256 bytes";
+	default:
+		return "The caller's keyrings have no key of type logon with this description";
+	}
 }
 
 /**
@@ -43,8 +37,8 @@ static int copy_secret(struct kfm *m, const struct user_key_payload *payload)
  */
 int kfm_secret_get(struct kfm *m, const char *name)
 {
-	struct key *key;
-	int ret;
+	u8 secret[KFI_SECRET_MAX];
+	int len;
 
 	m->ti->error = "Option secret is given twice";
 	if (m->secret)
@@ -53,13 +47,13 @@ int kfm_secret_get(struct kfm *m, const char *name)
 	m->secret_name = kstrdup(name, GFP_KERNEL);
 	if (!m->secret_name)
 		return -ENOMEM;
-	m->ti->error = "The caller's keyrings have no key of type logon with this description";
-	key = request_key(&key_type_logon, name, NULL);
-	if (IS_ERR(key))
-		return PTR_ERR(key);
-	down_read(&key->sem);
-	ret = copy_secret(m, user_key_payload_locked(key));
-	up_read(&key->sem);
-	key_put(key);
-	return ret;
+	len = kfi_secret_get(name, secret);
+	if (len < 0) {
+		m->ti->error = why(len);
+		return len;
+	}
+	m->secret = kmemdup(secret, len, GFP_KERNEL);
+	m->secret_len = len;
+	memzero_explicit(secret, sizeof(secret));
+	return m->secret ? 0 : -ENOMEM;
 }

@@ -5,14 +5,6 @@
 
 #include "mirror.h"
 
-#ifdef CONFIG_KEYS
 int kfm_secret_get(struct kfm *m, const char *name);
-#else
-static inline int kfm_secret_get(struct kfm *m, const char *name)
-{
-	m->ti->error = "A secret needs a kernel with keys (CONFIG_KEYS)";
-	return -EOPNOTSUPP;
-}
-#endif
 
 #endif /* KFM_SECRET_H */
