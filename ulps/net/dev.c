@@ -96,6 +96,26 @@ static int knet_set_mac(struct net_device *dev, void *addr)
 	return 0;
 }
 
+bool knet_same_secret(const struct knet_secret *a, const struct knet_secret *b)
+{
+	return a->len == b->len && !memcmp(a->bytes, b->bytes, a->len);
+}
+
+/* Connections from before end, and calls in progress, by the session. Process context */
+void knet_set_secret(struct knet *kn, const struct knet_secret *secret)
+{
+	unsigned int i;
+
+	mutex_lock(&kn->lock);
+	kn->secret = *secret;
+	kn->session = get_random_u64();
+	fail_links(kn, -ESTALE, false);
+	for (i = 1; i < kn->end; i++)
+		if (knet_peer(kn, i))
+			knet_peer_again(knet_peer(kn, i), 0);
+	mutex_unlock(&kn->lock);
+}
+
 /* The time limit of operations should have ended the connection before. Softirq */
 static void knet_tx_timeout(struct net_device *dev, unsigned int queue)
 {
@@ -111,6 +131,11 @@ static void knet_tx_timeout(struct net_device *dev, unsigned int queue)
 	rcu_read_unlock();
 }
 
+/* Frames for all multicast addresses come anyway. Without this no address can be added. */
+static void knet_set_rx_mode(struct net_device *dev)
+{
+}
+
 static int knet_iflink(const struct net_device *dev)
 {
 	const struct knet *kn = netdev_priv(dev);
@@ -124,6 +149,7 @@ static const struct net_device_ops knet_ops = {
 	.ndo_stop		= knet_stop,
 	.ndo_start_xmit		= knet_xmit,
 	.ndo_select_queue	= knet_select_queue,
+	.ndo_set_rx_mode	= knet_set_rx_mode,
 	.ndo_set_mac_address	= knet_set_mac,
 	.ndo_validate_addr	= eth_validate_addr,
 	.ndo_tx_timeout		= knet_tx_timeout,
@@ -141,7 +167,10 @@ bool knet_is(const struct net_device *dev)
 /* Called without the RTNL, when there is no reference to the device any more. */
 static void knet_destroy(struct net_device *dev)
 {
-	knet_peers_remove(netdev_priv(dev));
+	struct knet *kn = netdev_priv(dev);
+
+	knet_peers_remove(kn);
+	memzero_explicit(&kn->secret, sizeof(kn->secret));
 	knet_free(dev);
 }
 

@@ -54,7 +54,7 @@ static int called(struct kfi_caller *caller)
 	list_for_each_entry(peer, &ear->peers, ear_entry) {
 		if (!is_peer(peer, caller->info))
 			continue;
-		ret = knet_answer(peer, caller, caller->data);
+		ret = knet_answer(peer, &ear->secret, caller, caller->data);
 		break;
 	}
 	mutex_unlock(&ear->lock);
@@ -71,10 +71,11 @@ static void put(struct knet_ear *ear)
 	list_del(&ear->entry);
 	kfi_listener_close(&ear->listener);
 	kfi_listener_wait(&ear->listener);
-	kfree(ear);
+	kfree_sensitive(ear);
 }
 
-static struct knet_ear *open(struct net *net, const struct kfi_need *need, const char *node)
+static struct knet_ear *open(struct net *net, const struct kfi_need *need,
+			     const struct knet_secret *secret, const char *node)
 {
 	struct knet_ear *ear = kzalloc(sizeof(*ear), GFP_KERNEL);
 	int ret;
@@ -82,15 +83,17 @@ static struct knet_ear *open(struct net *net, const struct kfi_need *need, const
 	if (!ear)
 		return ERR_PTR(-ENOMEM);
 	ear->net = net;
+	ear->secret = *secret;
 	strscpy(ear->device, need->device, sizeof(ear->device));
 	strscpy(ear->node, node, sizeof(ear->node));
 	mutex_init(&ear->lock);
 	INIT_LIST_HEAD(&ear->peers);
 	ear->listener.called = called;
 	ear->listener.weak = true;
+	ear->listener.need_privilege = true;
 	ret = kfi_listener_open(&ear->listener, net, need, node, knet_service, THIS_MODULE);
 	if (ret) {
-		kfree(ear);
+		kfree_sensitive(ear);
 		return ERR_PTR(ret);
 	}
 	list_add(&ear->entry, &ears);
@@ -98,20 +101,22 @@ static struct knet_ear *open(struct net *net, const struct kfi_need *need, const
 }
 
 static bool is_at(const struct knet_ear *ear, struct net *net, const char *device,
-		  const char *node)
+		  const struct knet_secret *secret, const char *node)
 {
-	return ear->net == net && !strcmp(ear->device, device) && !strcmp(ear->node, node);
+	return ear->net == net && !strcmp(ear->device, device) && !strcmp(ear->node, node) &&
+	       knet_same_secret(&ear->secret, secret);
 }
 
-static struct knet_ear *get(struct net *net, const struct kfi_need *need, const char *node)
+static struct knet_ear *get(struct net *net, const struct kfi_need *need,
+			    const struct knet_secret *secret, const char *node)
 {
 	struct knet_ear *ear;
 
 	lockdep_assert_held(&ears_lock);
 	list_for_each_entry(ear, &ears, entry)
-		if (is_at(ear, net, need->device, node))
+		if (is_at(ear, net, need->device, secret, node))
 			goto found;
-	ear = open(net, need, node);
+	ear = open(net, need, secret, node);
 	if (IS_ERR(ear))
 		return ear;
 found:
@@ -149,12 +154,24 @@ static void leave(struct knet_peer *peer)
 	put(ear);
 }
 
+/* Write a local address as kfi_listener_open() takes it. %pIS has another form for the scope. */
+static void print_ip(const struct sockaddr *addr, char *node, size_t size)
+{
+	const struct sockaddr_in6 *in6 = (const void *)addr;
+
+	if (addr->sa_family == AF_INET6 && in6->sin6_scope_id)
+		snprintf(node, size, "%pISc%%%u", addr, in6->sin6_scope_id);
+	else
+		snprintf(node, size, "%pISc", addr);
+}
+
 /*
- * Await the peer at the address by which it is dialed. That changes with the addresses of this
- * node.
+ * Await the peer at the address by which it is dialed, with the secret for that. The address
+ * changes with those of this node.
  * Context: &knet_peer.work. Return: 0 or a negative error
  */
-int knet_ear_join(struct knet_peer *peer, const struct kfi_need *need, const struct kfi_info *info)
+int knet_ear_join(struct knet_peer *peer, const struct kfi_need *need,
+		  const struct knet_secret *secret, const struct kfi_info *info)
 {
 	struct net *net = peer->kn->net;
 	struct knet_ear *ear;
@@ -162,14 +179,14 @@ int knet_ear_join(struct knet_peer *peer, const struct kfi_need *need, const str
 	int ret = 0;
 
 	if (is_ip(info->addr_format))
-		snprintf(node, sizeof(node), "%pIScs", info->src_addr);
+		print_ip(info->src_addr, node, sizeof(node));
 	else
 		strscpy(node, need->device, sizeof(node));
 	mutex_lock(&ears_lock);
-	if (peer->ear && is_at(peer->ear, net, need->device, node))
+	if (peer->ear && is_at(peer->ear, net, need->device, secret, node))
 		goto unlock;
 	leave(peer);
-	ear = get(net, need, node);
+	ear = get(net, need, secret, node);
 	ret = PTR_ERR_OR_ZERO(ear);
 	if (ret)
 		goto unlock;

@@ -24,6 +24,16 @@
 #include <kfi_conn.h>
 #include "hello.h"
 
+/**
+ * struct knet_secret - a secret, which the nodes of a device share
+ * @len: bytes, 0: none
+ * @bytes: the authorization key of endpoints
+ */
+struct knet_secret {
+	u16			len;
+	u8			bytes[KFI_SECRET_MAX];
+};
+
 struct knet;
 struct knet_link;
 struct knet_peer;
@@ -73,6 +83,7 @@ struct knet_counters {
  * @listener: the kit's part
  * @lock: protects @peers; held while a call is answered
  * @peers: peers that may call
+ * @secret: that of the devices
  * @device: name of the domain
  * @node: the address as text, or @device again where addresses are not those of IP
  */
@@ -83,6 +94,7 @@ struct knet_ear {
 	struct kfi_listener	listener;
 	struct mutex		lock;
 	struct list_head	peers;
+	struct knet_secret	secret;
 	char			device[KNET_NODE];
 	char			node[KNET_NODE];
 };
@@ -136,6 +148,7 @@ struct knet_link {
  *	all frames of this one have ended: queue limits count frames of one link
  * @gone: the peer was removed, under &knet.lock
  * @work: dials, ends @out, and ends the peer. It does one thing after the other
+ * @warned: the last call was refused for a port or the secret; only @work uses it
  * @out: the link that this side dials; only @work opens and closes it
  * @in: links that the peer has dialed
  * @ear: where it may call; only @work changes it
@@ -151,6 +164,7 @@ struct knet_peer {
 	struct knet_link	*owner;
 	bool			gone;
 	struct delayed_work	work;
+	bool			warned;
 	struct knet_link	out;
 	atomic_t		in;
 	struct knet_ear		*ear;
@@ -173,6 +187,7 @@ struct knet_peer {
  * @running: the device is up
  * @mac: its address, as peers know it
  * @session: &knet_hello.session
+ * @secret: of calls and callers
  * @up: peers that are connected
  * @nr_peers: peers in @peers
  * @end: behind the last of them
@@ -192,6 +207,7 @@ struct knet {
 	bool			running;
 	u8			mac[ETH_ALEN];
 	u64			session;
+	struct knet_secret	secret;
 	unsigned int		up, nr_peers, end;
 	struct knet_peer __rcu	*peers[KNET_PEERS + 1];
 	atomic_t		alive;
@@ -217,6 +233,8 @@ extern struct rtnl_link_ops knet_link_ops;
 bool knet_is(const struct net_device *dev);
 void knet_setup(struct net_device *dev);
 void knet_init(struct net_device *dev, struct net *net);
+void knet_set_secret(struct knet *kn, const struct knet_secret *secret);
+bool knet_same_secret(const struct knet_secret *a, const struct knet_secret *b);
 
 /* show.c */
 extern const struct ethtool_ops knet_ethtool_ops;
@@ -228,12 +246,13 @@ int knet_peer_add(struct knet *kn, const char *node);
 int knet_peer_remove(struct knet *kn, const char *node);
 void knet_peers_remove(struct knet *kn);
 void knet_peer_again(struct knet_peer *peer, unsigned int ms);
-int knet_answer(struct knet_peer *peer, struct kfi_caller *caller, const struct knet_hello *hello);
+int knet_answer(struct knet_peer *peer, const struct knet_secret *secret,
+		struct kfi_caller *caller, const struct knet_hello *hello);
 bool knet_hello_ok(const struct knet_hello *hello, size_t len);
 
 /* ear.c */
 int knet_ear_join(struct knet_peer *peer, const struct kfi_need *need,
-		  const struct kfi_info *info);
+		  const struct knet_secret *secret, const struct kfi_info *info);
 void knet_ear_leave(struct knet_peer *peer);
 
 /* link.c */

@@ -13,7 +13,7 @@
 
 const struct kfi_conn_attr knet_conn_attr = {
 	.depth = KNET_BUFS, .tx = KNET_TX, .where = KFI_CONN_READ, .reclaim = true,
-	.timeout_ms = KNET_OP_MS,
+	.timeout_ms = KNET_OP_MS, .need_privilege = true,
 	/*
 	 * Receives are posted when the connection is up, in memory that no peer writes to. So a
 	 * request for one of them would gain nothing.

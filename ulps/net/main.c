@@ -12,9 +12,9 @@
 #include <linux/module.h>
 #include "knet.h"
 
-char *knet_service = "4468";
+char *knet_service = "342";
 module_param_named(service, knet_service, charp, 0444);
-MODULE_PARM_DESC(service, "service of the provider at which peers are awaited (default 4468)");
+MODULE_PARM_DESC(service, "service of the provider at which peers are awaited (default 342)");
 
 struct workqueue_struct *knet_wq, *knet_end_wq;
 

@@ -9,6 +9,8 @@
 #include <linux/inet.h>
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
+#include <net/addrconf.h>
+#include <net/route.h>
 #include "knet.h"
 
 /* ---- hello ---- */
@@ -115,10 +117,11 @@ static enum knet_status judge(struct knet_peer *peer, const struct knet_hello *h
 }
 
 /*
- * Answer a call. Context: &kfi_listener.called, with &knet_ear.lock. Return: 0; or a negative
- * error, with which the call is refused
+ * Answer a call, whose caller has proved @secret. Context: &kfi_listener.called, with
+ * &knet_ear.lock. Return: 0; or a negative error, with which the call is refused
  */
-int knet_answer(struct knet_peer *peer, struct kfi_caller *caller, const struct knet_hello *hello)
+int knet_answer(struct knet_peer *peer, const struct knet_secret *secret,
+		struct kfi_caller *caller, const struct knet_hello *hello)
 {
 	struct knet_link *link = NULL;
 	struct knet *kn = peer->kn;
@@ -128,7 +131,7 @@ int knet_answer(struct knet_peer *peer, struct kfi_caller *caller, const struct 
 
 again:
 	mutex_lock(&kn->lock);
-	if (!kn->running || peer->gone)
+	if (!kn->running || peer->gone || !knet_same_secret(secret, &kn->secret))
 		goto unlock;
 	status = judge(peer, hello);
 	if (status == KNET_OK && !link) {
@@ -170,11 +173,16 @@ static void out_lost(struct kfi_conn *conn, int err)
 
 static const struct kfi_conn_ops out_ops = { .ready = knet_ready, .lost = out_lost };
 
-/* @device: buffer for the name of the domain */
-static int fill_need(struct knet *kn, char *device, struct kfi_need *need)
+/* @device: buffer for the name of the domain; @secret: the same */
+static int fill_need(struct knet *kn, char *device, struct knet_secret *secret,
+		     struct kfi_need *need)
 {
 	struct net_device *lower;
 	int ret = 0;
+
+	mutex_lock(&kn->lock);
+	*secret = kn->secret;
+	mutex_unlock(&kn->lock);
 
 	strscpy(device, kn->domain, KNET_NODE);
 	if (kn->lower) {
@@ -189,6 +197,7 @@ static int fill_need(struct knet *kn, char *device, struct kfi_need *need)
 	*need = (struct kfi_need) {
 		.device = device, .type = KFI_EP_MSG, .order = KFI_ORDER_SAS, .max_len = KNET_MSG,
 		.tx_segs = KNET_SEGS, .load = true,
+		.auth_key = secret->len ? secret->bytes : NULL, .auth_key_size = secret->len,
 	};
 	return ret;
 }
@@ -249,6 +258,7 @@ put:
 static int dial(struct knet_peer *peer)
 {
 	struct net *net = maybe_get_net(peer->kn->net);
+	struct knet_secret secret;
 	char device[KNET_NODE];
 	struct kfi_info *info;
 	struct kfi_need need;
@@ -256,14 +266,26 @@ static int dial(struct knet_peer *peer)
 
 	if (!net)
 		return -ENODEV;
-	ret = fill_need(peer->kn, device, &need) ?:
+	ret = fill_need(peer->kn, device, &secret, &need) ?:
 	      kfi_find(net, &need, NULL, peer->node, knet_service, &info);
 	if (!ret) {
-		ret = knet_ear_join(peer, &need, info) ?: open_link(peer, net, info);
+		ret = knet_ear_join(peer, &need, &secret, info) ?: open_link(peer, net, info);
 		kfi_freeinfo(info);
 	}
+	memzero_explicit(&secret, sizeof(secret));
 	put_net(net);
 	return ret;
+}
+
+/* Say once why there will be no connection. */
+static void warn(struct knet_peer *peer, int err)
+{
+	bool refused = err == -EACCES || err == -EKEYREJECTED;
+
+	if (refused && !peer->warned)
+		netdev_warn(peer->kn->dev, "no connection to %s: both nodes need %s, see kfi_net(7)\n",
+			    peer->node, err == -EACCES ? "ports below 1024" : "the same secret");
+	peer->warned = refused;
 }
 
 /* ---- life ---- */
@@ -307,6 +329,8 @@ static void peer_work(struct work_struct *work)
 	running = kn->running;
 	want = running && !peer->owner;
 	mutex_unlock(&kn->lock);
+	if (!want)
+		peer->warned = false;
 	if (down)
 		knet_link_down(&peer->out);
 	if (gone) {
@@ -315,12 +339,64 @@ static void peer_work(struct work_struct *work)
 		knet_peer_again(peer, KNET_AGAIN_MS);
 	} else if (want) {
 		ret = dial(peer);
+		warn(peer, ret);
 		if (ret)
 			knet_peer_again(peer, ret == -EALREADY || ret == -EADDRINUSE ?
 					      KNET_WAIT_MS : KNET_AGAIN_MS);
 	} else if (!running) {
 		knet_ear_leave(peer);	/* the module of the provider may go then */
 	}
+}
+
+/* Return why no other node behind the interface @lower has the address, or NULL if one may. */
+static const char *wrong_addr4(struct net *net, const struct net_device *lower, __be32 addr)
+{
+	switch (ipv4_is_loopback(addr) ? RTN_LOCAL : inet_addr_type_dev_table(net, lower, addr)) {
+	case RTN_UNICAST:
+		return NULL;
+	case RTN_LOCAL:
+		return "an address of this node";
+	default:
+		return "no unicast address";
+	}
+}
+
+static const char *wrong_addr6(struct net *net, const struct net_device *lower,
+			       const struct sockaddr_in6 *sin6)
+{
+	int type = ipv6_addr_type(&sin6->sin6_addr);
+
+	if (!(type & IPV6_ADDR_UNICAST))
+		return "no unicast address";
+	if (type & IPV6_ADDR_LINKLOCAL && sin6->sin6_scope_id != lower->ifindex)
+		return "a link-local address without the interface below behind a %";
+	if (type & IPV6_ADDR_LOOPBACK || ipv6_chk_addr(net, &sin6->sin6_addr, lower, 0))
+		return "an address of this node";
+	return NULL;
+}
+
+static int read_addr(struct knet *kn, const char *node, struct sockaddr_storage *addr)
+{
+	const char *wrong = NULL;
+	struct net_device *lower;
+
+	if (inet_pton_with_scope(kn->net, AF_UNSPEC, node, NULL, addr))
+		return -EINVAL;
+	rcu_read_lock();
+	lower = dev_get_by_index_rcu(kn->net, kn->lower);
+	if (lower && addr->ss_family == AF_INET)
+		wrong = wrong_addr4(kn->net, lower,
+				    ((struct sockaddr_in *)addr)->sin_addr.s_addr);
+	else if (lower)
+		wrong = wrong_addr6(kn->net, lower, (struct sockaddr_in6 *)addr);
+	rcu_read_unlock();
+	if (!lower)
+		return -ENODEV;
+	if (!wrong)
+		return 0;
+	if (net_ratelimit())
+		netdev_err(kn->dev, "%s is no peer: it is %s\n", node, wrong);
+	return -EINVAL;
 }
 
 static int add(struct knet *kn, struct knet_peer *peer)
@@ -358,7 +434,7 @@ int knet_peer_add(struct knet *kn, const char *node)
 	kfi_conn_init(&peer->out.conn, &out_ops);
 	ret = strscpy(peer->node, node, sizeof(peer->node)) < 0 ? -EINVAL : 0;
 	if (!ret && kn->lower)
-		ret = inet_pton_with_scope(kn->net, AF_UNSPEC, node, knet_service, &peer->addr);
+		ret = read_addr(kn, node, &peer->addr);
 	if (!ret) {
 		mutex_lock(&kn->lock);
 		ret = add(kn, peer);

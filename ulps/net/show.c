@@ -114,6 +114,33 @@ static ssize_t peers_store(struct device *d, struct device_attribute *attr, cons
 
 static DEVICE_ATTR_RW(peers);
 
-static struct attribute *attrs[] = { &dev_attr_peers.attr, NULL };
+/* The description of a key; an empty line: no secret. */
+static ssize_t secret_store(struct device *d, struct device_attribute *attr, const char *buf,
+			    size_t count)
+{
+	struct net_device *dev = to_net_dev(d);
+	struct knet_secret secret = {};
+	char text[KNET_NODE + 1];
+	char *name;
+	int ret;
+
+	if (!ns_capable(dev_net(dev)->user_ns, CAP_NET_ADMIN))
+		return -EPERM;
+	if (count >= sizeof(text))
+		return -EINVAL;
+	strscpy(text, buf, sizeof(text));
+	name = strim(text);
+	ret = *name ? kfi_secret_get(name, secret.bytes) : 0;
+	if (ret < 0)
+		return ret;
+	secret.len = ret;
+	knet_set_secret(netdev_priv(dev), &secret);
+	memzero_explicit(&secret, sizeof(secret));
+	return count;
+}
+
+static DEVICE_ATTR_WO(secret);
+
+static struct attribute *attrs[] = { &dev_attr_peers.attr, &dev_attr_secret.attr, NULL };
 
 const struct attribute_group knet_group = { .name = "kfi", .attrs = attrs };
