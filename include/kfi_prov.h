@@ -43,7 +43,7 @@
  */
 
 /** KFI_PROV_CONTRACT - version of this contract. A provider built for another one is refused */
-#define KFI_PROV_CONTRACT	13
+#define KFI_PROV_CONTRACT	14
 
 /* ------------------------------------------------------------------ */
 /* Registration							      */
@@ -791,7 +791,8 @@ void kfi_ep_disconnected(struct kfi_ep *ep, int err);
  * @pep: passive endpoint
  * @req: the request, part of the provider's connection
  * @peer: address of the peer
- * @peerlen: length of @peer
+ * @self: address of this side as the peer has called it; NULL: that of @pep
+ * @addrlen: length of each address
  * @data: private data
  * @len: length of @data
  *
@@ -802,8 +803,8 @@ void kfi_ep_disconnected(struct kfi_ep *ep, int err);
  * Return: 0; -EBUSY if the backlog or the event queue is full; -ESHUTDOWN if @pep does not listen;
  * -EINVAL if the data or the address is too long; -ENOMEM.
  */
-int kfi_pep_connreq(struct kfi_pep *pep, struct kfi_connreq *req, const void *peer, size_t peerlen,
-		    const void *data, size_t len);
+int kfi_pep_connreq(struct kfi_pep *pep, struct kfi_connreq *req, const void *peer,
+		    const void *self, size_t addrlen, const void *data, size_t len);
 /**
  * kfi_connreq_gone() - report that the peer of a connection request has gone
  * @req: the request, after kfi_pep_connreq() has returned 0

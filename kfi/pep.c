@@ -33,18 +33,24 @@ static kfid_t connreq_handle(const struct kfi_connreq *req)
 	return (kfid_t)req->number;
 }
 
+static bool replace_addr(void **addr, size_t *len, const void *by, size_t by_len)
+{
+	kfree(*addr);
+	*addr = kmemdup(by, by_len, GFP_KERNEL);
+	*len = by_len;
+	return *addr || !by_len;
+}
+
 static struct kfi_info *connreq_info(const struct kfi_pep *pep, struct kfi_connreq *req,
-				     const void *peer, size_t peerlen)
+				     const void *peer, const void *self, size_t addrlen)
 {
 	struct kfi_info *info = kfi_info_copy(pep->info);
 
 	if (!info)
 		return NULL;
-	kfree(info->dest_addr);
-	info->dest_addr = kmemdup(peer, peerlen, GFP_KERNEL);
-	info->dest_addrlen = peerlen;
 	info->handle = connreq_handle(req);
-	if (info->dest_addr || !peerlen)
+	if (replace_addr(&info->dest_addr, &info->dest_addrlen, peer, addrlen) &&
+	    (!self || replace_addr(&info->src_addr, &info->src_addrlen, self, addrlen)))
 		return info;
 	kfi_freeinfo(info);
 	return NULL;
@@ -77,18 +83,18 @@ static int pep_add_connreq(struct kfi_pep *pep, struct kfi_connreq *req, struct 
 	return 0;
 }
 
-int kfi_pep_connreq(struct kfi_pep *pep, struct kfi_connreq *req, const void *peer, size_t peerlen,
-		    const void *data, size_t len)
+int kfi_pep_connreq(struct kfi_pep *pep, struct kfi_connreq *req, const void *peer,
+		    const void *self, size_t addrlen, const void *data, size_t len)
 {
 	struct kfi_info *info;
 	int ret;
 
-	if (len > KFI_CM_DATA_MAX || peerlen > KFI_ADDR_MAX)
+	if (len > KFI_CM_DATA_MAX || addrlen > KFI_ADDR_MAX)
 		return -EINVAL;
 	req->number = atomic_long_inc_return(&newest_request);
 	req->pep = pep;
 	INIT_LIST_HEAD(&req->entry);
-	info = connreq_info(pep, req, peer, peerlen);
+	info = connreq_info(pep, req, peer, self, addrlen);
 	if (!info)
 		return -ENOMEM;
 	mutex_lock(&pep->req_lock);

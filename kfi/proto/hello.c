@@ -228,13 +228,15 @@ static int kfp_hello_request(struct kfp_conn *conn)
 {
 	/* The consumer may accept at once; then conn->pep is NULL. */
 	struct mutex *lock = &conn->pep->proto->accepting;
+	u8 self[KFI_ADDR_MAX] __aligned(8);
 	int ret;
 
 	kfp_conn_get(conn);
 	conn->requested = true;
 	conn->state = KFP_WAITING;
+	conn->ops->self(&conn->link, self);
 	mutex_lock(lock);
-	ret = kfi_pep_connreq(&conn->pep->pep, &conn->req, conn->link.name,
+	ret = kfi_pep_connreq(&conn->pep->pep, &conn->req, conn->link.name, self,
 			      conn->ops->len(conn->link.name), conn->data_in,
 			      conn->hello_info.data_len);
 	mutex_unlock(lock);

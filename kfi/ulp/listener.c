@@ -3,8 +3,9 @@
  * listener.c - accepts connections, limits those without a login, and releases them.
  *
  * Several providers may serve an address (TCP and RDMA on the same interface), and an address may
- * cover several (0.0.0.0, ::, the name of an interface). A listener has a place for each of them
- * that exists when it is opened.
+ * cover several (0.0.0.0, ::, the name of an interface). A listener has a place for each answer of
+ * the providers: for each address that exists when it is opened, or for a wildcard of a provider
+ * that serves later addresses by it, too.
  *
  * Any host can make a connection. Until the ULP says that its peer has logged in, little memory is
  * allocated for it, but the endpoint has pools for the size that the peer has announced. So a
@@ -22,6 +23,8 @@
 #include <net/net_namespace.h>
 #include "ulp.h"
 
+#define PLACE_TEXT	64	/* bytes of an address as text */
+
 /**
  * struct place - a passive endpoint
  * @entry: in &kfi_listener.places
@@ -31,7 +34,7 @@
  * @lock: held while a request is answered, and while @pep is closed: the close fails with -EBUSY if
  *	a request was read and not answered yet
  * @pep: endpoint
- * @at: its address, as text
+ * @node: what it listens at, if that is no IP address
  */
 struct place {
 	struct list_head	entry;
@@ -40,7 +43,7 @@ struct place {
 	struct kfid_eq		*eq;
 	struct mutex		lock;
 	struct kfid_pep		*pep;
-	char			at[64];
+	char			node[PLACE_TEXT];
 };
 
 static unsigned int conn_cost(const struct kfi_conn *conn)
@@ -240,13 +243,24 @@ EXPORT_SYMBOL_GPL(kfi_conn_reject);
 
 /* ---- places ---- */
 
+/* @info: with the address of @place, or with that at which a caller has called it */
+static void place_text(const struct place *place, const struct kfi_info *info, char *text)
+{
+	if (info->addr_format == KFI_SOCKADDR_IN || info->addr_format == KFI_SOCKADDR_IN6)
+		snprintf(text, PLACE_TEXT, "%pISc", info->src_addr);
+	else
+		strscpy(text, place->node, PLACE_TEXT);
+}
+
 static void place_call(struct place *place, const struct kfi_event *ev)
 {
+	char at[PLACE_TEXT];
 	struct kfi_caller caller = {
 		.listener = place->l, .info = ev->info, .data = ev->data, .len = ev->len,
-		.at = place->at, .place = place,
+		.at = at, .place = place,
 	};
 
+	place_text(place, ev->info, at);
 	mutex_lock(&place->lock);
 	/* A request that was answered can't be refused any more. */
 	if (place->pep && place->l->called(&caller) < 0)
@@ -291,16 +305,15 @@ static int place_listen(struct place *place, struct kfi_info *info)
 static int place_open(struct kfi_listener *l, struct kfi_info *info, const char *node)
 {
 	struct place *place = kzalloc(sizeof(*place), GFP_KERNEL);
+	char at[PLACE_TEXT];
 	int ret;
 
 	if (!place)
 		return -ENOMEM;
 	mutex_init(&place->lock);
 	place->l = l;
-	if (info->addr_format == KFI_SOCKADDR_IN || info->addr_format == KFI_SOCKADDR_IN6)
-		snprintf(place->at, sizeof(place->at), "%pISc", info->src_addr);
-	else
-		strscpy(place->at, node ?: "*", sizeof(place->at));
+	strscpy(place->node, node ?: "*", sizeof(place->node));
+	place_text(place, info, at);
 	place->fab = kfi_fab_get(l->net, info, l->owner);
 	if (IS_ERR(place->fab)) {
 		ret = PTR_ERR(place->fab);
@@ -309,13 +322,13 @@ static int place_open(struct kfi_listener *l, struct kfi_info *info, const char 
 	}
 	ret = place_listen(place, info);
 	if (ret) {
-		pr_warn("%s: can't listen at %s over %s (%d)\n", module_name(l->owner), place->at,
+		pr_warn("%s: can't listen at %s over %s (%d)\n", module_name(l->owner), at,
 			info->fabric_attr->prov_name, ret);
 		place_close(place);
 		return ret;
 	}
 	list_add_tail(&place->entry, &l->places);
-	pr_info("%s: listens at %s over %s\n", module_name(l->owner), place->at,
+	pr_info("%s: listens at %s over %s\n", module_name(l->owner), at,
 		info->fabric_attr->prov_name);
 	return 0;
 }

@@ -239,7 +239,7 @@ static void kv_conn_request(struct kv_pep *vpep, struct kv_conn *conn)
 {
 	conn->requested = true;
 	kv_conn_get(conn);		/* reference of the consumer */
-	if (!kfi_pep_connreq(&vpep->pep, &conn->req, &conn->name,
+	if (!kfi_pep_connreq(&vpep->pep, &conn->req, &conn->name, NULL,
 			     kfi_inaddr_len(conn->name.sa.sa_family), conn->data_in,
 			     conn->data_in_len))
 		return;

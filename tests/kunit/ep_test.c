@@ -219,20 +219,21 @@ static void cm_requests(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -KFI_ENOEQ, kfi_listen(cm.pep));
 	KUNIT_EXPECT_EQ(test, 0, kfi_pep_bind(cm.pep, &cm.eq->fid, 0));
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_pep_bind(cm.pep, &cm.eq->fid, 0));
-	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, kfi_pep_connreq(pep, &req[0].req, peer, 8, NULL, 0));
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN,
+			kfi_pep_connreq(pep, &req[0].req, peer, NULL, 8, NULL, 0));
 	pep->backlog = 4;
 	KUNIT_EXPECT_EQ(test, 0, kfi_listen(cm.pep));
 	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_listen(cm.pep));
 	KUNIT_EXPECT_EQ(test, -EINVAL,
-			kfi_pep_connreq(pep, &req[0].req, peer, 8, peer, KFI_CM_DATA_MAX + 1));
+			kfi_pep_connreq(pep, &req[0].req, peer, NULL, 8, peer, KFI_CM_DATA_MAX + 1));
 	/*
 	 * kfi_connreq_gone() takes no lock of the passive endpoint, which may wait for the caller.
 	 */
 	mutex_lock(&pep->lock);
 	for (i = 0; i < 4; i++)
-		KUNIT_EXPECT_EQ(test, 0, kfi_pep_connreq(pep, &req[i].req, peer, 8, NULL, 0));
+		KUNIT_EXPECT_EQ(test, 0, kfi_pep_connreq(pep, &req[i].req, peer, NULL, 8, NULL, 0));
 	mutex_unlock(&pep->lock);
-	KUNIT_EXPECT_EQ(test, -EBUSY, kfi_pep_connreq(pep, &req[4].req, peer, 8, NULL, 0));
+	KUNIT_EXPECT_EQ(test, -EBUSY, kfi_pep_connreq(pep, &req[4].req, peer, NULL, 8, NULL, 0));
 	for (i = 0; i < 3; i++)
 		info[i] = cm_request(test, &cm);
 	KUNIT_EXPECT_EQ(test, 0, memcmp(info[0]->dest_addr, peer, 8));
@@ -250,7 +251,7 @@ static void cm_requests(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, req[0].rejected);
 
 	/* 0: its handle does not name the next request in the same memory */
-	KUNIT_EXPECT_EQ(test, 0, kfi_pep_connreq(pep, &req[0].req, peer, 8, NULL, 0));
+	KUNIT_EXPECT_EQ(test, 0, kfi_pep_connreq(pep, &req[0].req, peer, NULL, 8, NULL, 0));
 	next = cm_request(test, &cm);
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_reject(cm.pep, info[0]->handle, NULL, 0));
 	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_endpoint(&cm.w->domain.fid, info[0], &ep, NULL));
@@ -287,7 +288,7 @@ static void cm_requests(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, req[2].rejected);
 
 	/* 4: the event is unread while the passive endpoint is closed */
-	KUNIT_EXPECT_EQ(test, 0, kfi_pep_connreq(pep, &req[4].req, peer, 8, NULL, 0));
+	KUNIT_EXPECT_EQ(test, 0, kfi_pep_connreq(pep, &req[4].req, peer, NULL, 8, NULL, 0));
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cm.pep->fid));
 	KUNIT_EXPECT_EQ(test, 1, req[4].rejected);
 	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&paid));
@@ -326,7 +327,7 @@ static void cm_taken_while_closing(struct kunit *test)
 	INIT_WORK_ONSTACK(&c.work, cm_close_work);
 	KUNIT_EXPECT_EQ(test, 0, kfi_pep_bind(cm.pep, &cm.eq->fid, 0));
 	KUNIT_EXPECT_EQ(test, 0, kfi_listen(cm.pep));
-	KUNIT_EXPECT_EQ(test, 0, kfi_pep_connreq(kfi_to_pep(cm.pep), &req.req, peer, 8, NULL, 0));
+	KUNIT_EXPECT_EQ(test, 0, kfi_pep_connreq(kfi_to_pep(cm.pep), &req.req, peer, NULL, 8, NULL, 0));
 	info = cm_request(test, &cm);
 	sched_set_fifo(current);	/* on one CPU, no other task runs until we wait */
 	mutex_lock(&cm.w->fabric.lock);
