@@ -38,7 +38,7 @@ struct kfi_rxbuf;
 /**
  * struct kfi_need - what a ULP needs of its endpoints
  * @provider: name, or NULL or "" for any
- * @device: name of an interface or RDMA device, or NULL or "" for any
+ * @device: name of an interface or RDMA device, which alone is used then; or NULL or "" for any
  * @type: KFI_EP_MSG or KFI_EP_RDM
  * @caps: capabilities, besides KFI_MSG and KFI_RMA
  * @order: KFI_ORDER_
@@ -135,6 +135,7 @@ struct kfi_dom {
 	struct kfi_fab		*fab;
 	unsigned int		users;
 	int			mr_mode;
+	u64			caps;
 	/* public: */
 	char			name[];
 };
@@ -145,8 +146,8 @@ struct kfi_dom {
  * @info: what kfi_find() has found
  * @owner: THIS_MODULE
  *
- * The domain that this module has open for the same provider, device and mr_mode is used, unless its
- * device or namespace has gone. Allocations do not wait for I/O.
+ * The domain that this module has open for the same provider, device, capabilities and mr_mode is
+ * used, unless its device or namespace has gone. Allocations do not wait for I/O.
  *
  * Context: Process context, may sleep.
  * Return: the domain, to be dropped with kfi_dom_put(); or ERR_PTR.

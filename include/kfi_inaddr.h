@@ -23,6 +23,7 @@
 #include <kfi_prov.h>
 
 struct kcxi_addr;
+struct socket;
 
 /**
  * union kfi_inaddr - a name: IP address and port
@@ -316,29 +317,21 @@ struct kfi_inaddr_local {
 };
 
 /**
- * struct kfi_inaddr_locals - the local addresses of a namespace, as many as there is room for
+ * struct kfi_inaddr_locals - local addresses of a namespace
  * @n: number of addresses
  * @at: the addresses
  */
 struct kfi_inaddr_locals {
 	unsigned int		n;
-	struct kfi_inaddr_local	at[64];
+	struct kfi_inaddr_local	at[];
 };
-
-/**
- * kfi_inaddr_locals() - list the addresses of the interfaces that are up
- * @net: network namespace
- *
- * The addresses of loopback interfaces come last. Context: process, may sleep.
- * Return: the list, which the caller frees with kvfree(); NULL if there is no memory.
- */
-struct kfi_inaddr_locals *kfi_inaddr_locals(struct net *net);
 
 /**
  * struct kfi_inaddr_filter - the names in a query
  * @src: local address. Family 0: any address; the wildcard: any address of its family
  * @name: name of a local interface or device, see kfi_inaddr_named(); NULL: any
- * @ifname: with @name: name of the interface that has @name, perhaps as an alternative name; or ""
+ * @ifname: name of the interface that the query names, perhaps by an alternative name, as @name or
+ *	as the domain; or ""
  * @port: local port, 0: any. With a short name, its service
  * @nic: number of the local node in a short name; 0: any
  * @dest: peer. Family 0: the query names none
@@ -355,15 +348,28 @@ struct kfi_inaddr_filter {
 /**
  * kfi_inaddr_filter() - read the node, the service and the names in the hints of a query
  * @q: the query
+ * @domains: domains are named after interfaces
  * @filter: filled in
  *
  * If the query names a peer and no local address, the local address is that of the route to the
- * peer.
+ * peer: of the route by the interface, if the query names one.
  *
  * Context: process, may sleep.
- * Return: 0; -ENODATA if there is a name of another kind, or if there is no route to the peer.
+ * Return: 0; -ENODATA if there is a name of another kind, if the query names two interfaces, or if
+ * there is no route to the peer.
  */
-int kfi_inaddr_filter(const struct kfi_query *q, struct kfi_inaddr_filter *filter);
+int kfi_inaddr_filter(const struct kfi_query *q, bool domains, struct kfi_inaddr_filter *filter);
+/**
+ * kfi_inaddr_locals() - list the addresses of the interfaces that are up
+ * @net: network namespace
+ * @filter: only addresses that match it, and only those of &kfi_inaddr_filter.ifname if that is
+ *	set. A VRF has the addresses of its interfaces
+ *
+ * The addresses of loopback interfaces come last. Context: process, may sleep.
+ * Return: the list, which the caller frees with kvfree(); NULL if there is no memory.
+ */
+struct kfi_inaddr_locals *kfi_inaddr_locals(struct net *net,
+					    const struct kfi_inaddr_filter *filter);
 /**
  * kfi_inaddr_matches() - check whether a local address matches a query
  * @filter: the names of the query
@@ -389,6 +395,16 @@ static inline bool kfi_inaddr_named(const struct kfi_inaddr_filter *filter, cons
  * Context: process. Return: true if there is such an interface; otherwise @ifname does not change.
  */
 bool kfi_inaddr_ifname(struct net *net, const char *name, char *ifname);
+/**
+ * kfi_inaddr_bind_device() - bind a socket to an interface, or to the VRF of an interface
+ * @sock: socket, neither bound to an address nor connected
+ * @ifname: name of the interface
+ * @only: bind it to the interface. Otherwise to its VRF, because the addresses of an interface in a
+ *	VRF exist only there; to nothing, if the interface is in none or has gone
+ *
+ * Context: process. Return: 0; -ENODEV if there is no such interface and @only is set.
+ */
+int kfi_inaddr_bind_device(struct socket *sock, const char *ifname, bool only);
 
 /**
  * kfi_inaddr_offer() - set the names in an offer
@@ -409,19 +425,19 @@ bool kfi_inaddr_short_wanted(const struct kfi_query *q);
 /**
  * kfi_inaddr_getinfo() - answer a query with the local addresses that match
  * @q: the query
+ * @filter: the names of the query
  * @offer: called for each of these addresses, to add its offers. @filter holds the names of the
  *	query. @short_names: only RDM endpoints, under the short name of the address if it has one;
  *	otherwise all types, under the address with the port of the query. Return: 0; -ENODATA:
  *	nothing is offered at this address; another negative errno ends the answer
  *
- * If the query names a peer and no local address, the local address is that of the route to the
- * peer. If the query requests short names, as kfilnd does, these come before all others.
+ * If the query requests short names, as kfilnd does, these come before all others.
  *
  * Context: process, may sleep.
- * Return: 0; -ENODATA if nothing is offered, if the query has a name of another kind, or if there
- * is no route to the peer; -ENOMEM; an error of @offer.
+ * Return: 0; -ENODATA if nothing is offered; -ENOMEM; -EINTR if the task is being killed; an error
+ * of @offer.
  */
-int kfi_inaddr_getinfo(struct kfi_query *q,
+int kfi_inaddr_getinfo(struct kfi_query *q, struct kfi_inaddr_filter *filter,
 		       int (*offer)(struct kfi_query *q, struct kfi_inaddr_local *local,
 				    struct kfi_inaddr_filter *filter, bool short_names));
 

@@ -127,6 +127,14 @@ enum {
 #define KFI_DATA_CHECK		(1ULL << 63)
 
 /*
+ * Capability of a domain that exists only in kfabric: its endpoints send and receive only by the
+ * network interface after which the domain is named. kfi_getinfo() grants it to a consumer that
+ * requests it, or that names the interface and no capabilities of the domain; others reach their
+ * peers as the routing tables say.
+ */
+#define KFI_BOUND		(1ULL << 60)
+
+/*
  * Operation flags that exist only in kfabric.
  *
  * KFI_CQE: the context of the operation points to a struct kfi_cqe, whose

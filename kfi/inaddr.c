@@ -10,8 +10,11 @@
 #include <linux/mm.h>
 #include <linux/net.h>
 #include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
 #include <net/addrconf.h>
 #include <net/ipv6.h>
+#include <net/l3mdev.h>
+#include <net/sock.h>
 #include <kfi_cxi_ext.h>
 #include <kfi_inaddr.h>
 
@@ -184,100 +187,168 @@ EXPORT_SYMBOL_GPL(kfi_inaddr_replace);
 
 /* ---- the interfaces of a namespace ---- */
 
-static void add_v4(struct kfi_inaddr_locals *all, struct net_device *dev, unsigned int most)
+int kfi_inaddr_bind_device(struct socket *sock, const char *ifname, bool only)
+{
+	struct net_device *dev;
+	int ifindex = 0;
+
+	rcu_read_lock();
+	dev = dev_get_by_name_rcu(sock_net(sock->sk), ifname);
+	if (dev)
+		ifindex = only ? dev->ifindex : l3mdev_master_ifindex_rcu(dev);
+	rcu_read_unlock();
+	if (ifindex)
+		return sock_bindtoindex(sock->sk, ifindex, true);
+	return only ? -ENODEV : 0;
+}
+EXPORT_SYMBOL_GPL(kfi_inaddr_bind_device);
+
+/**
+ * struct listing - a list of addresses in progress
+ * @all: the list. @all->n counts all addresses, also those that it has no room for
+ * @room: entries of @all
+ * @filter: addresses to list
+ */
+struct listing {
+	struct kfi_inaddr_locals	*all;
+	unsigned int			room;
+	const struct kfi_inaddr_filter	*filter;
+};
+
+static void list_one(struct listing *l, const struct kfi_inaddr_local *local)
+{
+	if (!kfi_inaddr_matches(l->filter, local))
+		return;
+	if (l->all->n < l->room)
+		l->all->at[l->all->n] = *local;
+	l->all->n++;
+}
+
+static void list_v4(struct listing *l, struct net_device *dev, const char *ifname)
 {
 	struct in_device *in_dev = __in_dev_get_rcu(dev);
-	struct kfi_inaddr_local *local;
+	struct kfi_inaddr_local local = { .addr.in.sin_family = AF_INET };
 	const struct in_ifaddr *ifa;
 
 	if (!in_dev)
 		return;
+	strscpy(local.ifname, ifname, sizeof(local.ifname));
 	in_dev_for_each_ifa_rcu(ifa, in_dev) {
-		if (all->n >= most)
-			return;
-		local = &all->at[all->n++];
-		local->addr.in.sin_family = AF_INET;
-		local->addr.in.sin_addr.s_addr = ifa->ifa_local;
-		local->prefix = ifa->ifa_prefixlen;
-		local->subnet = ifa->ifa_address & ifa->ifa_mask;
-		snprintf(local->fabric, sizeof(local->fabric), "%pI4/%d", &local->subnet,
-			 ifa->ifa_prefixlen);
-		strscpy(local->ifname, dev->name, sizeof(local->ifname));
+		local.addr.in.sin_addr.s_addr = ifa->ifa_local;
+		local.prefix = ifa->ifa_prefixlen;
+		local.subnet = ifa->ifa_address & ifa->ifa_mask;
+		list_one(l, &local);
 	}
 }
 
-static void add_v6(struct kfi_inaddr_locals *all, struct net_device *dev, unsigned int most)
+static void list_v6(struct listing *l, struct net_device *dev, const char *ifname)
 {
 	struct inet6_dev *idev = __in6_dev_get(dev);
-	struct kfi_inaddr_local *local;
+	struct kfi_inaddr_local local = { .addr.in6.sin6_family = AF_INET6 };
 	const struct inet6_ifaddr *ifa;
-	struct in6_addr subnet;
 
 	if (!idev)
 		return;
+	strscpy(local.ifname, ifname, sizeof(local.ifname));
 	read_lock_bh(&idev->lock);
 	list_for_each_entry(ifa, &idev->addr_list, if_list) {
-		if (all->n >= most)
-			break;
 		if (ifa->flags & IFA_F_DADFAILED)
 			continue;
-		local = &all->at[all->n++];
-		local->addr.in6.sin6_family = AF_INET6;
-		local->addr.in6.sin6_addr = ifa->addr;
-		if (ipv6_addr_type(&ifa->addr) & IPV6_ADDR_LINKLOCAL)
-			local->addr.in6.sin6_scope_id = dev->ifindex;
-		local->prefix = ifa->prefix_len;
-		ipv6_addr_prefix(&subnet, &ifa->addr, ifa->prefix_len);
-		snprintf(local->fabric, sizeof(local->fabric), "%pI6c/%u", &subnet,
-			 ifa->prefix_len);
-		strscpy(local->ifname, dev->name, sizeof(local->ifname));
+		local.addr.in6.sin6_addr = ifa->addr;
+		local.addr.in6.sin6_scope_id =
+			ipv6_addr_type(&ifa->addr) & IPV6_ADDR_LINKLOCAL ? dev->ifindex : 0;
+		local.prefix = ifa->prefix_len;
+		list_one(l, &local);
 	}
 	read_unlock_bh(&idev->lock);
 }
 
 /*
- * Add the addresses of the devices whose IFF_LOOPBACK flag is @loopback, up to @most entries in
- * total. Context: RCU read section
+ * List the addresses of the devices whose IFF_LOOPBACK flag is @loopback. @via: only of this
+ * device, and of the devices in it if it is a VRF. Context: RCU read section
  */
-static void add_devices(struct kfi_inaddr_locals *all, struct net *net, unsigned int loopback,
-			unsigned int most)
+static void list_devices(struct listing *l, struct net *net, const struct net_device *via,
+			 unsigned int loopback)
 {
 	struct net_device *dev;
+	const char *ifname;
 
 	for_each_netdev_rcu(net, dev) {
-		if (!(dev->flags & IFF_UP) || (dev->flags & IFF_LOOPBACK) != loopback)
+		if (!(dev->flags & IFF_UP) || (dev->flags & IFF_LOOPBACK) != loopback ||
+		    (via && via != dev && via != l3mdev_master_dev_rcu(dev)))
 			continue;
-		add_v4(all, dev, most);
-		add_v6(all, dev, most);
+		ifname = via ? via->name : dev->name;
+		list_v4(l, dev, ifname);
+		list_v6(l, dev, ifname);
 	}
 }
 
-#define LOOPBACKS	4	/* entries that are reserved for loopback devices */
+static void print_fabric(struct kfi_inaddr_local *local)
+{
+	struct in6_addr subnet;
+
+	if (local->addr.sa.sa_family == AF_INET) {
+		snprintf(local->fabric, sizeof(local->fabric), "%pI4/%u", &local->subnet,
+			 local->prefix);
+		return;
+	}
+	ipv6_addr_prefix(&subnet, &local->addr.in6.sin6_addr, local->prefix);
+	snprintf(local->fabric, sizeof(local->fabric), "%pI6c/%u", &subnet, local->prefix);
+}
+
+static void list_all(struct listing *l, struct net *net)
+{
+	const char *ifname = l->filter->ifname;
+	const struct net_device *via = NULL;
+
+	rcu_read_lock();
+	if (*ifname)
+		via = dev_get_by_name_rcu(net, ifname);
+	if (via || !*ifname) {
+		list_devices(l, net, via, 0);
+		list_devices(l, net, via, IFF_LOOPBACK);
+	}
+	rcu_read_unlock();
+}
+
+#define LOCALS_ROOM	16	/* entries of the first attempt */
 
 /*
  * Loopback devices come last, as in libfabric, because a consumer that takes the first info usually
- * has to reach other machines. Room is reserved for them, so they are present even if the other
- * devices have more addresses than fit. A provider asks under the lock of its fabric, which may be
- * taken under the RTNL (kfi_net), so the RTNL is not taken here.
+ * has to reach other machines. A provider asks under the lock of its fabric, which may be taken
+ * under the RTNL (kfi_net), so the RTNL is not taken here, and there may be more addresses than in
+ * the attempt before.
  */
-struct kfi_inaddr_locals *kfi_inaddr_locals(struct net *net)
+struct kfi_inaddr_locals *kfi_inaddr_locals(struct net *net,
+					    const struct kfi_inaddr_filter *filter)
 {
-	struct kfi_inaddr_locals *all = kvzalloc(sizeof(*all), GFP_KERNEL);
+	struct listing l = { .room = LOCALS_ROOM, .filter = filter };
+	unsigned int i;
 
-	if (!all)
-		return NULL;
-	rcu_read_lock();
-	add_devices(all, net, 0, ARRAY_SIZE(all->at) - LOOPBACKS);
-	add_devices(all, net, IFF_LOOPBACK, ARRAY_SIZE(all->at));
-	rcu_read_unlock();
-	return all;
+	for (;;) {
+		l.all = kvzalloc(struct_size(l.all, at, l.room), GFP_KERNEL_ACCOUNT);
+		if (!l.all)
+			return NULL;
+		list_all(&l, net);
+		if (l.all->n <= l.room)
+			break;
+		l.room = l.all->n + l.all->n / 8 + LOCALS_ROOM;
+		kvfree(l.all);
+	}
+	for (i = 0; i < l.all->n; i++)
+		print_fabric(&l.all->at[i]);
+	return l.all;
 }
 EXPORT_SYMBOL_GPL(kfi_inaddr_locals);
 
 /* ---- queries ---- */
 
-/* Find the source address that the routing tables select for @dest, by connecting a UDP socket. */
-static int find_route(struct net *net, const union kfi_inaddr *dest, union kfi_inaddr *src)
+/*
+ * Find the source address that the routing tables select for @dest, by connecting a UDP socket.
+ * @ifname: for routes by this interface, or "".
+ */
+static int find_route(struct net *net, const char *ifname, const union kfi_inaddr *dest,
+		      union kfi_inaddr *src)
 {
 	union kfi_inaddr to = *dest;
 	struct socket *sock;
@@ -288,7 +359,10 @@ static int find_route(struct net *net, const union kfi_inaddr *dest, union kfi_i
 		return ret;
 	if (!kfi_inaddr_port(&to))
 		kfi_inaddr_set_port(&to, htons(9));	/* connect() rejects 0; nothing is sent */
-	ret = kernel_connect(sock, (void *)&to.sa, kfi_inaddr_len(to.sa.sa_family), 0);
+	if (*ifname)
+		ret = kfi_inaddr_bind_device(sock, ifname, true);
+	if (!ret)
+		ret = kernel_connect(sock, (void *)&to.sa, kfi_inaddr_len(to.sa.sa_family), 0);
 	if (!ret)
 		ret = min(0, kernel_getsockname(sock, (void *)&src->sa));
 	sock_release(sock);
@@ -333,15 +407,29 @@ static int filter_source(const struct kfi_query *q, const char *node, const char
 	return 0;
 }
 
-static int filter_dest(const struct kfi_query *q, struct kfi_inaddr_filter *filter)
+/* The domain in the hints may be an alternative name of its interface. */
+static int filter_domain(const struct kfi_query *q, struct kfi_inaddr_filter *filter)
+{
+	const struct kfi_domain_attr *hint = q->hints ? q->hints->domain_attr : NULL;
+	char ifname[IFNAMSIZ];
+
+	if (!hint || !hint->name || !kfi_inaddr_ifname(q->net, hint->name, ifname))
+		return 0;
+	if (*filter->ifname && strcmp(filter->ifname, ifname))
+		return -ENODATA;
+	strscpy(filter->ifname, ifname, sizeof(filter->ifname));
+	return 0;
+}
+
+static int filter_route(const struct kfi_query *q, struct kfi_inaddr_filter *filter)
 {
 	union kfi_inaddr src = {};
 
-	if (q->node && read_literal(q->net, AF_UNSPEC, q->node, q->service, &filter->dest))
-		return -ENODATA;
-	if (!filter->dest.sa.sa_family || filter->src.sa.sa_family || filter->name)
+	if (!filter->dest.sa.sa_family || filter->src.sa.sa_family)
 		return 0;
-	if (find_route(q->net, &filter->dest, &src))
+	if (filter->name && !*filter->ifname)
+		return 0;	/* a device that has no routes of its own */
+	if (find_route(q->net, filter->ifname, &filter->dest, &src))
 		return -ENODATA;
 	kfi_inaddr_set_port(&src, 0);
 	filter->src = src;
@@ -375,11 +463,10 @@ static int filter_short(const struct kfi_query *q, struct kfi_inaddr_filter *fil
 	return ret;
 }
 
-int kfi_inaddr_filter(const struct kfi_query *q, struct kfi_inaddr_filter *filter)
+static int filter_names(const struct kfi_query *q, struct kfi_inaddr_filter *filter)
 {
 	const struct kfi_info *hints = q->hints;
 
-	memset(filter, 0, sizeof(*filter));
 	if (has_short_hint(hints))
 		return filter_short(q, filter);
 	if (has_text_hint(hints)) {
@@ -392,8 +479,24 @@ int kfi_inaddr_filter(const struct kfi_query *q, struct kfi_inaddr_filter *filte
 	}
 	if (hints)
 		read_hint(hints->dest_addr, hints->dest_addrlen, &filter->dest);
-	return q->flags & KFI_SOURCE ? filter_source(q, q->node, q->service, filter) :
-				       filter_dest(q, filter);
+	if (q->flags & KFI_SOURCE)
+		return filter_source(q, q->node, q->service, filter);
+	if (q->node && read_literal(q->net, AF_UNSPEC, q->node, q->service, &filter->dest))
+		return -ENODATA;
+	return 0;
+}
+
+int kfi_inaddr_filter(const struct kfi_query *q, bool domains, struct kfi_inaddr_filter *filter)
+{
+	int ret;
+
+	memset(filter, 0, sizeof(*filter));
+	ret = filter_names(q, filter);
+	if (!ret && domains)
+		ret = filter_domain(q, filter);
+	if (!ret && !(q->flags & KFI_SOURCE))
+		ret = filter_route(q, filter);
+	return ret;
 }
 EXPORT_SYMBOL_GPL(kfi_inaddr_filter);
 
@@ -403,37 +506,40 @@ bool kfi_inaddr_matches(const struct kfi_inaddr_filter *filter,
 	if (filter->src.sa.sa_family && filter->src.sa.sa_family != local->addr.sa.sa_family)
 		return false;
 	if (filter->src.sa.sa_family && !kfi_inaddr_any(&filter->src) &&
-	    kfi_inaddr_ip_cmp(&filter->src, &local->addr))
+	    (kfi_inaddr_ip_cmp(&filter->src, &local->addr) ||
+	     scope_cmp(&filter->src, &local->addr)))
 		return false;
 	return !filter->dest.sa.sa_family || filter->dest.sa.sa_family == local->addr.sa.sa_family;
 }
 EXPORT_SYMBOL_GPL(kfi_inaddr_matches);
 
-int kfi_inaddr_getinfo(struct kfi_query *q,
+/* The number of addresses has no limit, so a task can be killed before it has gone through all. */
+static bool goes_on(int ret)
+{
+	cond_resched();
+	return (!ret || ret == -ENODATA) && !fatal_signal_pending(current);
+}
+
+int kfi_inaddr_getinfo(struct kfi_query *q, struct kfi_inaddr_filter *filter,
 		       int (*offer)(struct kfi_query *q, struct kfi_inaddr_local *local,
 				    struct kfi_inaddr_filter *filter, bool short_names))
 {
-	struct kfi_inaddr_locals *all;
-	struct kfi_inaddr_filter filter;
+	struct kfi_inaddr_locals *all = kfi_inaddr_locals(q->net, filter);
 	bool any = false;
 	unsigned int i;
-	int ret = kfi_inaddr_filter(q, &filter);
+	int ret = 0;
 
-	if (ret)
-		return ret;
-	all = kfi_inaddr_locals(q->net);
 	if (!all)
 		return -ENOMEM;
-	for (i = 0; i < all->n && (!ret || ret == -ENODATA) && kfi_inaddr_short_wanted(q); i++)
-		if (kfi_inaddr_matches(&filter, &all->at[i]))
-			ret = offer(q, &all->at[i], &filter, true);
-	for (i = 0; i < all->n && (!ret || ret == -ENODATA); i++) {
-		if (!kfi_inaddr_matches(&filter, &all->at[i]))
-			continue;
-		kfi_inaddr_set_port(&all->at[i].addr, filter.port);
-		ret = offer(q, &all->at[i], &filter, false);
+	for (i = 0; i < all->n && goes_on(ret) && kfi_inaddr_short_wanted(q); i++)
+		ret = offer(q, &all->at[i], filter, true);
+	for (i = 0; i < all->n && goes_on(ret); i++) {
+		kfi_inaddr_set_port(&all->at[i].addr, filter->port);
+		ret = offer(q, &all->at[i], filter, false);
 		any |= !ret;
 	}
+	if (i < all->n && fatal_signal_pending(current))
+		ret = -EINTR;
 	kvfree(all);
 	if (ret && ret != -ENODATA)
 		return ret;

@@ -68,15 +68,15 @@ EXPORT_SYMBOL_GPL(kfi_freeinfo);
  */
 struct kfi_info *kfi_allocinfo(void)
 {
-	struct kfi_info *info = kzalloc(sizeof(*info), GFP_KERNEL);
+	struct kfi_info *info = kzalloc(sizeof(*info), GFP_KERNEL_ACCOUNT);
 
 	if (!info)
 		return NULL;
-	info->tx_attr = kzalloc(sizeof(*info->tx_attr), GFP_KERNEL);
-	info->rx_attr = kzalloc(sizeof(*info->rx_attr), GFP_KERNEL);
-	info->ep_attr = kzalloc(sizeof(*info->ep_attr), GFP_KERNEL);
-	info->domain_attr = kzalloc(sizeof(*info->domain_attr), GFP_KERNEL);
-	info->fabric_attr = kzalloc(sizeof(*info->fabric_attr), GFP_KERNEL);
+	info->tx_attr = kzalloc(sizeof(*info->tx_attr), GFP_KERNEL_ACCOUNT);
+	info->rx_attr = kzalloc(sizeof(*info->rx_attr), GFP_KERNEL_ACCOUNT);
+	info->ep_attr = kzalloc(sizeof(*info->ep_attr), GFP_KERNEL_ACCOUNT);
+	info->domain_attr = kzalloc(sizeof(*info->domain_attr), GFP_KERNEL_ACCOUNT);
+	info->fabric_attr = kzalloc(sizeof(*info->fabric_attr), GFP_KERNEL_ACCOUNT);
 	if (info->tx_attr && info->rx_attr && info->ep_attr &&
 	    info->domain_attr && info->fabric_attr)
 		return info;
@@ -98,13 +98,13 @@ static bool dup_mem(void *dst, const void *src, size_t len)
 	*to = NULL;
 	if (!src || !len)
 		return true;
-	*to = kmemdup(src, len, GFP_KERNEL);
+	*to = kmemdup(src, len, GFP_KERNEL_ACCOUNT);
 	return *to;
 }
 
 static bool dup_str(char **dst, const char *src)
 {
-	*dst = kstrdup(src, GFP_KERNEL);	/* returns NULL for NULL */
+	*dst = kstrdup(src, GFP_KERNEL_ACCOUNT);	/* returns NULL for NULL */
 	return *dst || !src;
 }
 
@@ -159,7 +159,7 @@ static bool dup_all(struct kfi_info *to, const struct kfi_info *from)
  */
 struct kfi_info *kfi_info_copy(const struct kfi_info *from)
 {
-	struct kfi_info *to = kzalloc(sizeof(*to), GFP_KERNEL);
+	struct kfi_info *to = kzalloc(sizeof(*to), GFP_KERNEL_ACCOUNT);
 
 	if (!to)
 		return NULL;

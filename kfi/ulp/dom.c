@@ -177,6 +177,7 @@ static struct kfi_dom *dom_new(struct kfi_fab *fab, const struct kfi_info *info)
 		goto close;
 	memcpy(dom->name, name, len);
 	dom->mr_mode = info->domain_attr->mr_mode;
+	dom->caps = info->domain_attr->caps;
 	dom->fab = fab;
 	fab->users++;
 	list_add(&dom->entry, &fab->doms);
@@ -198,7 +199,8 @@ static struct kfi_dom *dom_get(struct kfi_fab *fab, const struct kfi_info *info)
 	lockdep_assert_held(&doms_lock);
 	list_for_each_entry(dom, &fab->doms, entry) {
 		if (strcmp(dom->name, info->domain_attr->name) ||
-		    dom->mr_mode != info->domain_attr->mr_mode)
+		    dom->mr_mode != info->domain_attr->mr_mode ||
+		    dom->caps != info->domain_attr->caps)
 			continue;
 		if (!kfi_domain_limits(dom->domain, &limits))
 			goto found;

@@ -233,8 +233,8 @@ static int ks_dgram_bind(struct ks_ep *ke)
 	union kfi_inaddr *addr = &ke->addr;
 	int ret;
 
-	ret = sock_create_kern(kfi_ep_net(&ke->pe.ep), addr->sa.sa_family, SOCK_DGRAM,
-			       IPPROTO_UDP, &ke->udp);
+	ret = ks_socket(kfi_ep_net(&ke->pe.ep), ke->pe.ep.domain->info, addr->sa.sa_family,
+			SOCK_DGRAM, &ke->udp);
 	if (ret)
 		return ret;
 	ret = kernel_bind(ke->udp, (void *)&addr->sa, kfi_inaddr_len(addr->sa.sa_family));
@@ -261,6 +261,7 @@ int ks_dgram_enable(struct ks_ep *ke)
 		ks_dgram_close(ke);
 		return ret;
 	}
+	ks_stay(&ke->stay, ke->pe.ep.domain->info, ke->udp);
 	sk = ke->udp->sk;
 	sk->sk_sndtimeo = KS_DGRAM_SEND;
 	ks_set_tclass(ke->udp, ke->pe.ep.info->tx_attr->tclass);

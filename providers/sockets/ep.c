@@ -47,12 +47,18 @@ static void ks_ctx_enable(struct ks_ep *ke, const struct ks_ep *top)
 static int ks_ep_listen(struct ks_ep *ke)
 {
 	struct kfi_ep *ep = &ke->pe.ep;
-	int backlog = ks_proto.params.backlog;
+	const struct kfi_info *info = ep->domain->info;
+	int backlog = ks_proto.params.backlog, ret;
 
 	if (!kfi_inaddr_port(&ke->addr) && kfi_proto_need_privilege(ep))
-		return ks_listen_reserved(kfi_ep_net(ep), &ke->addr, backlog, &ke->accept,
-					  &ke->listener);
-	return ks_listen(kfi_ep_net(ep), &ke->addr, backlog, &ke->accept, &ke->listener);
+		ret = ks_listen_reserved(kfi_ep_net(ep), info, &ke->addr, backlog, &ke->accept,
+					 &ke->listener);
+	else
+		ret = ks_listen(kfi_ep_net(ep), info, &ke->addr, backlog, &ke->accept,
+				&ke->listener);
+	if (!ret)
+		ks_stay(&ke->stay, info, ke->listener);
+	return ret;
 }
 
 int ks_ep_enable(struct kfi_ep *ep)
@@ -75,6 +81,7 @@ static void ks_ep_unlisten(struct kfi_proto_ep *pe)
 {
 	struct ks_ep *ke = container_of(pe, struct ks_ep, pe);
 
+	ks_stay_end(&ke->stay);
 	if (ke->listener)
 		ks_unlisten(ke->listener, &ke->accept);
 	ke->listener = NULL;
@@ -130,9 +137,13 @@ int ks_pep_open(struct kfi_pep *pep)
 int ks_pep_listen(struct kfi_pep *pep)
 {
 	struct ks_pep *kp = to_ks_pep(pep);
+	int ret;
 
-	return ks_listen(read_pnet(&pep->fabric->net), &kp->addr, pep->backlog, &kp->accept,
-			 &kp->listener);
+	ret = ks_listen(read_pnet(&pep->fabric->net), pep->info, &kp->addr, pep->backlog,
+			&kp->accept, &kp->listener);
+	if (!ret)
+		ks_stay(&kp->stay, pep->info, kp->listener);
+	return ret;
 }
 
 int ks_pep_getname(struct kfi_pep *pep, void *addr)
@@ -153,6 +164,7 @@ void ks_pep_close(struct kfi_pep *pep)
 {
 	struct ks_pep *kp = to_ks_pep(pep);
 
+	ks_stay_end(&kp->stay);
 	if (kp->listener)
 		ks_unlisten(kp->listener, &kp->accept);
 	kp->listener = NULL;

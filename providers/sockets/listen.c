@@ -33,14 +33,14 @@ static void ks_listener_ready(struct sock *sk)
  * Bind and listen, and store the port in @addr. @work is queued when a connection has arrived. Each
  * attempt needs a new socket, because kernel_listen() may find out that the port is in use.
  */
-int ks_listen(struct net *net, union kfi_inaddr *addr, int backlog, struct delayed_work *work,
-	      struct socket **sockp)
+int ks_listen(struct net *net, const struct kfi_info *info, union kfi_inaddr *addr, int backlog,
+	      struct delayed_work *work, struct socket **sockp)
 {
 	struct socket *sock;
 	struct sock *sk;
 	int ret;
 
-	ret = sock_create_kern(net, addr->sa.sa_family, SOCK_STREAM, IPPROTO_TCP, &sock);
+	ret = ks_socket(net, info, addr->sa.sa_family, SOCK_STREAM, &sock);
 	if (ret)
 		return ret;
 	sk = sock->sk;
@@ -75,8 +75,8 @@ release:
  * Listen as ks_listen() does, at a port that the caller has not chosen: at a reserved one, because
  * peers dial only such ports of this endpoint.
  */
-int ks_listen_reserved(struct net *net, union kfi_inaddr *addr, int backlog,
-		       struct delayed_work *work, struct socket **sockp)
+int ks_listen_reserved(struct net *net, const struct kfi_info *info, union kfi_inaddr *addr,
+		       int backlog, struct delayed_work *work, struct socket **sockp)
 {
 	int ret = -EADDRINUSE;
 	unsigned int tries;
@@ -87,7 +87,7 @@ int ks_listen_reserved(struct net *net, union kfi_inaddr *addr, int backlog,
 		if (inet_is_local_reserved_port(net, be16_to_cpu(port)))
 			continue;
 		kfi_inaddr_set_port(addr, port);
-		ret = ks_listen(net, addr, backlog, work, sockp);
+		ret = ks_listen(net, info, addr, backlog, work, sockp);
 	}
 	if (ret)
 		kfi_inaddr_set_port(addr, 0);

@@ -6,6 +6,7 @@
  *   main.c		parameters, operations, life of the module
  *   sock.h		objects
  *   addr.c		names, and the answers to getinfo
+ *   iface.c		the interfaces that sockets are bound to
  *   ep.c		domains, endpoints and passive endpoints
  *   listen.c  dial.c	incoming and outgoing connections
  *   link.c		life of a TCP connection, as a link of the message protocol (kfi_link.h)
@@ -152,10 +153,15 @@ static int __init ks_init(void)
 	ks_cm_wq = alloc_workqueue("kfi_sockets_cm", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (!ks_cm_wq)
 		goto destroy_wq;
-	ret = kfi_provider_register(&ks_provider);
+	ret = ks_iface_init();
 	if (ret)
 		goto destroy_cm_wq;
+	ret = kfi_provider_register(&ks_provider);
+	if (ret)
+		goto exit_iface;
 	return 0;
+exit_iface:
+	ks_iface_exit();
 destroy_cm_wq:
 	destroy_workqueue(ks_cm_wq);
 destroy_wq:
@@ -171,6 +177,7 @@ exit_tls:
 static void __exit ks_exit(void)
 {
 	kfi_provider_deregister(&ks_provider);
+	ks_iface_exit();
 	destroy_workqueue(ks_cm_wq);
 	destroy_workqueue(ks_wq);
 	kfi_proto_exit(&ks_proto);

@@ -53,9 +53,24 @@ struct ks_domain {
 };
 
 /**
+ * struct ks_stay - a socket that is bound again when another interface gets the name of its own
+ * @entry: in a list under a lock of iface.c
+ * @sock: socket, which its owner does not release before ks_stay_end(); NULL: not in the list
+ * @ifname: name of the interface
+ *
+ * Zeroed by its owner, which alone writes it.
+ */
+struct ks_stay {
+	struct list_head	entry;
+	struct socket		*sock;
+	const char		*ifname;
+};
+
+/**
  * struct ks_ep - an endpoint
  * @pe: common part
  * @addr: own name; the port is final after ks_ep_enable()
+ * @stay: @listener or @udp
  * @listener: RDM: listening socket
  * @accept: RDM: work item that accepts connections of @listener
  * @udp: DGRAM: socket
@@ -64,6 +79,7 @@ struct ks_domain {
 struct ks_ep {
 	struct kfi_proto_ep	pe;
 	union kfi_inaddr	addr;
+	struct ks_stay		stay;
 	struct socket		*listener;
 	struct delayed_work	accept;
 	struct socket		*udp;
@@ -74,12 +90,14 @@ struct ks_ep {
  * struct ks_pep - a passive endpoint
  * @ppep: common part
  * @addr: address that it listens on
+ * @stay: @listener
  * @listener: listening socket
  * @accept: work item that accepts connections of @listener
  */
 struct ks_pep {
 	struct kfi_proto_pep	ppep;
 	union kfi_inaddr	addr;
+	struct ks_stay		stay;
 	struct socket		*listener;
 	struct delayed_work	accept;
 };
@@ -164,6 +182,14 @@ int ks_resolve(struct kfi_domain *domain, const char *node, const char *service,
 int ks_addr_check(struct kfi_domain *domain, u32 format, const void *addr);
 u64 ks_levels(enum kfi_ep_type type);
 
+/* iface.c: interfaces of sockets. @info: that of the domain or of the passive endpoint */
+int ks_socket(struct net *net, const struct kfi_info *info, int family, int type,
+	      struct socket **sockp);
+void ks_stay(struct ks_stay *stay, const struct kfi_info *info, struct socket *sock);
+void ks_stay_end(struct ks_stay *stay);
+int ks_iface_init(void);
+void ks_iface_exit(void);
+
 /* ep.c: domains, endpoints and passive endpoints */
 int ks_domain_open(struct kfi_domain *domain);
 int ks_ep_open(struct kfi_ep *ep);
@@ -180,10 +206,10 @@ int ks_pep_setname(struct kfi_pep *pep, const void *addr, size_t len);
 int ks_pep_listen(struct kfi_pep *pep);
 
 /* listen.c: listening sockets, and the connections that they accept */
-int ks_listen(struct net *net, union kfi_inaddr *addr, int backlog, struct delayed_work *work,
-	      struct socket **sockp);
-int ks_listen_reserved(struct net *net, union kfi_inaddr *addr, int backlog,
-		       struct delayed_work *work, struct socket **sockp);
+int ks_listen(struct net *net, const struct kfi_info *info, union kfi_inaddr *addr, int backlog,
+	      struct delayed_work *work, struct socket **sockp);
+int ks_listen_reserved(struct net *net, const struct kfi_info *info, union kfi_inaddr *addr,
+		       int backlog, struct delayed_work *work, struct socket **sockp);
 void ks_unlisten(struct socket *sock, struct delayed_work *work);
 void ks_ep_accept_work(struct work_struct *work);
 void ks_pep_accept_work(struct work_struct *work);

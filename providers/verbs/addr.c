@@ -45,24 +45,15 @@ struct kv_dev *kv_dev_at(struct net *net, const union kfi_inaddr *addr, u32 *por
 	return ret == -ENOMEM ? ERR_PTR(ret) : dev;
 }
 
-/* Is @local in the domain's fabric, and is it the address of the domain, if the domain has one? */
-static bool kv_domain_has(const struct kfi_domain *domain, const union kfi_inaddr *src,
-			  const struct kfi_inaddr_local *local)
-{
-	return !strcmp(local->fabric, domain->fabric->name) &&
-	       local->addr.sa.sa_family == src->sa.sa_family &&
-	       (kfi_inaddr_any(src) || !kfi_inaddr_ip_cmp(src, &local->addr));
-}
-
-static struct kv_dev *kv_find(const struct kfi_domain *domain, const union kfi_inaddr *src,
-			      const struct kfi_inaddr_locals *all, u32 *port)
+static struct kv_dev *kv_find(const struct kfi_domain *domain, const struct kfi_inaddr_locals *all,
+			      u32 *port)
 {
 	struct net *net = read_pnet(&domain->fabric->net);
 	struct kv_dev *dev;
 	unsigned int i;
 
 	for (i = 0; i < all->n; i++) {
-		if (!kv_domain_has(domain, src, &all->at[i]))
+		if (strcmp(all->at[i].fabric, domain->fabric->name))
 			continue;
 		dev = kv_dev_at(net, &all->at[i].addr, port);
 		if (IS_ERR(dev))
@@ -79,16 +70,16 @@ static struct kv_dev *kv_find(const struct kfi_domain *domain, const union kfi_i
 struct kv_dev *kv_dev_of(const struct kfi_domain *domain, const struct kfi_inaddr_names *names,
 			 u32 *port)
 {
+	struct kfi_inaddr_filter filter = {};	/* the address of the domain, if it has one */
 	struct kfi_inaddr_locals *all;
-	union kfi_inaddr src;
 	struct kv_dev *dev;
 
-	if (kfi_inaddr_name_source(names, domain->info, &src))
+	if (kfi_inaddr_name_source(names, domain->info, &filter.src))
 		return ERR_PTR(-EINVAL);
-	all = kfi_inaddr_locals(read_pnet(&domain->fabric->net));
+	all = kfi_inaddr_locals(read_pnet(&domain->fabric->net), &filter);
 	if (!all)
 		return ERR_PTR(-ENOMEM);
-	dev = kv_find(domain, &src, all, port);
+	dev = kv_find(domain, all, port);
 	kvfree(all);
 	return dev;
 }

@@ -158,5 +158,8 @@ static int kv_offer_at(struct kfi_query *q, struct kfi_inaddr_local *local,
 
 int kv_getinfo(struct kfi_query *q)
 {
-	return kfi_inaddr_getinfo(q, kv_offer_at);
+	struct kfi_inaddr_filter filter;
+
+	return kfi_inaddr_filter(q, false, &filter) ?:
+	       kfi_inaddr_getinfo(q, &filter, kv_offer_at);
 }

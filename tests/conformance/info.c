@@ -309,6 +309,58 @@ static void other_name(struct test *t)
 	kfi_freeinfo(hints);
 }
 
+/* The script has added 100 addresses. All are offered, and a query for the last one finds it. */
+static void many_addresses(struct test *t)
+{
+	struct kfi_info *hints = test_hints(t, C_MSG), *info, *i;
+	struct net *net = t->w->side[0].net;
+	unsigned int n = 0;
+
+	REQUIRE_EQ(t, kfi_getinfo_net(net, kfi_version(), NULL, NULL, 0, hints, &info), 0);
+	for (i = info; i; i = i->next)
+		n += !strcmp(i->fabric_attr->name, "10.77.0.0/24");
+	EXPECT_EQ(t, n, 100);
+	kfi_freeinfo(info);
+	if (EXPECT_EQ(t, kfi_getinfo_net(net, kfi_version(), "10.77.0.100", NULL, KFI_SOURCE, hints,
+					 &info), 0)) {
+		EXPECT(t, !info->next);
+		kfi_freeinfo(info);
+	}
+	kfi_freeinfo(hints);
+}
+
+static bool is_bound(const struct kfi_info *info)
+{
+	return info->domain_attr->caps & KFI_BOUND;
+}
+
+/*
+ * A domain is bound to its interface if the consumer has named that. The script gives the name as
+ * the node of side A.
+ */
+static void bound(struct test *t)
+{
+	struct kfi_info *hints = test_hints(t, C_MSG), *info;
+	const char *name = t->info[0]->domain_attr->name;
+
+	EXPECT(t, is_bound(t->info[0]));
+	hints->domain_attr->name = kstrdup(name, GFP_KERNEL);
+	if (!EXPECT_EQ(t, kfi_getinfo_net(t->w->side[0].net, kfi_version(), NULL, NULL, 0, hints,
+					  &info), 0))
+		goto free;
+	EXPECT(t, is_bound(info));
+	kfi_freeinfo(info);
+	/* The hints are an answer to a consumer that had not named it. */
+	hints->domain_attr->caps = KFI_LOCAL_COMM | KFI_REMOTE_COMM;
+	if (!EXPECT_EQ(t, kfi_getinfo_net(t->w->side[0].net, kfi_version(), NULL, NULL, 0, hints,
+					  &info), 0))
+		goto free;
+	EXPECT(t, !is_bound(info));
+	kfi_freeinfo(info);
+free:
+	kfi_freeinfo(hints);
+}
+
 /* Skipped for a type that the provider does not have. */
 static void offers(struct test *t)
 {
@@ -385,5 +437,7 @@ const struct test_case info_cases[] = {
 	{ "info.once", T_ALL, 0, 0, once },
 	{ "info.text_source", T_ALL, 0, 0, text_source },
 	{ "script.alternative", T_RDM, CASE_SCRIPT, 0, other_name },
+	{ "script.addresses", T_RDM, CASE_SCRIPT, 0, many_addresses },
+	{ "script.bound", T_ALL, CASE_SCRIPT, 0, bound },
 	{ }
 };

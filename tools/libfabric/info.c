@@ -16,6 +16,8 @@
 /* Triggered operations, scalable endpoints, multicast; and bits of the kernel only */
 #define HIDDEN_CAPS	(FI_TRIGGER | FI_NAMED_RX_CTX | FI_MULTICAST | FI_COLLECTIVE | FI_HMEM | \
 			 0xFULL << 60)
+/* KFI_BOUND of a domain. A program gives it back with the info, and so opens what it has chosen. */
+#define BOUND_CAP	(1ULL << 60)
 /* Bits with another meaning in libfabric 1, for example FI_HMEM_HOST_ALLOC */
 #define NEW_CAPS	(1ULL << 45 | 1ULL << 46 | 1ULL << 48)
 
@@ -381,7 +383,7 @@ static bool unpack_domain(const struct kfi_user_info *flat, uint64_t hidden,
 	attr->mr_iov_limit = clamp_size(flat->domain.mr_iov_limit);
 	if (attr->mr_iov_limit > KFI_USER_IOV_MAX)
 		attr->mr_iov_limit = KFI_USER_IOV_MAX;
-	attr->caps = flat->domain.caps & ~hidden;
+	attr->caps = flat->domain.caps & (~hidden | BOUND_CAP);
 	attr->mode = flat->domain.mode;
 	attr->max_err_data = clamp_size(flat->domain.max_err_data);
 	attr->mr_cnt = clamp_size(flat->domain.mr_cnt);

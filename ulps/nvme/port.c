@@ -5,8 +5,9 @@
  * Several providers may serve an address (TCP and RDMA on the same interface). A port listens over
  * each of them, unless the module parameter `provider` names one, and is enabled if one of them
  * succeeds. If the address covers several (0.0.0.0, ::, the name of an interface), it listens at
- * each address that exists when the port is enabled. With the treq `required` it listens only over
- * providers that protect connections.
+ * each answer of the providers: kfi_sockets serves addresses that are added later to a wildcard,
+ * others serve each address that exists when the port is enabled. With the treq `required` it
+ * listens only over providers that protect connections.
  */
 #include <linux/inet.h>
 #include <linux/nsproxy.h>
