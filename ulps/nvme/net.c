@@ -6,39 +6,68 @@
  * interface, an RDMA device), `host_traddr` the local address, `tos` the traffic class, and the
  * module parameter `provider` the provider. `tls` demands that the provider protects connections.
  */
+#include <linux/inet.h>
 #include "host.h"
 
 /*
- * Nothing was found. Name the provider that reaches the target if it lacks only @what, which @need
- * does not have any more. A connection never goes on without it.
+ * Nothing was found. Is the reason what @need and @host_traddr do not ask for any more? Then log it,
+ * @why and @name, with the provider that reaches the target without it. A connection never goes on
+ * without it. Return: @err; -ENODATA if there is another reason
  */
-static int kfn_lacks(struct kfn_ctrl *ctrl, struct kfi_need need, const char *what)
+static int kfn_lacks(struct kfn_ctrl *ctrl, struct kfi_need need, const char *host_traddr,
+		     const char *why, const char *name, int err)
 {
 	struct nvmf_ctrl_options *opts = ctrl->ctrl.opts;
 	struct kfi_info *info;
 
 	need.load = false;
-	if (kfi_find(ctrl->net, &need, opts->host_traddr, opts->traddr, opts->trsvcid, &info))
+	if (kfi_find(ctrl->net, &need, host_traddr, opts->traddr, opts->trsvcid, &info))
 		return -ENODATA;
-	dev_err(ctrl->ctrl.device, "%s, which reaches %s:%s, has no %s\n",
-		info->fabric_attr->prov_name, opts->traddr, opts->trsvcid, what);
+	dev_err(ctrl->ctrl.device, "%s, which reaches %s:%s, %s%s\n",
+		info->fabric_attr->prov_name, opts->traddr, opts->trsvcid, why, name);
 	kfi_freeinfo(info);
-	return -EOPNOTSUPP;
+	return err;
 }
 
+static bool kfn_is_address(struct kfn_ctrl *ctrl, const char *text)
+{
+	struct sockaddr_storage address;
+
+	return !inet_pton_with_scope(ctrl->net, AF_UNSPEC, text, NULL, &address);
+}
+
+/* Why was nothing found? Return: an errno, the one of nvme-tcp if that knows the reason */
 static int kfn_not_found(struct kfn_ctrl *ctrl, const struct kfi_need *need)
 {
+	struct nvmf_ctrl_options *opts = ctrl->ctrl.opts;
 	struct kfi_need less = *need;
 	int ret = -ENODATA;
+	u16 service;
 
+	if (kstrtou16(opts->trsvcid, 10, &service)) {
+		dev_err(ctrl->ctrl.device, "%s is no service\n", opts->trsvcid);
+		return -EINVAL;
+	}
 	if (less.caps & KFI_PROTECTED) {
 		less.caps &= ~KFI_PROTECTED;
-		ret = kfn_lacks(ctrl, less, "TLS: load kfi_sockets with its parameter tls");
+		ret = kfn_lacks(ctrl, less, opts->host_traddr,
+				"has no TLS: load kfi_sockets with its parameter tls", "", -EOPNOTSUPP);
 		less.caps = need->caps;
 	}
 	if (ret == -ENODATA && less.tclass != KFI_TC_UNSPEC) {
 		less.tclass = KFI_TC_UNSPEC;
-		ret = kfn_lacks(ctrl, less, "traffic classes: connect without tos");
+		ret = kfn_lacks(ctrl, less, opts->host_traddr,
+				"has no traffic classes: connect without tos", "", -EOPNOTSUPP);
+		less.tclass = need->tclass;
+	}
+	if (ret == -ENODATA && opts->host_traddr)
+		ret = kfn_lacks(ctrl, less, NULL, "does not do so from host_traddr=",
+				opts->host_traddr, kfn_is_address(ctrl, opts->host_traddr) ?
+				-EADDRNOTAVAIL : -EINVAL);
+	if (ret == -ENODATA && opts->host_iface) {
+		less.device = NULL;
+		ret = kfn_lacks(ctrl, less, NULL, "does not do so by host_iface=",
+				opts->host_iface, -ENODEV);
 	}
 	return ret;
 }
