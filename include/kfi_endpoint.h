@@ -101,6 +101,8 @@ enum {
  * KFI_OPT_NEED_PRIVILEGE: not 0 if an MSG endpoint without an authorization key uses reserved ports
  *	and requires them of its peer, as RDM endpoints do. A passive endpoint has it, too, before
  *	kfi_listen(): then it refuses callers from other ports
+ * KFI_OPT_RESERVED_PORT: not 0 if an MSG endpoint calls from a port that no unprivileged process
+ *	of its machine can use, where the network has ports
  */
 enum {
 	KFI_OPT_MIN_MULTI_RECV,		/* bytes */
@@ -129,6 +131,7 @@ enum {
 	KFI_OPT_UNPRIVILEGED,
 	KFI_OPT_EAGER_SIZE,		/* bytes */
 	KFI_OPT_NEED_PRIVILEGE,
+	KFI_OPT_RESERVED_PORT,
 };
 
 /** KFI_OP_TIMEOUT_MAX_MS - highest value of KFI_OPT_OP_TIMEOUT_MS: one day */

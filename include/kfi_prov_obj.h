@@ -113,6 +113,8 @@ struct kfi_fabric {
  * @fabric: parent
  * @name: name of the domain
  * @info: copy of the info that the domain was opened with
+ * @account: account that pays for what endpoints hold, or NULL. Does not change after the first one
+ *	was opened
  * @limits: limits that kfi_domain_limits() returns. The provider sets them in
  *	&kfi_prov_ops.domain_open. If a software provider leaves dma_device NULL, kfi.ko sets it to
  *	a device of its own with direct mapping
@@ -139,6 +141,7 @@ struct kfi_domain {
 	struct kfi_fabric	*fabric;
 	char			name[KFI_NAME_MAX];
 	struct kfi_info		*info;
+	struct kfi_account	*account;
 	struct kfi_domain_limits limits;
 	size_t			addrlen;
 	const void		*device;
@@ -396,6 +399,8 @@ struct kfi_match {
  *	no pages of PCI devices in its payload. Does not change after the endpoint was enabled
  * @need_privilege: KFI_OPT_NEED_PRIVILEGE of an MSG endpoint. Does not change after the endpoint was
  *	enabled
+ * @reserved_port: KFI_OPT_RESERVED_PORT: the endpoint calls from a reserved port. Does not change
+ *	after the endpoint was enabled
  * @op_timeout_ms: KFI_OPT_OP_TIMEOUT_MS, milliseconds; 0: no time limit. Does not change after the
  *	endpoint was enabled
  * @domain: parent
@@ -466,6 +471,7 @@ struct kfi_ep {
 	bool			av_only;
 	bool			unprivileged;
 	bool			need_privilege;
+	bool			reserved_port;
 	u32			op_timeout_ms;
 	struct kfi_domain	*domain;
 	struct kfi_cntr		*cntr[KFI_CNTR_DIRS];

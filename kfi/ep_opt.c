@@ -26,6 +26,9 @@ static int ep_get_size(struct kfi_ep *ep, int optname, size_t *value)
 	case KFI_OPT_NEED_PRIVILEGE:
 		*value = ep->need_privilege;
 		return ep->ops->need_privilege && ep->type == KFI_EP_MSG ? 0 : -ENOPROTOOPT;
+	case KFI_OPT_RESERVED_PORT:
+		*value = ep->reserved_port;
+		return ep->type == KFI_EP_MSG ? 0 : -ENOPROTOOPT;
 	case KFI_OPT_OP_TIMEOUT_MS:
 		*value = ep->op_timeout_ms;
 		return 0;
@@ -154,6 +157,10 @@ static int ep_set_size(struct kfi_ep *ep, int optname, size_t value)
 		if (shared || !ep->ops->need_privilege || ep->type != KFI_EP_MSG)
 			return -ENOPROTOOPT;
 		return ep_set_early(ep, &ep->need_privilege, value);
+	case KFI_OPT_RESERVED_PORT:
+		if (shared || ep->type != KFI_EP_MSG)
+			return -ENOPROTOOPT;
+		return ep_set_early(ep, &ep->reserved_port, value);
 	case KFI_OPT_OP_TIMEOUT_MS:
 		return kfi_overdue_set(ep, value);
 	default:
@@ -169,7 +176,7 @@ static bool ep_may_set(int optname)
 	return optname == KFI_OPT_MIN_MULTI_RECV || optname == KFI_OPT_RECLAIM ||
 	       optname == KFI_OPT_AV_ONLY || optname == KFI_OPT_OP_TIMEOUT_MS ||
 	       optname == KFI_OPT_UNPRIVILEGED || optname == KFI_OPT_EAGER_SIZE ||
-	       optname == KFI_OPT_NEED_PRIVILEGE;
+	       optname == KFI_OPT_NEED_PRIVILEGE || optname == KFI_OPT_RESERVED_PORT;
 }
 
 static bool pep_may_set(const struct kfi_pep *pep, int optname)

@@ -214,7 +214,8 @@ static int write_option(struct ku_ep *ep, const struct kfi_user_opt *opt)
 	u64 wide;
 
 	if (opt->name == KFI_OPT_RECLAIM || opt->name == KFI_OPT_UNPRIVILEGED ||
-	    opt->name == KFI_OPT_NEED_PRIVILEGE || opt->name == KFI_OPT_EAGER_SIZE)
+	    opt->name == KFI_OPT_NEED_PRIVILEGE || opt->name == KFI_OPT_RESERVED_PORT ||
+	    opt->name == KFI_OPT_EAGER_SIZE)
 		return -ENOPROTOOPT;
 	/* No option has another size: size 0 makes kfi.ko return the right error. */
 	if (opt->len != sizeof(wide))

@@ -629,6 +629,8 @@ static void limits_of_user(void)
 
 #define OPT_UNPRIVILEGED	0x1003		/* KFI_OPT_UNPRIVILEGED of kfi_endpoint.h */
 #define OPT_EAGER_SIZE		0x1004		/* KFI_OPT_EAGER_SIZE */
+#define OPT_NEED_PRIVILEGE	0x1005		/* KFI_OPT_NEED_PRIVILEGE */
+#define OPT_RESERVED_PORT	0x1006		/* KFI_OPT_RESERVED_PORT */
 
 static int endpoint_option(struct side *s, unsigned long request, int name, uint64_t *value)
 {
@@ -668,6 +670,8 @@ static void high_port(void)
 	value = 0;
 	CHECK(endpoint_option(&s, KFI_IOC_SETOPT, OPT_UNPRIVILEGED, &value) == -ENOPROTOOPT);
 	CHECK(endpoint_option(&s, KFI_IOC_SETOPT, OPT_EAGER_SIZE, &value) == -ENOPROTOOPT);
+	CHECK(endpoint_option(&s, KFI_IOC_SETOPT, OPT_NEED_PRIVILEGE, &value) == -ENOPROTOOPT);
+	CHECK(endpoint_option(&s, KFI_IOC_SETOPT, OPT_RESERVED_PORT, &value) == -ENOPROTOOPT);
 	CHECK(!endpoint_option(&s, KFI_IOC_GETOPT, OPT_UNPRIVILEGED, &value) && value == 1);
 
 	in.av = s.av;
