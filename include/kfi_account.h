@@ -7,6 +7,7 @@
  * owner, such as kfi_user.ko for a process, gives the fabric an account. kfi.ko charges such memory
  * to the account before it exists: a connection is refused, or gets smaller allowances, and no
  * message that a peer was allowed to send is ever lost. A fabric without an account is not limited.
+ * A domain may have another account than its fabric.
  */
 #ifndef _KFI_ACCOUNT_H
 #define _KFI_ACCOUNT_H
@@ -18,6 +19,7 @@
 #include <linux/minmax.h>
 #include <linux/types.h>
 
+struct kfid_domain;
 struct kfid_fabric;
 struct mem_cgroup;
 
@@ -27,7 +29,7 @@ struct mem_cgroup;
  * @max_mib: the most that may be charged, MiB. It may change at any time
  * @memcg: memory cgroup that pays for buffers that work items allocate, or NULL
  *
- * The owner of an account does not free it before it has closed the fabric.
+ * The owner of an account does not free it before it has closed the fabric, or the domain.
  */
 struct kfi_account {
 	atomic_long_t		*bytes;
@@ -43,6 +45,17 @@ struct kfi_account {
  * Context: any.
  */
 void kfi_fabric_set_account(struct kfid_fabric *fabric, struct kfi_account *account);
+
+/**
+ * kfi_domain_set_account() - let another account pay for what is opened in a domain
+ * @domain: the domain, in which nothing was opened yet
+ * @account: the account, instead of that of the fabric; NULL for none
+ *
+ * A connection that a passive endpoint of the fabric has accepted belongs to the domain of its
+ * endpoint from then on.
+ * Context: any.
+ */
+void kfi_domain_set_account(struct kfid_domain *domain, struct kfi_account *account);
 
 /**
  * kfi_account_max() - return the most that may be charged, bytes

@@ -872,7 +872,7 @@ static inline struct net *kfi_ep_net(const struct kfi_ep *ep)
  */
 static inline struct kfi_account *kfi_ep_account(const struct kfi_ep *ep)
 {
-	return ep->domain->fabric->account;
+	return ep->domain->account;
 }
 
 #endif /* _KFI_PROV_H */

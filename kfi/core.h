@@ -259,6 +259,7 @@ void kfi_match_leave(struct kfi_ep *ep);
 int kfi_mr_table_init(struct kfi_domain *domain);
 void kfi_mr_table_exit(struct kfi_domain *domain);
 void kfi_mr_init(void);
+void kfi_payer_init(void);	/* payer.c */
 void kfi_mr_exit(void);		/* waits for RCU callbacks and done() callbacks */
 /*
  * The device is being removed: have the provider release every region that is registered with it.

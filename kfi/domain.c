@@ -45,6 +45,7 @@ static struct kfi_domain *make_domain(struct kfi_fabric *fabric, const struct kf
 	domain->fid.fid.context = context;
 	kfi_obj_init(&domain->obj);
 	domain->fabric = fabric;
+	domain->account = fabric->account;
 	strscpy(domain->name, info->domain_attr->name, sizeof(domain->name));
 	domain->limits.numa_node = NUMA_NO_NODE;
 	mutex_init(&domain->lock);
@@ -127,6 +128,12 @@ free_domain:
 	return ret;
 }
 EXPORT_SYMBOL_GPL(kfi_domain);
+
+void kfi_domain_set_account(struct kfid_domain *domain_fid, struct kfi_account *account)
+{
+	kfi_to_domain(domain_fid)->account = account;
+}
+EXPORT_SYMBOL_GPL(kfi_domain_set_account);
 
 static int close_domain(struct kfid *fid)
 {

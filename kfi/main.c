@@ -26,6 +26,7 @@ static int __init kfi_init(void)
 	int ret;
 
 	kfi_mr_init();
+	kfi_payer_init();
 	kfi_atomic_init();
 	ret = kfi_device_init();
 	if (ret)

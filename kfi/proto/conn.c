@@ -67,6 +67,24 @@ static int kfp_conn_pay(struct kfp_conn *conn, size_t bytes)
 }
 
 /*
+ * The endpoint that has accepted the call pays from here on, which may have another account than
+ * the passive endpoint. Return: 0, -ENOBUFS
+ */
+int kfp_conn_charge(struct kfp_conn *conn, struct kfi_account *payer)
+{
+	int ret;
+
+	if (payer == conn->payer)
+		return 0;
+	ret = kfi_account_charge(payer, conn->paid);
+	if (ret)
+		return ret;
+	kfi_account_uncharge(conn->payer, conn->paid);
+	conn->payer = payer;
+	return 0;
+}
+
+/*
  * Return the bytes of the buffers of a connection, and of what its peer's requests may hold: each
  * has an answer, and a message object, or operands and old values of an atomic operation; reads
  * with several segments have copies of them.

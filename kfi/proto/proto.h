@@ -139,7 +139,7 @@ static_assert(offsetof(struct kfp_hello_out, tail) == sizeof(struct kfw_hello));
  * @account: RDM: account of the peer, from kfp_account_join() until the endpoint holds nothing
  *	of this connection; under kfp_accounts.lock
  * @credits: credits charged to @account; under kfp_accounts.lock
- * @payer: account of the fabric, or NULL. Used until the connection leaves its connection set
+ * @payer: account of the domain, or of the fabric of a passive endpoint, or NULL. Used until the connection leaves its connection set
  * @paid: bytes charged to @payer for the connection and its buffers
  * @dead: entries in &kfp_account.dead of each level; under kfp_accounts.lock
  * @of_origin: entry in &kfp_account.conns; under kfp_accounts.lock
@@ -414,6 +414,7 @@ void kfp_conn_named(struct kfp_conn *conn);
 void kfp_conn_set_ops_init(struct kfi_proto *proto);
 struct kfp_conn *kfp_conn_new(struct kfi_proto *proto, struct kfi_proto_ep *pe,
 			      struct kfi_proto_pep *ppep);
+int kfp_conn_charge(struct kfp_conn *conn, struct kfi_account *payer);
 int kfp_conn_alloc(struct kfp_conn *conn);
 void kfp_conn_put(struct kfp_conn *conn);
 bool kfp_conn_failed(const struct kfi_peer_conn *pc);

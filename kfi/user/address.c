@@ -76,7 +76,7 @@ static int charge(struct ku_av *av, size_t count)
 static void uncharge(struct ku_av *av, size_t count)
 {
 	mutex_lock(&av->obj.lock);
-	kfi_account_uncharge(&av->obj.ctx->account, count * AV_ROOM);
+	kfi_account_uncharge(ku_account(av->obj.ctx), count * AV_ROOM);
 	av->obj.room -= count * AV_ROOM;
 	mutex_unlock(&av->obj.lock);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Contexts: open and release of /dev/kfi. */
 #include <linux/fs.h>
-#include <linux/memcontrol.h>
 #include <linux/nsproxy.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -16,16 +15,12 @@ int ku_open(struct inode *inode, struct file *file)
 	ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
 	if (!ctx)
 		return -ENOMEM;
-	ctx->user = ku_user_get();
-	if (IS_ERR(ctx->user)) {
-		ret = PTR_ERR(ctx->user);
-		goto free_ctx;
+	ctx->payer = kfi_payer_open();
+	if (IS_ERR(ctx->payer)) {
+		ret = PTR_ERR(ctx->payer);
+		kfree(ctx);
+		return ret;
 	}
-	ret = ku_limits_take(ctx->user, KU_CONTEXTS);
-	if (ret)
-		goto put_user;
-	ku_limits_account(ctx->user, &ctx->account);
-	ctx->account.memcg = get_mem_cgroup_from_mm(current->mm);
 	ctx->mm = current->mm;
 	mmgrab(ctx->mm);
 	ctx->net = get_net(current->nsproxy->net_ns);
@@ -36,12 +31,6 @@ int ku_open(struct inode *inode, struct file *file)
 	ku_cache_init(ctx);
 	file->private_data = ctx;
 	return nonseekable_open(inode, file);
-
-put_user:
-	ku_user_put(ctx->user);
-free_ctx:
-	kfree(ctx);
-	return ret;
 }
 
 /*
@@ -62,12 +51,10 @@ int ku_release(struct inode *inode, struct file *file)
 		return 0;
 	ku_cache_exit(ctx);
 	ku_stock_empty(ctx);
-	mem_cgroup_put(ctx->account.memcg);
 	xa_destroy(&ctx->objs);
 	put_net(ctx->net);
 	mmdrop(ctx->mm);
-	ku_limits_give(ctx->user, KU_CONTEXTS);
-	ku_user_put(ctx->user);
+	kfi_payer_put(ctx->payer);
 	kfree(ctx);
 	return 0;
 }

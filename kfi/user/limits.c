@@ -1,140 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Limits of one user, in all contexts together.
+ * Limits of one user, besides those of ku_ctx.payer: copies, pinned memory, and ports.
  *
- * Objects are counted for the user that has opened the context, even if a process of another user
- * closes it. Pinned memory is charged to user_struct.locked_vm, as io_uring, AF_XDP and mlock() of
- * shared memory do, so that RLIMIT_MEMLOCK covers all of them together.
- *
- * Kernel memory is charged to ku_user.bytes: by this module for what its calls allocate, and by
- * kfi.ko, through ku_ctx.account, for connections and unexpected messages. docs/user-space.md lists
- * what is charged where.
+ * Pinned memory is charged to user_struct.locked_vm, as io_uring, AF_XDP and mlock() of shared
+ * memory do, so that RLIMIT_MEMLOCK covers all of them together. docs/user-space.md lists what is
+ * charged where.
  */
-#include <linux/cred.h>
 #include <linux/in6.h>
 #include <linux/mm.h>
-#include <linux/module.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/user.h>
 #include <linux/sizes.h>
-#include <linux/slab.h>
 #include <net/net_namespace.h>
 #include <net/ip.h>
 #include "user.h"
-
-static unsigned int max_contexts = 256;
-module_param(max_contexts, uint, 0644);
-MODULE_PARM_DESC(max_contexts, "number of times that a user can have /dev/kfi open (default 256)");
-
-static unsigned int max_endpoints = 1024;
-module_param(max_endpoints, uint, 0644);
-MODULE_PARM_DESC(max_endpoints, "endpoints per user (default 1024)");
-
-static unsigned int max_regions = 65536;
-module_param(max_regions, uint, 0644);
-MODULE_PARM_DESC(max_regions, "memory regions per user (default 65536)");
-
-static unsigned int max_objects = 65536;
-module_param(max_objects, uint, 0644);
-MODULE_PARM_DESC(max_objects,
-		 "queues, counters, vectors and requests per user (default 65536)");
-
-static unsigned int max_queue_mb;
-module_param(max_queue_mb, uint, 0644);
-MODULE_PARM_DESC(max_queue_mb,
-		 "MiB of kernel memory per user (default: a quarter of the machine's memory)");
-
-/**
- * struct ku_user - a user with an open context
- * @entry: entry in ku_users
- * @contexts: references; under ku_users_lock
- * @cred: credentials of the first opener, which hold the user's account, to which pinned memory is
- *	charged
- * @count: objects of each kind
- * @bytes: kernel memory
- */
-struct ku_user {
-	struct list_head	entry;
-	unsigned int		contexts;
-	const struct cred	*cred;
-	atomic_t		count[KU_KINDS];
-	atomic_long_t		bytes;
-};
-
-void ku_limits_init(void)
-{
-	if (!max_queue_mb)
-		max_queue_mb = max(totalram_pages() >> (20 - PAGE_SHIFT + 2), 16UL);
-}
-
-static LIST_HEAD(ku_users);
-static DEFINE_MUTEX(ku_users_lock);
-
-static struct ku_user *user_of(const struct user_struct *account)
-{
-	struct ku_user *user;
-
-	lockdep_assert_held(&ku_users_lock);
-	list_for_each_entry(user, &ku_users, entry)
-		if (user->cred->user == account)
-			return user;
-	return NULL;
-}
-
-struct ku_user *ku_user_get(void)
-{
-	struct ku_user *user;
-
-	mutex_lock(&ku_users_lock);
-	user = user_of(current_user());
-	if (!user) {
-		user = kzalloc(sizeof(*user), GFP_KERNEL);
-		if (!user)
-			goto unlock;
-		user->cred = get_current_cred();
-		list_add(&user->entry, &ku_users);
-	}
-	user->contexts++;
-unlock:
-	mutex_unlock(&ku_users_lock);
-	return user ?: ERR_PTR(-ENOMEM);
-}
-
-void ku_user_put(struct ku_user *user)
-{
-	mutex_lock(&ku_users_lock);
-	if (!--user->contexts) {
-		list_del(&user->entry);
-		WARN_ON_ONCE(atomic_long_read(&user->bytes));
-		put_cred(user->cred);
-		kfree(user);
-	}
-	mutex_unlock(&ku_users_lock);
-}
-
-int ku_limits_take(struct ku_user *user, enum ku_kind kind)
-{
-	const unsigned int limit[KU_KINDS] = {
-		[KU_CONTEXTS] = max_contexts, [KU_ENDPOINTS] = max_endpoints,
-		[KU_REGIONS] = max_regions, [KU_OTHERS] = max_objects,
-	};
-
-	if ((unsigned int)atomic_inc_return(&user->count[kind]) <= limit[kind])
-		return 0;
-	atomic_dec(&user->count[kind]);
-	return -EMFILE;
-}
-
-void ku_limits_give(struct ku_user *user, enum ku_kind kind)
-{
-	atomic_dec(&user->count[kind]);
-}
-
-void ku_limits_account(struct ku_user *user, struct kfi_account *account)
-{
-	account->bytes = &user->bytes;
-	account->max_mib = &max_queue_mb;
-}
 
 /*
  * Copies are charged to the account in pieces of KU_STOCK bytes at least. ku_ctx.stock is what of
@@ -173,7 +52,7 @@ int ku_stock_take(struct ku_ctx *ctx, size_t bytes, bool receive)
 
 	if (unlikely(!stock_debit(ctx, bytes))) {
 		before = stock_in_use(ctx, receive);
-		if (kfi_account_charge(&ctx->account, more))
+		if (kfi_account_charge(ku_account(ctx), more))
 			return before || stock_in_use(ctx, receive) ? -EAGAIN : -ENOMEM;
 		atomic_long_add(more, &ctx->stocked);
 		atomic_long_add(more - bytes, &ctx->stock);
@@ -186,7 +65,7 @@ int ku_stock_take(struct ku_ctx *ctx, size_t bytes, bool receive)
 static void stock_return(struct ku_ctx *ctx, long bytes)
 {
 	atomic_long_sub(bytes, &ctx->stocked);
-	kfi_account_uncharge(&ctx->account, bytes);
+	kfi_account_uncharge(ku_account(ctx), bytes);
 }
 
 void ku_stock_give(struct ku_ctx *ctx, size_t bytes, bool receive)
@@ -215,7 +94,7 @@ unsigned long ku_limits_lockable(void)
 int ku_limits_lock(struct ku_ctx *ctx, unsigned long pages)
 {
 	unsigned long limit = ku_limits_lockable();
-	atomic_long_t *locked = &ctx->user->cred->user->locked_vm;
+	atomic_long_t *locked = &kfi_payer_user(ctx->payer)->locked_vm;
 	unsigned long old = atomic_long_read(locked);
 
 	do {
@@ -228,14 +107,14 @@ int ku_limits_lock(struct ku_ctx *ctx, unsigned long pages)
 
 bool ku_limits_may_lock(struct ku_ctx *ctx, unsigned long pages, unsigned long ending)
 {
-	unsigned long locked = atomic_long_read(&ctx->user->cred->user->locked_vm);
+	unsigned long locked = atomic_long_read(&kfi_payer_user(ctx->payer)->locked_vm);
 
 	return locked - min(locked, ending) + pages <= ku_limits_lockable();
 }
 
 void ku_limits_unlock(struct ku_ctx *ctx, unsigned long pages)
 {
-	atomic_long_sub(pages, &ctx->user->cred->user->locked_vm);
+	atomic_long_sub(pages, &kfi_payer_user(ctx->payer)->locked_vm);
 	atomic64_sub(pages, &ctx->mm->pinned_vm);
 }
 

@@ -123,7 +123,6 @@ static int __init ku_init(void)
 {
 	int ret;
 
-	ku_limits_init();
 	ret = ku_op_init();
 	if (ret)
 		return ret;

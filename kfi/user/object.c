@@ -11,7 +11,6 @@
  * running call may add a dependent object after that: close waits for the call, finds the object in
  * use and puts the handle back.
  */
-#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include <linux/wait_bit.h>
@@ -19,18 +18,18 @@
 
 /* ---- the table ---- */
 
-enum ku_kind ku_obj_kind(u32 class)
+enum kfi_payer_kind ku_obj_kind(u32 class)
 {
 	switch (class) {
 	case KFI_CLASS_EP:
 	case KFI_CLASS_PEP:
 	case KFI_CLASS_STX_CTX:
 	case KFI_CLASS_SRX_CTX:
-		return KU_ENDPOINTS;
+		return KFI_PAYER_ENDPOINTS;
 	case KFI_CLASS_MR:
-		return KU_REGIONS;
+		return KFI_PAYER_REGIONS;
 	default:
-		return KU_OTHERS;
+		return KFI_PAYER_OTHERS;
 	}
 }
 
@@ -46,22 +45,22 @@ static void drop_targets(struct ku_obj *obj)
 		atomic_dec(&obj->targets[--obj->nr_targets]->bound);
 }
 
-/* Bytes that kfi.ko and a provider allocate for an object that is opened, roughly */
+/* Bytes that kfi.ko and a provider allocate for an object that is opened */
 static size_t class_bytes(u32 class)
 {
 	switch (ku_obj_kind(class)) {
-	case KU_ENDPOINTS:
-		return SZ_16K;	/* with its statistics on each CPU, and what it listens with */
-	case KU_REGIONS:
-		return SZ_2K;
+	case KFI_PAYER_ENDPOINTS:
+		return KFI_PAYER_ENDPOINT_BYTES;
+	case KFI_PAYER_REGIONS:
+		return KFI_PAYER_REGION_BYTES;
 	default:
-		return SZ_8K;	/* a page of a counter, a waiter with a descriptor */
+		return KFI_PAYER_OTHER_BYTES;
 	}
 }
 
 int ku_obj_charge(struct ku_obj *obj, size_t bytes)
 {
-	if (kfi_account_charge(&obj->ctx->account, bytes))
+	if (kfi_account_charge(ku_account(obj->ctx), bytes))
 		return -EMFILE;
 	obj->room += bytes;
 	return 0;
@@ -69,22 +68,22 @@ int ku_obj_charge(struct ku_obj *obj, size_t bytes)
 
 void ku_obj_uncharge(struct ku_obj *obj, size_t bytes)
 {
-	kfi_account_uncharge(&obj->ctx->account, bytes);
+	kfi_account_uncharge(ku_account(obj->ctx), bytes);
 	obj->room -= bytes;
 }
 
 static void uncharge(struct ku_obj *obj)
 {
-	kfi_account_uncharge(&obj->ctx->account, obj->room);
-	ku_limits_give(obj->ctx->user, ku_obj_kind(obj->class));
+	kfi_payer_give(obj->ctx->payer, ku_obj_kind(obj->class), obj->room);
 }
 
 void *ku_obj_new(struct ku_ctx *ctx, struct ku_obj *parent, size_t size, u32 class, u64 cookie)
 {
+	size_t room = size + class_bytes(class);
 	struct ku_obj *obj;
 	int ret;
 
-	ret = ku_limits_take(ctx->user, ku_obj_kind(class));
+	ret = kfi_payer_take(ctx->payer, ku_obj_kind(class), room);
 	if (ret)
 		return ERR_PTR(ret);
 	ret = -ENOMEM;
@@ -94,12 +93,10 @@ void *ku_obj_new(struct ku_ctx *ctx, struct ku_obj *parent, size_t size, u32 cla
 	obj->ctx = ctx;
 	obj->class = class;
 	obj->cookie = cookie;
+	obj->room = room;
 	mutex_init(&obj->lock);
 	refcount_set(&obj->users, 1);
 	refcount_set(&obj->maps, 1);
-	ret = ku_obj_charge(obj, size + class_bytes(class));
-	if (ret)
-		goto free_obj;
 	/*
 	 * The index is taken, but the object can't be found yet. An index that was freed is not
 	 * taken again soon, so that a handle that a process keeps for too long names no object
@@ -108,17 +105,15 @@ void *ku_obj_new(struct ku_ctx *ctx, struct ku_obj *parent, size_t size, u32 cla
 	ret = xa_alloc_cyclic(&ctx->objs, &obj->handle, NULL, XA_LIMIT(1, INT_MAX), &ctx->next,
 			      GFP_KERNEL_ACCOUNT);
 	if (ret < 0)
-		goto uncharge_obj;
+		goto free_obj;
 	if (parent)
 		ku_obj_add_target(obj, parent);
 	return obj;
 
-uncharge_obj:
-	kfi_account_uncharge(&ctx->account, obj->room);
 free_obj:
 	kvfree(obj);
 give_back:
-	ku_limits_give(ctx->user, ku_obj_kind(class));
+	kfi_payer_give(ctx->payer, ku_obj_kind(class), room);
 	return ERR_PTR(ret);
 }
 

@@ -30,7 +30,7 @@ int ku_ioc_fabric(struct ku_ctx *ctx, void *arg)
 		ku_obj_abandon(obj);
 		return ret;
 	}
-	kfi_fabric_set_account(fabric, &ctx->account);
+	kfi_fabric_set_account(fabric, ku_account(ctx));
 	obj->fid = &fabric->fid;
 	open->handle = obj->handle;
 	ku_obj_publish(obj);
@@ -137,14 +137,11 @@ static struct kfi_info *open_info(struct ku_ctx *ctx, const struct kfi_user_open
 	return info;
 }
 
-/* Bytes that kfi.ko and the provider allocate for an operation, roughly */
-#define OPER_ROOM	1024
-
 static u64 ep_room(const struct kfi_info *info)
 {
 	u64 depth = (u64)info->tx_attr->size + info->rx_attr->size;
 
-	return depth * (OPER_ROOM + min_t(size_t, info->tx_attr->inject_size, SZ_4K));
+	return depth * (KFI_PAYER_OPER_BYTES + min_t(size_t, info->tx_attr->inject_size, SZ_4K));
 }
 
 /*
@@ -168,7 +165,7 @@ static void *open_new(struct ku_ctx *ctx, struct kfi_user_open *open, struct ku_
 		ret = PTR_ERR(obj);
 		goto free_info;
 	}
-	if (ku_obj_kind(class) == KU_ENDPOINTS && class != KFI_CLASS_PEP) {
+	if (ku_obj_kind(class) == KFI_PAYER_ENDPOINTS && class != KFI_CLASS_PEP) {
 		ret = ep_room(info) > SIZE_MAX ? -EMFILE : ku_obj_charge(obj, ep_room(info));
 		if (ret)
 			goto abandon;

@@ -40,11 +40,10 @@
 #include <kfi_domain.h>
 #include <kfi_endpoint.h>
 #include <kfi_eq.h>
+#include <kfi_payer.h>
 #include <kfi_rma.h>
 #include <kfi_tagged.h>
 #include <linux/kfi_user.h>
-
-struct ku_user;
 
 /**
  * struct ku_cache - memory of a context that stays pinned after the operation that needed it
@@ -66,8 +65,7 @@ struct ku_cache {
  * @mm: address space of the opener: calls from other address spaces are refused. The context holds
  *	a reference of the structure (mm_count), not of the address space
  * @net: network namespace of the opener
- * @user: user whose limits objects and pinned memory are charged to
- * @account: kernel memory of the user, for the fabrics of the context
+ * @payer: to which objects and kernel memory are charged, and pinned memory to its user
  * @objs: objects by handle
  * @next: where the search for a free handle begins; under the lock of @objs
  * @events: see above
@@ -86,8 +84,7 @@ struct ku_cache {
 struct ku_ctx {
 	struct mm_struct	*mm;
 	struct net		*net;
-	struct ku_user		*user;
-	struct kfi_account	account;
+	struct kfi_payer	*payer;
 	struct xarray		objs;
 	u32			next;
 	struct mutex		events;
@@ -368,15 +365,11 @@ struct ku_op {
 
 /* ---- limits.c: limits of one user ---- */
 
-enum ku_kind { KU_CONTEXTS, KU_ENDPOINTS, KU_REGIONS, KU_OTHERS, KU_KINDS };
+static inline struct kfi_account *ku_account(const struct ku_ctx *ctx)
+{
+	return kfi_payer_account(ctx->payer);
+}
 
-struct ku_user *ku_user_get(void);			/* user of the caller; ERR_PTR */
-void ku_user_put(struct ku_user *user);
-int ku_limits_take(struct ku_user *user, enum ku_kind kind);	/* 0, -EMFILE */
-void ku_limits_give(struct ku_user *user, enum ku_kind kind);
-void ku_limits_init(void);
-/* Let an account of kfi.ko charge the kernel memory of the user. */
-void ku_limits_account(struct ku_user *user, struct kfi_account *account);
 /*
  * Charge a copy that an operation needs. Return: 0; -EAGAIN: there will be room when other operations
  * of the process have ended, of which a transmit does not count receives; -ENOMEM
@@ -396,7 +389,7 @@ void ku_limits_unlock(struct ku_ctx *ctx, unsigned long pages);
 int ku_limits_addr(struct ku_ctx *ctx, u32 format, const void *addr, size_t len);
 
 /* ---- object.c: the table; open.c, bind.c ---- */
-enum ku_kind ku_obj_kind(u32 class);		/* the limit against which a class counts */
+enum kfi_payer_kind ku_obj_kind(u32 class);	/* the limit against which a class counts */
 
 /*
  * Reserve a handle for an object of @size bytes that depends on @parent, which the caller holds, or

@@ -202,7 +202,7 @@ static void account_process(struct kunit *test)
 	max_mib = 16;
 	ph_proto.params.max_peers = 1000;
 	ph.room = 8192;
-	ph.w->fabric.account = &payer;
+	ph.w->domain.account = &payer;
 	accounts()->payer = &payer;
 	while ((peer = call_paid(node++))) {
 		allowance = le32_to_cpu(peer->said.allowance_tag);

@@ -367,7 +367,7 @@ static void reads_paid(struct kunit *test)
 	for (i = 0; i < KFW_RMA_MAX; i++)
 		rma[i] = (struct kfi_rma_iov) { .addr = i, .len = 1, .key = pm.mr[1]->key };
 	pm_max_mib = 64;
-	pm.w->fabric.account = &account;
+	pm.w->domain.account = &account;
 	KUNIT_ASSERT_EQ(test, 0, pm_read_all() ?: pm_wait_one());
 	WRITE_ONCE(pm_max_mib, 0);
 	set_bit(1, &pm.clogged);

@@ -254,7 +254,7 @@ static inline void raw_limit(const char *name, unsigned int value)
 	char path[128];
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/sys/module/kfi_user/parameters/%s", name);
+	snprintf(path, sizeof(path), "/sys/module/kfi/parameters/%s", name);
 	file = fopen(path, "w");
 	if (!file || fprintf(file, "%u\n", value) < 0 || fclose(file)) {
 		perror(path);
