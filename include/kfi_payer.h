@@ -17,15 +17,15 @@ struct user_struct;
 /* Kinds of objects, each of which has a limit */
 enum kfi_payer_kind {
 	KFI_PAYER_CONTEXTS,	/* opens of a device */
-	KFI_PAYER_ENDPOINTS,	/* endpoints and shared contexts; queue pairs, shared receive queues */
+	KFI_PAYER_ENDPOINTS,	/* and shared contexts; queue pairs, shared receive queues */
 	KFI_PAYER_REGIONS,
 	KFI_PAYER_OTHERS,
 	KFI_PAYER_KINDS
 };
 
 /*
- * Bytes that kfi.ko and a provider allocate for an object of a kind, roughly: with its statistics on
- * each CPU, and what it listens with; a page of a counter, a waiter with a descriptor
+ * Bytes that kfi.ko and a provider allocate for an object of a kind, roughly: with its statistics
+ * on each CPU, and what it listens with; a page of a counter, a waiter with a descriptor
  */
 #define KFI_PAYER_ENDPOINT_BYTES	SZ_16K
 #define KFI_PAYER_REGION_BYTES		SZ_2K

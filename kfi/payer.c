@@ -24,25 +24,25 @@
 static unsigned int max_contexts = 256;
 module_param(max_contexts, uint, 0644);
 MODULE_PARM_DESC(max_contexts,
-		 "number of times that a user can have /dev/kfi and devices of kfi_ib open (default 256)");
+		 "opens of /dev/kfi and of devices of kfi_ib per user (default 256)");
 
 static unsigned int max_endpoints = 1024;
 module_param(max_endpoints, uint, 0644);
-MODULE_PARM_DESC(max_endpoints, "endpoints and queue pairs of a user's processes (default 1024)");
+MODULE_PARM_DESC(max_endpoints, "endpoints and queue pairs per user (default 1024)");
 
 static unsigned int max_regions = 65536;
 module_param(max_regions, uint, 0644);
-MODULE_PARM_DESC(max_regions, "memory regions of a user's processes (default 65536)");
+MODULE_PARM_DESC(max_regions, "memory regions per user (default 65536)");
 
 static unsigned int max_objects = 65536;
 module_param(max_objects, uint, 0644);
 MODULE_PARM_DESC(max_objects,
-		 "queues, counters, vectors and requests of a user's processes (default 65536)");
+		 "queues, counters, vectors and requests per user (default 65536)");
 
 static unsigned int max_queue_mb;
 module_param(max_queue_mb, uint, 0644);
 MODULE_PARM_DESC(max_queue_mb,
-		 "MiB of kernel memory of a user's processes (default: a quarter of the machine's memory)");
+		 "MiB of kernel memory per user (default: a quarter of the machine's memory)");
 
 /**
  * struct payer_user - a user with a payer

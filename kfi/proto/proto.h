@@ -139,7 +139,8 @@ static_assert(offsetof(struct kfp_hello_out, tail) == sizeof(struct kfw_hello));
  * @account: RDM: account of the peer, from kfp_account_join() until the endpoint holds nothing
  *	of this connection; under kfp_accounts.lock
  * @credits: credits charged to @account; under kfp_accounts.lock
- * @payer: account of the domain, or of the fabric of a passive endpoint, or NULL. Used until the connection leaves its connection set
+ * @payer: account of the domain, or of the fabric of a passive endpoint, or NULL. Used until the
+ *	connection leaves its connection set
  * @paid: bytes charged to @payer for the connection and its buffers
  * @dead: entries in &kfp_account.dead of each level; under kfp_accounts.lock
  * @of_origin: entry in &kfp_account.conns; under kfp_accounts.lock

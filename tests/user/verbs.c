@@ -2,9 +2,9 @@
 /*
  * verbs.c - a process that breaks the rules of verbs, on devices of kfi_ib at the nodes a and b
  *
- * It posts memory that is not its own, ends regions that are in use, and connects queue pairs of
- * other processes. The kernel's checkers see what that does to memory; this program looks at
- * results. The last line is "N passed, N failed".
+ * It posts memory that is not its own, ends regions that are in use, connects queue pairs of other
+ * processes, and takes more than its user may have. The kernel's checkers see what that does to
+ * memory; this program looks at results. The last line is "N passed, N failed".
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -57,20 +57,35 @@ static void *memory(void)
 	return p;
 }
 
-/* An endpoint that listens at a, or calls it, with a queue pair if there is @own */
-static struct rdma_cm_id *endpoint(bool listens, bool own)
+static const struct ibv_qp_init_attr plain = {
+	.cap = { 16, 16, 2, 2, 0 }, .qp_type = IBV_QPT_RC, .sq_sig_all = 1,
+};
+
+/*
+ * An endpoint that listens at a, or calls it, with a queue pair if there is @own. Return: NULL if
+ * it could not be made
+ */
+static struct rdma_cm_id *try_endpoint(bool listens, bool own)
 {
 	struct rdma_addrinfo hints = { .ai_port_space = RDMA_PS_TCP }, *info;
-	struct ibv_qp_init_attr attr = {
-		.cap = { 16, 16, 2, 2, 0 }, .qp_type = IBV_QPT_RC, .sq_sig_all = 1,
-	};
+	struct ibv_qp_init_attr attr = plain;
 	struct rdma_cm_id *id;
 
 	hints.ai_flags = listens ? RAI_PASSIVE : 0;
-	if (rdma_getaddrinfo("10.0.0.1", PORT, &hints, &info) ||
-	    rdma_create_ep(&id, info, NULL, own ? &attr : NULL))
-		die("rdma_create_ep");
+	if (rdma_getaddrinfo("10.0.0.1", PORT, &hints, &info))
+		die("rdma_getaddrinfo");
+	if (rdma_create_ep(&id, info, NULL, own ? &attr : NULL))
+		id = NULL;
 	rdma_freeaddrinfo(info);
+	return id;
+}
+
+static struct rdma_cm_id *endpoint(bool listens, bool own)
+{
+	struct rdma_cm_id *id = try_endpoint(listens, own);
+
+	if (!id)
+		die("rdma_create_ep");
 	return id;
 }
 
@@ -240,10 +255,163 @@ static bool receive(int round)
 	return ok;
 }
 
-int main(void)
+/* ---- more than the user may have ---- */
+
+/* Set a limit, of this process and of all others of its user. */
+static void limit(const char *name, unsigned int value)
+{
+	char path[80];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/module/kfi/parameters/%s", name);
+	file = fopen(path, "w");
+	if (!file || fprintf(file, "%u\n", value) < 0 || fclose(file))
+		die(path);
+}
+
+/* Between two events a message takes a receive, so they can't be had for nothing. */
+static void limit_events(void)
+{
+	struct rdma_cm_id *id = endpoint(false, false);
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = 16, .max_sge = 1 } };
+	struct ibv_srq_attr attr = { .srq_limit = 1 };
+	struct ibv_pd *pd = ibv_alloc_pd(id->verbs);
+	struct ibv_srq *srq = ibv_create_srq(pd, &init);
+	struct ibv_async_event event;
+	int i, n = 0;
+
+	if (!srq)
+		die("ibv_create_srq");
+	for (i = 0; i < 1000; i++)
+		if (ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT))
+			die("ibv_modify_srq");
+	fcntl(id->verbs->async_fd, F_SETFL, O_NONBLOCK);
+	for (; !ibv_get_async_event(id->verbs, &event); n++)
+		ibv_ack_async_event(&event);
+	judge("a limit that is set again and again is reported once", n == 1);
+	ibv_destroy_srq(srq);
+	ibv_dealloc_pd(pd);
+	rdma_destroy_ep(id);
+}
+
+#define MANY	200
+
+/* Make queue pairs that are not connected. Return: how many there were when one was refused */
+static int queue_pairs(struct ibv_pd *pd, struct ibv_cq *cq)
+{
+	struct ibv_qp_init_attr attr = plain;
+	struct ibv_qp *qp[MANY];
+	int i, n;
+
+	attr.send_cq = cq;
+	attr.recv_cq = cq;
+	for (n = 0; n < MANY; n++) {
+		qp[n] = ibv_create_qp(pd, &attr);
+		if (!qp[n])
+			break;
+	}
+	for (i = 0; i < n; i++)
+		ibv_destroy_qp(qp[i]);
+	return n;
+}
+
+/* Connect, and leave messages that the peer does not receive. Return: as queue_pairs() */
+static int connections(void)
+{
+	struct rdma_cm_id *id[MANY];
+	struct ibv_mr *mr;
+	char *mem = memory();
+	int i, n, k;
+
+	for (n = 0; n < MANY; n++) {
+		id[n] = try_endpoint(false, true);
+		if (!id[n])
+			break;
+		if (rdma_connect(id[n], NULL)) {
+			rdma_destroy_ep(id[n]);
+			break;
+		}
+		mr = ibv_reg_mr(id[n]->pd, mem, SIZE, 0);
+		for (k = 0; mr && k < 16; k++)
+			post_send(id[n]->qp, mem, 4096, mr->lkey);
+		if (mr)
+			ibv_dereg_mr(mr);
+	}
+	for (i = 0; i < n; i++)	/* an orderly end would wait for the messages */
+		rdma_destroy_ep(id[i]);
+	munmap(mem, SIZE);
+	return n;
+}
+
+/* Accept all calls, and post no receives. */
+static void hold(void)
+{
+	struct rdma_cm_id *listener = endpoint(true, false), *id;
+	struct ibv_qp_init_attr attr;
+
+	if (rdma_listen(listener, 8))
+		die("rdma_listen");
+	for (;;) {
+		attr = plain;
+		if (rdma_get_request(listener, &id))
+			die("rdma_get_request");
+		if (rdma_create_qp(id, NULL, &attr) || rdma_accept(id, NULL))
+			rdma_reject(id, NULL, 0);
+	}
+}
+
+/* The limits are those of /dev/kfi, and what ends is returned. */
+static void limits(void)
+{
+	struct rdma_cm_id *id = endpoint(false, false);
+	struct ibv_pd *pd = ibv_alloc_pd(id->verbs);
+	struct ibv_cq *cq = ibv_create_cq(id->verbs, 16, NULL, NULL, 0);
+	pid_t peer;
+	int n;
+
+	if (!pd || !cq)
+		die("limits");
+	limit("max_endpoints", 4);	/* refuse_foreign() has left one */
+	n = queue_pairs(pd, cq);
+	judge("queue pairs are counted", n > 0 && n <= 4 && n == queue_pairs(pd, cq));
+	limit("max_endpoints", 1024);
+	limit("max_objects", 0);
+	judge("protection domains and queues are counted",
+	      !ibv_alloc_pd(id->verbs) && !ibv_create_cq(id->verbs, 16, NULL, NULL, 0));
+	limit("max_objects", 65536);
+	limit("max_contexts", 0);
+	judge("contexts are counted", !ibv_open_device(id->verbs->device));
+	limit("max_contexts", 256);
+	limit("max_queue_mb", 4);
+	n = queue_pairs(pd, cq);
+	judge("queue pairs are paid for", n > 10 && n < 100 && n == queue_pairs(pd, cq));
+	limit("max_queue_mb", 24);
+	peer = fork();
+	if (!peer) {	/* with a context of its own */
+		execl("/proc/self/exe", "verbs", "hold", NULL);
+		_exit(1);
+	}
+	sleep(2);	/* it listens */
+	n = connections();
+	printf("%d connections\n", n);
+	judge("connections are paid for", n > 5 && n < MANY);
+	kill(peer, SIGKILL);
+	waitpid(peer, NULL, 0);
+	limit("max_queue_mb", 1024);
+	ibv_destroy_cq(cq);
+	ibv_dealloc_pd(pd);
+	rdma_destroy_ep(id);
+}
+
+int main(int argc, char **argv __attribute__((unused)))
 {
 	pid_t server;
 	int i, good = 0;
+
+	if (argc > 1) {
+		enter("/run/netns/a");
+		hold();
+	}
 
 	server = fork();
 	if (!server) {
@@ -260,6 +428,8 @@ int main(void)
 	waitpid(server, NULL, 0);
 	refuse_elements();
 	refuse_foreign();
+	limit_events();
+	limits();
 	printf("%d passed, %d failed\n", passed, failed);
 	return failed || !passed;
 }

@@ -273,6 +273,14 @@ void kib_cm_event(struct kfid_eq *eq, void *context)
 
 /* ---- calls ---- */
 
+/* All identifiers are rdma_cm's, and their context begins with the one of the ULP. */
+const struct net *kib_id_net(const struct iw_cm_id *id)
+{
+	const struct rdma_cm_id *ulp_id = id->context;
+
+	return ulp_id->route.addr.dev_addr.net;
+}
+
 /*
  * May the caller of rdma_cm connect the queue pair? A process names it by a number, which may be
  * that of another process, or of a ULP of the kernel; such a ULP has told rdma_cm its queue pair.
@@ -299,6 +307,19 @@ static struct kib_qp *cm_qp(const struct iw_cm_id *id, u32 number)
 	return qp;
 }
 
+/*
+ * Does the call come from a reserved port of the network below? With a reserved port of RDMA, which
+ * rdma_cm gives to no unprivileged process, it has to (see addrs_ok()). The parameter is for the
+ * ULPs of the kernel.
+ */
+static bool cm_reserved(const struct kib_qp *qp, const struct iw_cm_id *id)
+{
+	const struct sockaddr_in *from = (const void *)&id->m_local_addr;
+
+	return be16_to_cpu(from->sin_port) < PROT_SOCK ||
+	       (!qp->owner && READ_ONCE(kib_reserved_ports));
+}
+
 static int cm_call(struct kib_qp *qp, struct iw_cm_id *id, const struct iw_cm_conn_param *param,
 		   struct kfi_info *info)
 {
@@ -316,7 +337,7 @@ static int cm_call(struct kib_qp *qp, struct iw_cm_id *id, const struct iw_cm_co
 	cm_fill_addr(msg.hello.src, &msg.hello.src_port, &id->m_local_addr);
 	cm_fill_addr(msg.hello.dst, &msg.hello.dst_port, &id->m_remote_addr);
 	memcpy(msg.data, param->private_data, param->private_data_len);
-	ret = kib_qp_open(qp, info);
+	ret = kib_qp_open(qp, info, cm_reserved(qp, id));
 	if (ret)
 		return ret;
 	qp->ird = param->ird;
@@ -342,6 +363,12 @@ int kib_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 
 	if (param->private_data_len > U8_MAX)
 		return -EINVAL;
+	/*
+	 * rdma_cm of Linux 6.1 finds the device by the Ethernet address of the caller's route,
+	 * which a process may choose in a namespace of its own.
+	 */
+	if (kib_id_net(id) != READ_ONCE(dev->net))
+		return -EHOSTUNREACH;
 	qp = cm_qp(id, param->qpn);
 	if (!qp)
 		return -EINVAL;
@@ -357,6 +384,12 @@ int kib_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 }
 
 /* ---- answers ---- */
+
+/* May the queue pair serve the caller? Processes serve processes; kernel ULPs may trust callers. */
+static bool cm_may_serve(const struct kib_qp *qp, const struct kib_call *call)
+{
+	return call->privileged || qp->owner || !READ_ONCE(kib_reserved_ports);
+}
 
 struct cm_answer_msg {
 	struct kib_answer	answer;
@@ -377,8 +410,9 @@ static void cm_fill_answer(struct cm_answer_msg *msg, u16 ird, u16 ord, const vo
  * ESTABLISHED is raised before the peer has got the answer: it may never get it, and iw_cm waits
  * for the event. The connection is lost then, as it may be at any time later. A caller that has
  * gone before the answer, before there was an endpoint for it or later, makes no other difference:
- * ksmbd has posted a receive by then, and frees it twice if the accept fails. @call: NULL if it was
- * forgotten for later ones. *@taken is whether the endpoint has taken the call.
+ * ksmbd has posted a receive by then, and frees it twice if the accept fails. Nor does a caller
+ * that is not served. @call: NULL if it was forgotten for later ones. *@taken is whether the
+ * endpoint has taken the call.
  */
 static int cm_answer_call(struct kib_qp *qp, struct iw_cm_id *id, struct kib_call *call,
 			  const struct iw_cm_conn_param *param, bool *taken)
@@ -393,7 +427,7 @@ static int cm_answer_call(struct kib_qp *qp, struct iw_cm_id *id, struct kib_cal
 	qp->ord = call ? min_t(u32, param->ord, call->ird) : 0;
 	id->add_ref(id);
 	cm_give(qp, id, true);
-	*taken = call && !kib_qp_open(qp, call->info) &&
+	*taken = call && cm_may_serve(qp, call) && !kib_qp_open(qp, call->info, false) &&
 		 !kfi_accept(qp->ep, &msg, sizeof(msg.answer) + param->private_data_len);
 	cm_raise(qp, id, IW_CM_EVENT_ESTABLISHED, 0, NULL, 0);
 	if (!*taken)

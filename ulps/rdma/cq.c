@@ -14,24 +14,39 @@
 #include <linux/mm.h>
 #include "kib.h"
 
+static size_t cq_bytes(const struct kib_cq *cq)
+{
+	return KFI_PAYER_OTHER_BYTES + cq->ib.cqe * sizeof(*cq->wc);
+}
+
 int kib_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 		  struct uverbs_attr_bundle *attrs)
 {
 	struct kib_cq *cq = to_kib_cq(ib);
+	int ret;
 
 	if (!attr->cqe || attr->cqe > KIB_MAX_CQE || attr->flags)
 		return -EINVAL;
 	ib->cqe = roundup_pow_of_two(attr->cqe);	/* the counters of the ring wrap */
+	cq->payer = kib_payer(kfi_ib_cq_context(attrs));
+	ret = kfi_payer_take(cq->payer, KFI_PAYER_OTHERS, cq_bytes(cq));
+	if (ret)
+		return ret;
 	cq->wc = kvcalloc(ib->cqe, sizeof(*cq->wc), GFP_KERNEL_ACCOUNT);
-	if (!cq->wc)
+	if (!cq->wc) {
+		kfi_payer_give(cq->payer, KFI_PAYER_OTHERS, cq_bytes(cq));
 		return -ENOMEM;
+	}
 	spin_lock_init(&cq->lock);
 	return 0;
 }
 
 int kib_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
 {
-	kvfree(to_kib_cq(ib)->wc);
+	struct kib_cq *cq = to_kib_cq(ib);
+
+	kvfree(cq->wc);
+	kfi_payer_give(cq->payer, KFI_PAYER_OTHERS, cq_bytes(cq));
 	return 0;
 }
 

@@ -175,21 +175,35 @@ static int kib_alloc_pd(struct ib_pd *ib, struct ib_udata *udata)
 	struct kib_dev *dev = to_kib_dev(ib->device);
 	struct kib_pd *pd = to_kib_pd(ib);
 	struct kfi_domain_limits limits;
-	int ret = kfi_domain(dev->fabric, dev->info, &pd->domain, pd);
+	int ret;
 
+	pd->payer = kib_payer(ib->uobject ? ib->uobject->context : NULL);
+	ret = kfi_payer_take(pd->payer, KFI_PAYER_OTHERS, KFI_PAYER_OTHER_BYTES);
 	if (ret)
 		return ret;
+	ret = kfi_domain(dev->fabric, dev->info, &pd->domain, pd);
+	if (ret)
+		goto give_back;
+	kfi_domain_set_account(pd->domain, kfi_payer_account(pd->payer));
 	ret = kfi_domain_limits(pd->domain, &limits);
 	if (ret)
-		WARN_ON(kfi_close(&pd->domain->fid));
-	else
-		pd->boundary = limits.virt_boundary_mask;
+		goto close_domain;
+	pd->boundary = limits.virt_boundary_mask;
+	return 0;
+
+close_domain:
+	WARN_ON(kfi_close(&pd->domain->fid));
+give_back:
+	kfi_payer_give(pd->payer, KFI_PAYER_OTHERS, KFI_PAYER_OTHER_BYTES);
 	return ret;
 }
 
 static int kib_dealloc_pd(struct ib_pd *ib, struct ib_udata *udata)
 {
-	WARN_ON(kfi_close(&to_kib_pd(ib)->domain->fid));
+	struct kib_pd *pd = to_kib_pd(ib);
+
+	WARN_ON(kfi_close(&pd->domain->fid));
+	kfi_payer_give(pd->payer, KFI_PAYER_OTHERS, KFI_PAYER_OTHER_BYTES);
 	return 0;
 }
 

@@ -25,6 +25,7 @@
 #include <kfi_domain.h>
 #include <kfi_eq.h>
 #include <kfi_ib.h>
+#include <kfi_payer.h>
 #include <kfi_rma.h>
 #include <kfi_runner.h>
 #include "hello.h"
@@ -94,6 +95,7 @@ struct kib_place {
  * @place: passive endpoint where it has arrived, which may be closed: it is only compared
  * @info: the request
  * @ird: reads that the caller answers at a time
+ * @privileged: no unprivileged process has made it, as far as the network below knows
  */
 struct kib_call {
 	struct list_head	entry;
@@ -102,6 +104,7 @@ struct kib_call {
 	const struct kfid	*place;
 	struct kfi_info		*info;
 	u16			ird;
+	bool			privileged;
 };
 
 /**
@@ -159,11 +162,13 @@ struct kib_dev {
  * struct kib_pd - a protection domain: a domain of its own, because the core checks keys by domain
  * @ib: the RDMA core's part
  * @domain: the domain
+ * @payer: of the process, or NULL: the kernel. It pays for all objects of the domain. Constant
  * @boundary: &kfi_domain_limits.virt_boundary_mask
  */
 struct kib_pd {
 	struct ib_pd		ib;
 	struct kfid_domain	*domain;
+	struct kfi_payer	*payer;
 	u64			boundary;
 };
 
@@ -171,6 +176,7 @@ struct kib_pd {
  * struct kib_cq - a completion queue
  * @ib: the RDMA core's part
  * @of: stands for the queue pair of an entry that a process reads: its number counts
+ * @payer: of the process, or NULL. Constant
  * @lock: protects the following members
  * @wc: ring of &ib_cq.cqe entries, a power of two
  * @head: entries written since the creation
@@ -182,6 +188,7 @@ struct kib_pd {
 struct kib_cq {
 	struct ib_cq		ib;
 	struct ib_qp		of;
+	struct kfi_payer	*payer;
 	spinlock_t		lock;
 	struct ib_wc		*wc;
 	u32			head, tail;
@@ -193,9 +200,11 @@ struct kib_cq {
 /**
  * struct kib_ucontext - what a process has opened
  * @ib: the RDMA core's part
+ * @payer: pays for all of it
  */
 struct kib_ucontext {
 	struct ib_ucontext	ib;
+	struct kfi_payer	*payer;
 };
 
 /* Who may access the memory of a region of fast registrations */
@@ -223,6 +232,8 @@ enum kib_mr_state {
  * @rcu: kib_mr_find() may have found it, and mr_ended() may be about to return
  * @umem: memory of a process, or NULL; the following members are for that, and @key does not
  *	change
+ * @payer: of the process, held; its memory may stay longer than all other objects of the process
+ * @room: bytes that are charged to it
  * @mapped: the pages of it
  * @iova: address that the process gives to the first byte
  * @access: what requests and peers may do, IB_ACCESS_
@@ -242,6 +253,8 @@ struct kib_mr {
 	struct list_head	waiters;
 	struct rcu_head		rcu;
 	struct ib_umem		*umem;
+	struct kfi_payer	*payer;
+	size_t			room;
 	void			*mapped;
 	u64			iova;
 	int			access;
@@ -348,8 +361,10 @@ struct kib_ring {
  * @waiting: receives that the context has not got yet, in the order of the posts
  * @left: receives that no message has taken
  * @limit: an event is due when fewer are left; 0: not armed
+ * @told: no message has taken a receive since the last event
  * @runner: its claim is the right to give receives to the context
  * @run_bh: does that for a context that can't
+ * @room: bytes that are charged to the payer
  */
 struct kib_srq {
 	struct ib_srq		ib;
@@ -361,8 +376,10 @@ struct kib_srq {
 	struct list_head	waiting;
 	u32			left;
 	u32			limit;
+	bool			told;
 	struct kfi_runner	runner;
 	struct bh_work_struct	run_bh;
+	size_t			room;
 };
 
 /* States of a queue pair. They follow one another; CONNECTING and READY may be left out. */
@@ -379,6 +396,7 @@ enum kib_qp_state {
  * @ib: the RDMA core's part
  * @dev: device
  * @owner: process that has it, or NULL: the kernel
+ * @room: bytes that are charged to the payer
  * @refs: references of rdma_cm, and one of the creation
  * @gone: completed with the last reference
  * @cq: completions of the endpoint; its handler runs the queues after each round of them
@@ -412,6 +430,7 @@ struct kib_qp {
 	struct ib_qp		ib;
 	struct kib_dev		*dev;
 	struct pid		*owner;
+	size_t			room;
 	refcount_t		refs;
 	struct completion	gone;
 	struct kfid_cq		*cq;
@@ -471,6 +490,17 @@ static inline struct kib_srq *to_kib_srq(struct ib_srq *ib)
 	return container_of(ib, struct kib_srq, ib);
 }
 
+/* Return: the payer of a process; NULL for the kernel, which has no context */
+static inline struct kfi_payer *kib_payer(const struct ib_ucontext *context)
+{
+	return context ? container_of(context, struct kib_ucontext, ib)->payer : NULL;
+}
+
+static inline size_t kib_ring_bytes(const struct kib_ring *ring)
+{
+	return ring->size * ring->depth;
+}
+
 static inline struct kib_slot *kib_slot(const struct kib_ring *ring, u32 number)
 {
 	return ring->slots + ring->size * (number & (ring->depth - 1));
@@ -497,6 +527,7 @@ static inline void kib_count(struct kib_dev *dev, enum kib_counter counter, u64 
 /* main.c */
 extern struct workqueue_struct *kib_wq;		/* the ends of queue pairs; reclaim may wait */
 extern char *kib_service;
+extern bool kib_reserved_ports;
 
 /* device.c */
 int kib_dev_add(const char *name, struct net_device *netdev);
@@ -536,7 +567,7 @@ int kib_destroy_qp(struct ib_qp *ib, struct ib_udata *udata);
 struct ib_qp *kib_get_qp(struct ib_device *ib, int number);
 void kib_qp_add_ref(struct ib_qp *ib);
 void kib_qp_rem_ref(struct ib_qp *ib);
-int kib_qp_open(struct kib_qp *qp, struct kfi_info *info);
+int kib_qp_open(struct kib_qp *qp, struct kfi_info *info, bool reserved);
 void kib_qp_close(struct kib_qp *qp);
 void kib_qp_fail(struct kib_qp *qp);
 void kib_qp_ready(struct kib_qp *qp);
@@ -544,7 +575,8 @@ void kib_qp_run(struct kib_qp *qp);
 void kib_qp_kick(struct kib_qp *qp);
 void kib_qp_posted(struct kib_qp *qp);
 void kib_qp_room(struct kfid_ep *ep, void *context);
-int kib_ring_alloc(struct kib_ring *ring, struct kib_qp *qp, u32 depth, u32 sge, u32 room);
+void kib_ring_init(struct kib_ring *ring, u32 depth, u32 sge, u32 room);
+int kib_ring_alloc(struct kib_ring *ring, struct kib_qp *qp);
 struct kib_slot *kib_ring_slot(struct kib_ring *ring);
 struct kib_slot *kib_ring_ended(const struct kib_ring *ring);
 int kib_slot_map(struct ib_pd *pd, struct kib_ring *ring, struct kib_slot *s,
@@ -596,6 +628,7 @@ void kib_srq_last(struct kib_qp *qp);
 
 /* cm.c */
 bool kib_routed(struct kib_dev *dev, const struct sockaddr_storage *to);
+const struct net *kib_id_net(const struct iw_cm_id *id);
 int kib_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param);
 int kib_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param);
 int kib_reject(struct iw_cm_id *id, const void *data, u8 len);

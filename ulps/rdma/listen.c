@@ -159,19 +159,29 @@ static bool addr_is(const void *below, size_t len, const struct sockaddr_storage
 	return same_addr(&addr, claimed);
 }
 
+/* The port is at the same place in addresses of IPv4 and IPv6. */
+static bool port_is_reserved(const void *addr)
+{
+	return be16_to_cpu(((const struct sockaddr_in *)addr)->sin_port) < PROT_SOCK;
+}
+
 /*
- * Does the network below confirm the addresses of the hello? A bridge has no IP addresses: there
- * the caller is believed what it could claim in a packet without being filtered (strict
+ * Does the network below confirm the addresses of the hello? A reserved port of RDMA needs one of
+ * TCP: any process of the caller's machine could claim it otherwise. A bridge has no IP addresses:
+ * there the caller is believed what it could claim in a packet without being filtered (strict
  * rp_filter), and rdma_cm looks whether this node has the address that is called.
  */
 static bool addrs_ok(struct kib_dev *dev, const struct kib_place *place,
-		     const struct kfi_info *info, const struct sockaddr_storage *local,
+		     const struct kib_call *call, const struct sockaddr_storage *local,
 		     const struct sockaddr_storage *remote)
 {
+	const struct kfi_info *info = call->info;
+
 	if (*dev->bridge)
 		return kib_routed(dev, remote);
 	return addr_is(place->addr, place->len, local) &&
-	       addr_is(info->dest_addr, info->dest_addrlen, remote);
+	       addr_is(info->dest_addr, info->dest_addrlen, remote) &&
+	       (call->privileged || !port_is_reserved(remote));
 }
 
 /* A listener at [::] takes callers of both families, unless it says otherwise. */
@@ -222,7 +232,7 @@ static int call_raise(struct kib_dev *dev, const struct kib_place *place, struct
 	    hello->version != KIB_VERSION ||
 	    !hello_addr(&event.local_addr, dev, hello->family, hello->dst, hello->dst_port) ||
 	    !hello_addr(&event.remote_addr, dev, hello->family, hello->src, hello->src_port) ||
-	    !addrs_ok(dev, place, call->info, &event.local_addr, &event.remote_addr))
+	    !addrs_ok(dev, place, call, &event.local_addr, &event.remote_addr))
 		return -EPROTO;
 	id = find_listener(dev, &event.local_addr);
 	if (!id)
@@ -251,6 +261,7 @@ static void called(struct kib_dev *dev, const struct kfi_event *ev)
 	if (call && place) {
 		call->place = ev->fid;
 		call->info = ev->info;
+		call->privileged = *dev->bridge || port_is_reserved(ev->info->dest_addr);
 		if (call_raise(dev, place, call, ev->data, ev->len))
 			call_refuse(dev, call, NULL, 0);
 	} else {	/* a place that is closed refuses its calls */
@@ -399,14 +410,6 @@ static void listener_end(struct kib_dev *dev, struct kib_listener *l)
 	kfree(l);
 }
 
-/* All identifiers of listeners are rdma_cm's, and their context begins with the one of the ULP. */
-static const struct net *listener_net(const struct iw_cm_id *id)
-{
-	const struct rdma_cm_id *ulp_id = id->context;
-
-	return ulp_id->route.addr.dev_addr.net;
-}
-
 /*
  * A listener without any place is one all the same: the network device may get an address later, or
  * may be permitted to use one later. Without memory for all places there is no listener, because
@@ -421,7 +424,7 @@ int kib_create_listen(struct iw_cm_id *id, int backlog)
 	if (!l)
 		return -ENOMEM;
 	l->id = id;
-	l->net = listener_net(id);
+	l->net = kib_id_net(id);
 	id->add_ref(id);
 	mutex_lock(&dev->places_lock);
 	mutex_lock(&dev->lock);

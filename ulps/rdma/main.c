@@ -23,6 +23,11 @@ char *kib_service = "4467";
 module_param_named(service, kib_service, charp, 0444);
 MODULE_PARM_DESC(service, "service of the provider at which devices listen (default 4467)");
 
+bool kib_reserved_ports;
+module_param_named(reserved_ports, kib_reserved_ports, bool, 0644);
+MODULE_PARM_DESC(reserved_ports,
+		 "ULPs of the kernel call from, and serve, TCP ports below 1024 only (default no)");
+
 struct workqueue_struct *kib_wq;
 
 /* ---- network devices ---- */

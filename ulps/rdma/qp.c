@@ -26,16 +26,20 @@
 
 /* ---- rings ---- */
 
-int kib_ring_alloc(struct kib_ring *ring, struct kib_qp *qp, u32 depth, u32 sge, u32 room)
+void kib_ring_init(struct kib_ring *ring, u32 depth, u32 sge, u32 room)
 {
-	u32 i;
-
 	spin_lock_init(&ring->lock);
 	ring->depth = roundup_pow_of_two(max(depth, 1U));	/* the counters of the ring wrap */
 	ring->sge = max(sge, 1U);
 	ring->room = max(ring->sge, room);
 	ring->size = struct_size((struct kib_slot *)NULL, vec, ring->room) +
 		     ring->sge * sizeof(struct kib_mr *);
+}
+
+int kib_ring_alloc(struct kib_ring *ring, struct kib_qp *qp)
+{
+	u32 i;
+
 	ring->slots = kvcalloc(ring->depth, ring->size, GFP_KERNEL_ACCOUNT);
 	if (!ring->slots)
 		return -ENOMEM;
@@ -229,16 +233,30 @@ enum ib_wc_status kib_status(int err)
 /* ---- the runner ---- */
 
 /*
+ * Passes of a run. Processes on other CPUs, or the handler of a completion queue, may leave a note
+ * in each pass, and bottom halves are off meanwhile.
+ */
+#define QP_PASSES	8
+
+/*
  * A pass starts before it reports, so it reports what its starts have ended. What a report lets
- * start has a note: posts, callbacks and room leave one.
+ * start has a note: posts, callbacks and room leave one. What is left after the last pass is for
+ * run_bh, which yields to tasks when softirqs last. kib_destroy_qp() waits for the part without the
+ * claim: bottom halves are off, which is an RCU section.
  */
 static void qp_run(struct kib_qp *qp, bool report)
 {
+	int passes = QP_PASSES;
 	long notes;
 
 	if (!kfi_runner_enter(&qp->runner))
 		return;
 	do {
+		if (!passes--) {
+			kfi_runner_drop(&qp->runner);
+			queue_bh_work(&qp->run_bh);
+			return;
+		}
 		notes = kfi_runner_begin(&qp->runner);
 		kib_recv_start(qp);
 		kib_send_start(qp);
@@ -328,13 +346,48 @@ static int qp_bind(struct kib_qp *qp, struct kfid_ep *ep)
 	       kfi_ep_bind(ep, &srq->cq->fid, KFI_RECV) ?: kfi_ep_bind(ep, &srq->srx->fid, 0);
 }
 
-static int qp_endpoint(struct kib_qp *qp, struct kfi_info *info, struct kfid_ep **ep)
+/* Operations of the endpoint that may be in progress */
+static u32 qp_tx_size(const struct kib_qp *qp)
 {
-	size_t yes = 1, most = SIZE_MAX;
+	return min_t(u32, 2 * qp->sq.depth, KIB_TX);
+}
+
+static u32 qp_rx_size(const struct kib_qp *qp)
+{
+	return clamp_t(u32, qp->rq.depth, 1, KIB_RX);
+}
+
+static int qp_setopt(struct kfid_ep *ep, int option, size_t value)
+{
+	return kfi_setopt(&ep->fid, KFI_OPT_ENDPOINT, option, &value, sizeof(value));
+}
+
+/*
+ * A process has the endpoint that it would have by /dev/kfi: kfi_user.ko lets it set none of these
+ * options.
+ */
+static int qp_options(const struct kib_qp *qp, struct kfid_ep *ep, bool reserved)
+{
+	int ret = qp_setopt(ep, KFI_OPT_RESERVED_PORT, reserved);
+
+	if (ret || qp->owner)
+		return ret ?: qp_setopt(ep, KFI_OPT_UNPRIVILEGED, 1);
+	/*
+	 * Not all providers have these. Verbs require that a receive is posted before its message
+	 * comes. So a request for the receive would only be a delay.
+	 */
+	qp_setopt(ep, KFI_OPT_RECLAIM, 1);
+	qp_setopt(ep, KFI_OPT_EAGER_SIZE, SIZE_MAX);
+	return 0;
+}
+
+static int qp_endpoint(struct kib_qp *qp, struct kfi_info *info, bool reserved,
+		       struct kfid_ep **ep)
+{
 	int ret;
 
-	info->tx_attr->size = min_t(u32, 2 * qp->sq.depth, KIB_TX);
-	info->rx_attr->size = clamp_t(u32, qp->rq.depth, 1, KIB_RX);
+	info->tx_attr->size = qp_tx_size(qp);
+	info->rx_attr->size = qp_rx_size(qp);
 	if (qp->ib.srq)
 		info->ep_attr->rx_ctx_cnt = KFI_SHARED_CONTEXT;
 	ret = kfi_eq_open(qp->dev->fabric, NULL, &qp->eq, kib_cm_event, qp);
@@ -343,16 +396,8 @@ static int qp_endpoint(struct kib_qp *qp, struct kfi_info *info, struct kfid_ep 
 	ret = kfi_endpoint(to_kib_pd(qp->ib.pd)->domain, info, ep, qp);
 	if (ret)
 		goto close_eq;
-	ret = qp_bind(qp, *ep) ?: kfi_ep_bind(*ep, &qp->eq->fid, 0);
-	if (!ret) {	/* not all providers have them */
-		kfi_setopt(&(*ep)->fid, KFI_OPT_ENDPOINT, KFI_OPT_RECLAIM, &yes, sizeof(yes));
-		/*
-		 * Verbs require that a receive is posted before its message comes. So a request for
-		 * the receive would only be a delay.
-		 */
-		kfi_setopt(&(*ep)->fid, KFI_OPT_ENDPOINT, KFI_OPT_EAGER_SIZE, &most, sizeof(most));
-	}
-	ret = ret ?: kfi_enable(*ep);
+	ret = qp_bind(qp, *ep) ?: kfi_ep_bind(*ep, &qp->eq->fid, 0) ?:
+	      qp_options(qp, *ep, reserved) ?: kfi_enable(*ep);
 	if (!ret)
 		return 0;
 	WARN_ON(kfi_close(&(*ep)->fid));
@@ -397,9 +442,9 @@ void kib_qp_close(struct kib_qp *qp)
 
 /*
  * Open the endpoint, and post the receives. @info has the addresses, or the call that will be
- * accepted.
+ * accepted. @reserved: it calls from a reserved port.
  */
-int kib_qp_open(struct kib_qp *qp, struct kfi_info *info)
+int kib_qp_open(struct kib_qp *qp, struct kfi_info *info, bool reserved)
 {
 	struct kfid_ep *ep;
 	int ret;
@@ -407,7 +452,7 @@ int kib_qp_open(struct kib_qp *qp, struct kfi_info *info)
 	lockdep_assert_held(&qp->lock);
 	if (READ_ONCE(qp->state) != KIB_QP_IDLE)
 		return -EINVAL;
-	ret = qp_endpoint(qp, info, &ep);
+	ret = qp_endpoint(qp, info, reserved, &ep);
 	if (ret)
 		return ret;
 	qp_set_endpoint(qp, ep);
@@ -454,6 +499,14 @@ static int qp_cq(struct kib_qp *qp)
 	return kfi_cq_open(to_kib_pd(qp->ib.pd)->domain, &attr, &qp->cq, qp_round, qp);
 }
 
+/* The queues, the endpoint that it gets when it is connected, and the endpoint's queues */
+static size_t qp_bytes(const struct kib_qp *qp)
+{
+	return kib_ring_bytes(&qp->sq) + kib_ring_bytes(&qp->rq) + KFI_PAYER_ENDPOINT_BYTES +
+	       2 * KFI_PAYER_OTHER_BYTES +
+	       (qp_tx_size(qp) + qp_rx_size(qp)) * KFI_PAYER_OPER_BYTES;
+}
+
 static void qp_free(struct kib_qp *qp)
 {
 	if (qp->cq)
@@ -461,6 +514,7 @@ static void qp_free(struct kib_qp *qp)
 	kvfree(qp->sq.slots);
 	kvfree(qp->rq.slots);
 	put_pid(qp->owner);
+	kfi_payer_give(to_kib_pd(qp->ib.pd)->payer, KFI_PAYER_ENDPOINTS, qp->room);
 	mutex_destroy(&qp->lock);
 }
 
@@ -483,6 +537,15 @@ int kib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udat
 		return -EOPNOTSUPP;
 	if (!qp_possible(attr) || (attr->srq && attr->srq->pd != ib->pd))
 		return -EINVAL;
+	kib_ring_init(&qp->sq, attr->cap.max_send_wr, attr->cap.max_send_sge, KIB_ROOM);
+	if (attr->srq)
+		spin_lock_init(&qp->rq.lock);
+	else
+		kib_ring_init(&qp->rq, attr->cap.max_recv_wr, attr->cap.max_recv_sge, 0);
+	qp->room = qp_bytes(qp);
+	ret = kfi_payer_take(to_kib_pd(ib->pd)->payer, KFI_PAYER_ENDPOINTS, qp->room);
+	if (ret)
+		return ret;
 	qp->dev = to_kib_dev(ib->device);
 	qp->owner = udata ? get_pid(task_tgid(current)) : NULL;
 	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
@@ -495,11 +558,9 @@ int kib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udat
 	INIT_DELAYED_WORK(&qp->again, qp_again_work);
 	INIT_WORK(&qp->end_work, qp_end_work);
 	INIT_LIST_HEAD(&qp->taken);
-	ret = kib_ring_alloc(&qp->sq, qp, attr->cap.max_send_wr, attr->cap.max_send_sge, KIB_ROOM);
-	if (attr->srq)
-		spin_lock_init(&qp->rq.lock);
-	else if (!ret)
-		ret = kib_ring_alloc(&qp->rq, qp, attr->cap.max_recv_wr, attr->cap.max_recv_sge, 0);
+	ret = kib_ring_alloc(&qp->sq, qp);
+	if (!attr->srq)
+		ret = ret ?: kib_ring_alloc(&qp->rq, qp);
 	ret = ret ?: qp_cq(qp);
 	if (!ret)
 		ret = xa_alloc_cyclic(&qp->dev->qps, &number, qp, XA_LIMIT(2, 0xfffffe),
@@ -532,7 +593,7 @@ int kib_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	kib_cm_end(qp);
 	mutex_unlock(&qp->lock);
 	qp_drain(qp);
-	synchronize_rcu_expedited();	/* for mr_ended(), cq_run(), callers of kib_get_qp() */
+	synchronize_rcu_expedited();	/* for mr_ended(), cq_run(), qp_run(), kib_get_qp() */
 	kib_qp_rem_ref(ib);
 	wait_for_completion(&qp->gone);
 	cancel_delayed_work_sync(&qp->again);

@@ -37,6 +37,7 @@ int kib_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct ib
 	struct kib_qp *qp = to_kib_qp(ib);
 	struct kib_ring *ring = &qp->rq;
 	struct kib_slot *s;
+	const struct ib_recv_wr *first = wr;
 	unsigned long flags;
 	int ret = 0;
 
@@ -57,7 +58,8 @@ int kib_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct ib
 	}
 	if (ret)
 		*bad = wr;
-	kib_qp_posted(qp);
+	if (wr != first)	/* something was posted */
+		kib_qp_posted(qp);
 	return ret;
 }
 

@@ -107,6 +107,7 @@ int kib_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct ib
 	struct kib_qp *qp = to_kib_qp(ib);
 	struct kib_ring *ring = &qp->sq;
 	struct kib_slot *s;
+	const struct ib_send_wr *first = wr;
 	unsigned long flags;
 	int ret = 0;
 
@@ -123,7 +124,8 @@ int kib_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct ib
 	}
 	if (ret)
 		*bad = wr;
-	kib_qp_posted(qp);
+	if (wr != first)	/* something was posted */
+		kib_qp_posted(qp);
 	return ret;
 }
 

@@ -35,13 +35,18 @@ static void srq_event(struct kib_srq *srq)
 		srq->ib.event_handler(&event, srq->ib.srq_context);
 }
 
-/* Is the event due? Then it is no longer armed. */
+/*
+ * Is the event due? Then it is no longer armed. uverbs queues events without a bound until the
+ * process reads them, so a process that arms it again and again gets one for each receive that a
+ * message takes, and not one for each call.
+ */
 static bool srq_is_low(struct kib_srq *srq)
 {
 	lockdep_assert_held(&srq->lock);
-	if (srq->left >= srq->limit)
+	if (srq->told || srq->left >= srq->limit)
 		return false;
 	srq->limit = 0;
+	srq->told = true;
 	return true;
 }
 
@@ -136,6 +141,7 @@ static void srq_taken(struct kib_srq *srq)
 
 	spin_lock_irqsave(&srq->lock, flags);
 	srq->left--;
+	srq->told = false;
 	low = srq_is_low(srq);
 	spin_unlock_irqrestore(&srq->lock, flags);
 	if (low)
@@ -210,6 +216,7 @@ int kib_post_srq_recv(struct ib_srq *ib, const struct ib_recv_wr *wr,
 	struct kib_srq *srq = to_kib_srq(ib);
 	struct kib_slot *s;
 	unsigned long flags;
+	const struct ib_recv_wr *first = wr;
 	int ret = 0;
 
 	/* The lock is taken for each request, because a process chooses how many it posts. */
@@ -229,6 +236,8 @@ int kib_post_srq_recv(struct ib_srq *ib, const struct ib_recv_wr *wr,
 	}
 	if (ret)
 		*bad = wr;
+	if (wr == first)
+		return ret;		/* nothing was posted */
 	if (in_hardirq() || irqs_disabled()) {
 		queue_bh_work(&srq->run_bh);
 		return ret;
@@ -241,11 +250,34 @@ int kib_post_srq_recv(struct ib_srq *ib, const struct ib_recv_wr *wr,
 
 /* ---- life ---- */
 
+/* Receives of the context at a time */
+static size_t srq_rx_size(const struct kib_srq *srq)
+{
+	size_t most = to_kib_dev(srq->ib.device)->info->rx_attr->size;
+
+	return min3((size_t)srq->ring.depth, (size_t)KIB_RX, most);
+}
+
+/* The queue, and the context with its completion queue */
+static size_t srq_bytes(const struct kib_srq *srq)
+{
+	return kib_ring_bytes(&srq->ring) + KFI_PAYER_ENDPOINT_BYTES + KFI_PAYER_OTHER_BYTES +
+	       srq_rx_size(srq) * KFI_PAYER_OPER_BYTES;
+}
+
+/* As qp_options() */
+static int srq_options(const struct kib_srq *srq)
+{
+	size_t yes = 1;
+
+	return srq->ib.uobject ? kfi_setopt(&srq->srx->fid, KFI_OPT_ENDPOINT, KFI_OPT_UNPRIVILEGED,
+					    &yes, sizeof(yes)) : 0;
+}
+
 static int srq_context(struct kib_srq *srq)
 {
 	struct kfid_domain *domain = to_kib_pd(srq->ib.pd)->domain;
-	size_t most = to_kib_dev(srq->ib.device)->info->rx_attr->size;
-	struct kfi_rx_attr rx = { .size = min3((size_t)srq->ring.depth, (size_t)KIB_RX, most) };
+	struct kfi_rx_attr rx = { .size = srq_rx_size(srq) };
 	struct kfi_cq_attr attr = {	/* each receive has a done() */
 		.size = 16, .format = KFI_CQ_FORMAT_DATA, .flags = KFI_CQ_SOFTIRQ,
 	};
@@ -256,7 +288,8 @@ static int srq_context(struct kib_srq *srq)
 	ret = kfi_srx_context(domain, &rx, &srq->srx, srq);
 	if (ret)
 		goto close_cq;
-	ret = kfi_ep_bind(srq->srx, &srq->cq->fid, KFI_RECV) ?: kfi_enable(srq->srx);
+	ret = kfi_ep_bind(srq->srx, &srq->cq->fid, KFI_RECV) ?: srq_options(srq) ?:
+	      kfi_enable(srq->srx);
 	if (!ret)
 		return 0;
 	WARN_ON(kfi_close(&srq->srx->fid));
@@ -281,22 +314,31 @@ int kib_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *attr, struct ib_u
 	INIT_LIST_HEAD(&srq->waiting);
 	kfi_runner_init(&srq->runner);
 	INIT_BH_WORK(&srq->run_bh, srq_run_bh);
-	ret = kib_ring_alloc(&srq->ring, NULL, attr->attr.max_wr, attr->attr.max_sge, 0);
+	kib_ring_init(&srq->ring, attr->attr.max_wr, attr->attr.max_sge, 0);
+	srq->room = srq_bytes(srq);
+	ret = kfi_payer_take(to_kib_pd(ib->pd)->payer, KFI_PAYER_ENDPOINTS, srq->room);
 	if (ret)
 		return ret;
+	ret = kib_ring_alloc(&srq->ring, NULL);
+	if (ret)
+		goto give_back;
 	for (i = 0; i < srq->ring.depth; i++)
 		list_add_tail(&kib_slot(&srq->ring, i)->wait, &srq->free);
 	ret = srq_context(srq);
-	if (ret) {
-		kvfree(srq->ring.slots);
-		return ret;
-	}
+	if (ret)
+		goto free_ring;
 	attr->attr.max_wr = srq->ring.depth;
 	attr->attr.max_sge = srq->ring.sge;
 	return 0;
+
+free_ring:
+	kvfree(srq->ring.slots);
+give_back:
+	kfi_payer_give(to_kib_pd(ib->pd)->payer, KFI_PAYER_ENDPOINTS, srq->room);
+	return ret;
 }
 
-/* The length does not change. An event that is due already comes at once. */
+/* The length does not change. An event that is due already comes at once, but see srq_is_low(). */
 int kib_modify_srq(struct ib_srq *ib, struct ib_srq_attr *attr, enum ib_srq_attr_mask mask,
 		   struct ib_udata *udata)
 {
@@ -343,5 +385,6 @@ int kib_destroy_srq(struct ib_srq *ib, struct ib_udata *udata)
 	list_for_each_entry(s, &srq->waiting, wait)
 		kib_slot_release(&srq->ring, s);
 	kvfree(srq->ring.slots);
+	kfi_payer_give(to_kib_pd(ib->pd)->payer, KFI_PAYER_ENDPOINTS, srq->room);
 	return 0;
 }

@@ -21,11 +21,15 @@
 
 int kib_alloc_ucontext(struct ib_ucontext *context, struct ib_udata *udata)
 {
-	return 0;
+	struct kib_ucontext *uc = container_of(context, struct kib_ucontext, ib);
+
+	uc->payer = kfi_payer_open();
+	return PTR_ERR_OR_ZERO(uc->payer);
 }
 
 void kib_dealloc_ucontext(struct ib_ucontext *context)
 {
+	kfi_payer_put(container_of(context, struct kib_ucontext, ib)->payer);
 }
 
 /* The device goes: processes have mapped nothing of it, and the core ends their objects. */
@@ -41,6 +45,8 @@ static void user_mr_free(struct work_struct *work)
 
 	vunmap(mr->mapped);
 	ib_umem_release(mr->umem);
+	kfi_payer_give(mr->payer, KFI_PAYER_REGIONS, mr->room);
+	kfi_payer_put(mr->payer);
 	kfree(mr);
 }
 
@@ -117,9 +123,40 @@ static int user_mr_enter(struct kib_mr *mr, struct kib_pd *pd)
 	return ret;
 }
 
+/* With an entry of a scatterlist, and one of a page table, for each page */
+static size_t user_mr_bytes(u64 start, u64 length)
+{
+	u64 pages = DIV_ROUND_UP(offset_in_page(start) + length, PAGE_SIZE);
+
+	return KFI_PAYER_REGION_BYTES + pages * (sizeof(struct scatterlist) + sizeof(pte_t));
+}
+
+/* Return: the region without its memory, or an error pointer */
+static struct kib_mr *user_mr_new(struct kib_pd *pd, size_t room)
+{
+	int ret = kfi_payer_take(pd->payer, KFI_PAYER_REGIONS, room);
+	struct kib_mr *mr;
+
+	if (ret)
+		return ERR_PTR(ret);
+	mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
+	if (!mr) {
+		kfi_payer_give(pd->payer, KFI_PAYER_REGIONS, room);
+		return ERR_PTR(-ENOMEM);
+	}
+	mr->payer = kfi_payer_get(pd->payer);
+	mr->room = room;
+	mr->ib.pd = &pd->ib;
+	spin_lock_init(&mr->lock);
+	refcount_set(&mr->refs, 1);
+	INIT_RCU_WORK(&mr->free_work, user_mr_free);
+	return mr;
+}
+
 struct ib_mr *kib_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 addr, int access,
 			      KFI_IB_DMAH_ARG struct ib_udata *udata)
 {
+	struct ib_umem *umem;
 	struct kib_mr *mr;
 	int ret;
 
@@ -127,24 +164,21 @@ struct ib_mr *kib_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 addr,
 		return ERR_PTR(-EOPNOTSUPP);
 	if (!length || length > KIB_MAX_MSG)
 		return ERR_PTR(-EINVAL);
-	mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
-	if (!mr)
-		return ERR_PTR(-ENOMEM);
-	mr->ib.pd = pd;
+	mr = user_mr_new(to_kib_pd(pd), user_mr_bytes(start, length));
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
 	mr->iova = addr;
 	mr->access = access;
-	spin_lock_init(&mr->lock);
-	refcount_set(&mr->refs, 1);
-	INIT_RCU_WORK(&mr->free_work, user_mr_free);
-	mr->umem = ib_umem_get_va(pd->device, start, length, access);
-	if (IS_ERR(mr->umem)) {
-		ret = PTR_ERR(mr->umem);
-		kfree(mr);
-		return ERR_PTR(ret);
+	umem = ib_umem_get_va(pd->device, start, length, access);
+	if (IS_ERR(umem)) {
+		ret = PTR_ERR(umem);
+		goto put_mr;
 	}
+	mr->umem = umem;
 	ret = user_mr_enter(mr, to_kib_pd(pd));
 	if (!ret)
 		return &mr->ib;
+put_mr:
 	kib_user_mr_put(mr);
 	return ERR_PTR(ret);
 }

@@ -3,6 +3,9 @@
  * ib_virt_dma_to_ptr() and _page() came with 6.4, ib_mark_name_assigned_by_user() with 6.8, and
  * the second argument of create_cq changed its type with 6.11.
  *
+ * kfi_ib_cq_context() returns the context of the process for which create_cq was called with that
+ * argument, or NULL.
+ *
  * KFI_IB_DMAH_ARG: an argument of reg_user_mr that came with 6.19. KFI_IB_REPORTS_PORT: a driver
  * raises the events of its port itself; since 6.16 the RDMA core does so.
  */
@@ -10,6 +13,7 @@
 #define _KFI_COMPAT_RDMA_IB_VERBS_H
 
 #include_next <rdma/ib_verbs.h>
+#include <rdma/uverbs_ioctl.h>
 #include <linux/version.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
@@ -29,7 +33,17 @@ static inline struct page *ib_virt_dma_to_page(u64 dma_addr)
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
+static inline struct ib_ucontext *kfi_ib_cq_context(struct ib_udata *udata)
+{
+	return udata ? container_of(udata, struct uverbs_attr_bundle, driver_udata)->context : NULL;
+}
+
 #define uverbs_attr_bundle	ib_udata
+#else
+static inline struct ib_ucontext *kfi_ib_cq_context(struct uverbs_attr_bundle *attrs)
+{
+	return attrs ? attrs->context : NULL;
+}
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 19, 0)

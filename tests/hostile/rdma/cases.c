@@ -130,6 +130,103 @@ static bool hellos(void)
 	return ok;
 }
 
+/* A call is made with these members, from a reserved port or another one. */
+static bool calls(const struct kib_hello *hello, size_t len, bool reserved, bool good)
+{
+	int accepted = atomic_read(&hi_seen.calls) + good;
+	struct hi_peer p;
+	int ret;
+
+	hi_reserved = reserved;
+	ret = hi_call(&p, hello, len);
+	hi_reserved = false;
+	hi_end(&p);
+	return check(hi_ulp_wait(), "an event of the end has not come") &&
+	       check(good ? !ret : ret && ret != -ETIMEDOUT, "a port is believed, or is not") &&
+	       check(atomic_read(&hi_seen.calls) == accepted, "the ULP was told, or was not");
+}
+
+/* Any process can call from a port of TCP above 1023, so that proves no port of RDMA below. */
+static bool ports(void)
+{
+	static const u16 claimed[] = { 0, 1, 512, 1023, 1024, 65535 };
+	struct kib_hello hello = hi_hello();
+	bool ok = true;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(claimed); i++) {
+		hello.src_port = cpu_to_be16(claimed[i]);
+		ok &= calls(&hello, sizeof(hello), false, hi_bridge() || claimed[i] >= 1024);
+		ok &= calls(&hello, sizeof(hello), true, true);
+	}
+	return ok;
+}
+
+/* As much private data as the network has room for, and a byte more, which does not leave. */
+static bool lengths(void)
+{
+	struct {
+		struct kib_hello	hello;
+		u8			data[HI_DATA];
+	} msg = { .hello = hi_hello() };
+	static const size_t lens[] = { 48, 49, 79, 255, HI_DATA };
+	struct hi_peer p;
+	bool ok = true;
+	size_t i;
+
+	memset(msg.data, 0xff, sizeof(msg.data));
+	for (i = 0; i < ARRAY_SIZE(lens); i++)
+		ok &= calls(&msg.hello, lens[i], false, true);
+	ok &= check(hi_call(&p, &msg, HI_DATA + 1) == -EINVAL, "too much private data leaves");
+	hi_end(&p);
+	return ok;
+}
+
+/* With the parameter reserved_ports the ULP serves no caller that may be a process. */
+static bool strict(void)
+{
+	struct kib_hello hello = hi_hello();
+	bool ok = calls(&hello, sizeof(hello), true, true);
+	struct hi_peer p;
+
+	/* the ULP is told, and its connection ends at once */
+	ok &= check(hi_call(&p, &hello, sizeof(hello)) == (hi_bridge() ? 0 : -ECONNREFUSED),
+		    "a caller from any port is served, or one over a bridge is not");
+	hi_end(&p);
+	return check(hi_ulp_wait(), "an event of the end has not come") && ok;
+}
+
+static bool foreign(void)
+{
+	return check(hi_ulp_foreign() == -EHOSTUNREACH,
+		     "a caller of another namespace is connected");
+}
+
+#define FLOOD	400	/* calls, of which the device keeps a hundred */
+
+/* Calls that the ULP does not answer take no place from those that it does. */
+static bool flood(void)
+{
+	struct hi_peer *p = kvcalloc(FLOOD, sizeof(*p), GFP_KERNEL);
+	struct kib_hello hello = hi_hello();
+	bool ok = p && check(!hi_ulp_mute(), "a second port can't be listened at");
+	unsigned int n = 0, ended = 0, i;
+
+	hello.dst_port = cpu_to_be16(HI_PORT + 1);
+	hi_patience = 0;
+	for (; ok && n < FLOOD; n++)
+		hi_call(&p[n], &hello, sizeof(hello));
+	hi_patience = HI_WAIT;
+	ok = ok && served();
+	hi_ulp_unmute();
+	for (i = 0; i < n; i++) {
+		ended += wait_for_completion_timeout(&p[i].answered, HI_WAIT) && p[i].err;
+		hi_end(&p[i]);
+	}
+	kvfree(p);
+	return check(ended == n, "a call is accepted, or outlives its listener") && ok;
+}
+
 /*
  * A listener ends, others of the device do not. iw_cm drops calls that the ULP was not told of, so
  * the device refuses all calls that have no answer.
@@ -282,7 +379,19 @@ static bool in_order(void)
 	return check(hi_ulp_wait(), "an event of the end has not come") && ok;
 }
 
-/* The event comes once when fewer receives are left, and at once if they are few already. */
+/*
+ * The event comes once when fewer receives are left, and at once if they are few already. Between
+ * two of them a message takes a receive, however often the event is armed.
+ */
+static int arm_again(u32 limit)
+{
+	int i, ret = 0;
+
+	for (i = 0; !ret && i < 1000; i++)
+		ret = hi_ulp_limit(limit);
+	return ret;
+}
+
 static bool low(void)
 {
 	int i, before = atomic_read(&hi_seen.messages), limits = atomic_read(&hi_seen.limits);
@@ -299,12 +408,29 @@ static bool low(void)
 		ok = say(&p, i, 100);
 	ok = ok && check(wait_until(&hi_seen.messages, before + 6), "messages got lost") &&
 	     check(atomic_read(&hi_seen.limits) == limits + 1, "the event does not come once") &&
+	     check(!arm_again(HI_RECVS - 3), "the limit can't be set again") &&
+	     check(atomic_read(&hi_seen.limits) == limits + 2, "an event costs nothing") &&
+	     say(&p, i++, 100) &&
+	     check(wait_until(&hi_seen.messages, before + 7), "a message got lost") &&
+	     check(atomic_read(&hi_seen.limits) == limits + 3, "an event that is due is missing") &&
+	     say(&p, i++, 100) &&
+	     check(wait_until(&hi_seen.messages, before + 8), "a message got lost") &&
 	     check(!hi_ulp_limit(HI_RECVS - 3), "the limit can't be set again") &&
-	     check(atomic_read(&hi_seen.limits) == limits + 2, "an event that is due is missing");
+	     check(atomic_read(&hi_seen.limits) == limits + 4, "an event does not come at once");
 	ok &= check(hi_ulp_limit(HI_RECVS + 1) == -EINVAL, "a limit beyond the queue is accepted");
 	hi_ulp_hold(false);
 	hi_end(&p);
 	return check(hi_ulp_wait(), "an event of the end has not come") && ok;
+}
+
+/* ---- the runner ---- */
+
+/* It leaves the CPU to other softirqs, and with them to tasks, however much is posted meanwhile. */
+static bool chain(void)
+{
+	int longest = hi_ulp_chain();
+
+	return check(longest > 0 && longest < 100, "a runner does not yield");
 }
 
 /* ---- many ---- */
@@ -379,16 +505,22 @@ static bool until_gone(void)
 static const struct {
 	const char *name;
 	bool (*run)(void);
-	bool alone;	/* only by name; the device is not there afterwards */
+	bool alone;	/* only by name, and no peer that behaves is served afterwards */
 } cases[] = {
 	{ "order", in_order },
 	{ "limit", low },
+	{ "chain", chain },
 	{ "hellos", hellos },
+	{ "ports", ports },
+	{ "lengths", lengths },
+	{ "foreign", foreign },
+	{ "flood", flood },
 	{ "unanswered", unanswered },
 	{ "gone_caller", gone_caller },
 	{ "misuses", misuses },
 	{ "churn", churn },
 	{ "many", many },
+	{ "strict", strict, true },
 	{ "storm", until_gone, true },
 };
 
@@ -404,7 +536,7 @@ static int run_all(void)
 		if (!cases[i].run() || (!cases[i].alone && !served())) {
 			pr_err("hostile: FAILED %s\n", cases[i].name);
 			failed++;
-		} else if (!cases[i].alone) {
+		} else if (cases[i].run != until_gone) {
 			pr_info("hostile: ok %s\n", cases[i].name);
 		}
 	}

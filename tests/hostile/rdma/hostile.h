@@ -23,6 +23,8 @@
 #define HI_BUF		196608		/* bytes of a receive: longer than an eager message */
 #define HI_RECVS	32
 #define HI_WAIT		(20 * HZ)
+#define HI_DATA		256		/* bytes of private data that the networks take */
+#define HI_UNANSWERED	512		/* calls that the ULP leaves without an answer */
 
 /* ---- the ULP ---- */
 
@@ -74,8 +76,16 @@ int hi_ulp_limit(u32 limit);
 void hi_ulp_hold(bool hold);
 /* Listen at the next port, too, and answer no call there. */
 int hi_ulp_mute(void);
-/* End that listener. Its call has an identifier until the ULP is closed. */
+/* End that listener. Its calls have identifiers until the ULP is closed. */
 void hi_ulp_unmute(void);
+/*
+ * Each completion of a queue pair that has ended posts the next receive, which ends at once, in the
+ * handler of the completion queue. Return: how many handlers have run without another softirq, or a
+ * negative error
+ */
+int hi_ulp_chain(void);
+/* Connect a queue pair as a caller of another namespace. Return: what the device has answered */
+int hi_ulp_foreign(void);
 /* How many connections are there? */
 int hi_ulp_conns(void);
 /* Accept no call meanwhile. No other function of the ULP may be called, but for its end */
@@ -114,6 +124,10 @@ struct hi_op {
 
 /* How long hi_call() waits for an answer */
 extern unsigned long hi_patience;
+/* hi_call() calls from a reserved port */
+extern bool hi_reserved;
+/* The network below has no ports */
+bool hi_bridge(void);
 
 int hi_peers_open(void);
 void hi_peers_close(void);

@@ -9,6 +9,7 @@ module_param(bridge, charp, 0444);
 MODULE_PARM_DESC(bridge, "call over the bridge whose other end is this domain");
 
 unsigned long hi_patience = HI_WAIT;
+bool hi_reserved;
 
 static struct kfi_info *peer_info;
 static struct kfid_fabric *peer_fabric;
@@ -67,6 +68,11 @@ void hi_peers_close(void)
 	kfi_freeinfo(peer_info);
 }
 
+bool hi_bridge(void)
+{
+	return *bridge;
+}
+
 struct kib_hello hi_hello(void)
 {
 	struct kib_hello hello = {
@@ -83,6 +89,7 @@ struct kib_hello hi_hello(void)
 
 int hi_call(struct hi_peer *p, const void *data, size_t len)
 {
+	size_t reserved = hi_reserved;
 	int ret;
 
 	*p = (struct hi_peer) {};
@@ -93,7 +100,9 @@ int hi_call(struct hi_peer *p, const void *data, size_t len)
 		return ret;
 	ret = kfi_endpoint(peer_domain, peer_info, &p->ep, p) ?:
 	      kfi_ep_bind(p->ep, &peer_cq->fid, KFI_TRANSMIT | KFI_RECV) ?:
-	      kfi_ep_bind(p->ep, &p->eq->fid, 0) ?: kfi_enable(p->ep) ?:
+	      kfi_ep_bind(p->ep, &p->eq->fid, 0) ?:
+	      kfi_setopt(&p->ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_RESERVED_PORT, &reserved,
+			 sizeof(reserved)) ?: kfi_enable(p->ep) ?:
 	      kfi_connect(p->ep, peer_info->dest_addr, data, len);
 	if (ret)
 		return ret;

@@ -7,6 +7,7 @@
  * queue in any context. The task of the cases ends connections.
  */
 #include <linux/slab.h>
+#include <rdma/iw_cm.h>
 #include "hostile.h"
 
 /**
@@ -27,7 +28,8 @@ struct hi_seen hi_seen;
 static struct rdma_cm_id *ulp_listener;
 static struct rdma_cm_id *ulp_anchor;	/* the device waits for it, and so for all objects */
 static struct rdma_cm_id *ulp_mute;	/* a listener that answers no call */
-static struct rdma_cm_id *ulp_unanswered;	/* its call */
+static struct rdma_cm_id *ulp_unanswered[HI_UNANSWERED];	/* its calls */
+static int ulp_nr_unanswered;
 static struct ib_pd *ulp_pd;
 static struct ib_cq *ulp_cq;
 static struct ib_srq *ulp_srq;
@@ -95,6 +97,142 @@ int hi_ulp_limit(u32 limit)
 	struct ib_srq_attr attr = { .srq_limit = limit };
 
 	return ib_modify_srq(ulp_srq, &attr, IB_SRQ_LIMIT);
+}
+
+/* ---- a queue pair that has ended ---- */
+
+#define CHAIN	10000	/* completions */
+
+/**
+ * struct ulp_chain - completions whose handlers post the next receive
+ * @breaker: runs when softirq work other than the queue pair's has its turn
+ * @nr: completions
+ * @row: completions since @breaker has run; @longest: the most
+ */
+struct ulp_chain {
+	struct ib_qp		*qp;
+	struct bh_work_struct	breaker;
+	unsigned int		nr, row, longest;
+	struct completion	done;
+};
+
+static void chain_break(struct bh_work_struct *bh)
+{
+	container_of(bh, struct ulp_chain, breaker)->row = 0;
+}
+
+static void chain_next(struct ib_cq *cq, void *context)
+{
+	struct ulp_chain *chain = context;
+	struct ib_recv_wr wr = {};
+	struct ib_wc wc;
+
+	while (ib_poll_cq(cq, 1, &wc) > 0)
+		chain->nr++;
+	chain->longest = max(chain->longest, ++chain->row);
+	queue_bh_work(&chain->breaker);
+	if (chain->nr >= CHAIN) {
+		complete(&chain->done);
+		return;
+	}
+	ib_req_notify_cq(cq, IB_CQ_NEXT_COMP);
+	WARN_ON(ib_post_recv(chain->qp, &wr, NULL));
+}
+
+static struct ib_qp *ulp_plain_qp(struct ib_cq *cq)
+{
+	struct ib_qp_init_attr attr = {
+		.send_cq = cq, .recv_cq = cq, .qp_type = IB_QPT_RC,
+		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+
+	return ib_create_qp(ulp_pd, &attr);
+}
+
+static int chain_run(struct ulp_chain *chain, struct ib_cq *cq)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+	struct ib_recv_wr wr = {};
+	int ret;
+
+	chain->qp = ulp_plain_qp(cq);
+	if (IS_ERR(chain->qp))
+		return PTR_ERR(chain->qp);
+	ib_req_notify_cq(cq, IB_CQ_NEXT_COMP);
+	ret = ib_modify_qp(chain->qp, &attr, IB_QP_STATE) ?: ib_post_recv(chain->qp, &wr, NULL);
+	if (!ret && !wait_for_completion_timeout(&chain->done, HI_WAIT))
+		ret = -ETIMEDOUT;
+	ib_destroy_qp(chain->qp);
+	return ret;
+}
+
+int hi_ulp_chain(void)
+{
+	struct ib_cq_init_attr attr = { .cqe = 16 };
+	static struct ulp_chain chain;	/* work items are not on a stack */
+	struct ib_cq *cq;
+	int ret;
+
+	chain = (struct ulp_chain) {};
+	init_completion(&chain.done);
+	INIT_BH_WORK(&chain.breaker, chain_break);
+	cq = ib_create_cq(ulp_pd->device, chain_next, NULL, &chain, &attr);
+	if (IS_ERR(cq))
+		return PTR_ERR(cq);
+	ret = chain_run(&chain, cq) ?: chain.longest;
+	cancel_bh_work_sync(&chain.breaker);
+	ib_destroy_cq(cq);
+	return ret;
+}
+
+/* ---- a caller of another namespace ---- */
+
+static int foreign_event(struct iw_cm_id *id, struct iw_cm_event *event)
+{
+	return 0;
+}
+
+static void foreign_ref(struct iw_cm_id *id)
+{
+}
+
+/* What rdma_cm of Linux 6.1 lets pass, because the Ethernet addresses are equal */
+static int foreign_connect(struct rdma_cm_id *ulp_id, struct iw_cm_id *id)
+{
+	struct iw_cm_conn_param param = { .qpn = ulp_id->qp->qp_num };
+	struct sockaddr_in *to = (void *)&id->m_remote_addr, *from = (void *)&id->m_local_addr;
+
+	ulp_id->route.addr.dev_addr.net = ZERO_SIZE_PTR;	/* it is only compared */
+	id->context = ulp_id;
+	id->device = ulp_id->qp->device;
+	id->event_handler = foreign_event;
+	id->add_ref = foreign_ref;
+	id->rem_ref = foreign_ref;
+	*to = (struct sockaddr_in) {
+		.sin_family = AF_INET, .sin_port = cpu_to_be16(HI_PORT),
+		.sin_addr.s_addr = cpu_to_be32(HI_ADDR),
+	};
+	*from = *to;
+	from->sin_port = cpu_to_be16(40000);
+	return id->device->ops.iw_connect(id, &param);
+}
+
+int hi_ulp_foreign(void)
+{
+	struct rdma_cm_id *ulp_id = kzalloc(sizeof(*ulp_id), GFP_KERNEL);
+	struct iw_cm_id *id = kzalloc(sizeof(*id), GFP_KERNEL);
+	struct ib_qp *qp = ulp_plain_qp(ulp_cq);
+	int ret = -ENOMEM;
+
+	if (ulp_id && id && !IS_ERR(qp)) {
+		ulp_id->qp = qp;
+		ret = foreign_connect(ulp_id, id);
+	}
+	if (!IS_ERR(qp))
+		ib_destroy_qp(qp);
+	kfree(ulp_id);
+	kfree(id);
+	return ret;
 }
 
 /* ---- connections ---- */
@@ -290,15 +428,18 @@ static struct rdma_cm_id *ulp_id(u16 port, rdma_cm_event_handler handler)
 
 static int mute_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
-	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
-		ulp_unanswered = id;
+	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
+		return 0;
+	if (ulp_nr_unanswered == HI_UNANSWERED)
+		return -ENOSPC;
+	ulp_unanswered[ulp_nr_unanswered++] = id;
 	return 0;
 }
 
 int hi_ulp_mute(void)
 {
 	ulp_mute = ulp_id(HI_PORT + 1, mute_event);
-	return IS_ERR(ulp_mute) ? PTR_ERR(ulp_mute) : rdma_listen(ulp_mute, 1);
+	return IS_ERR(ulp_mute) ? PTR_ERR(ulp_mute) : rdma_listen(ulp_mute, HI_UNANSWERED);
 }
 
 void hi_ulp_unmute(void)
@@ -325,8 +466,8 @@ void hi_ulp_close(void)
 
 	if (!IS_ERR_OR_NULL(ulp_listener))
 		rdma_destroy_id(ulp_listener);
-	if (ulp_unanswered)
-		rdma_destroy_id(ulp_unanswered);
+	while (ulp_nr_unanswered)
+		rdma_destroy_id(ulp_unanswered[--ulp_nr_unanswered]);
 	WARN_ON(!hi_ulp_drop());
 	if (!IS_ERR_OR_NULL(ulp_srq))
 		ib_destroy_srq(ulp_srq);
