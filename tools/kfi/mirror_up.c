@@ -142,6 +142,8 @@ static ssize_t read_secret(const char *path, char *secret)
 		complain("%s: %s", path, strerror(errno));
 	} else if (!S_ISREG(st.st_mode) || st.st_mode & 077) {
 		complain("%s: this has to be a file that only its owner may read", path);
+	} else if (st.st_uid && st.st_uid != geteuid()) {
+		complain("%s: this belongs to another user, who knows and may change it", path);
 	} else {
 		len = read(fd, secret, SECRET_MAX + 1);
 		if (len < SECRET_MIN || len > SECRET_MAX) {
