@@ -515,13 +515,13 @@ struct kfm_gens kfm_quorum_kept(const struct kfm *m)
 	return m->stepping || m->announced != m->sb.gens.cur ? counted_gens(m) : m->sb.gens;
 }
 
-/* Has the sender of HELLO, STATE or REFUSED this policy, and as many peers? */
-static bool is_alike(const struct kfm *m, const struct kfm_msg *msg)
+/* Has the sender of HELLO, STATE or REFUSED this policy, as many peers, and the same witness? */
+static bool is_alike(const struct kfm_peer *p, const struct kfm_msg *msg)
 {
 	bool quorum = msg->type == KFM_HELLO ? msg->features & KFM_F_QUORUM :
 					       msg->flags & KFM_M_QUORUM;
 
-	return quorum && msg->peers == kfm_peer_count(m);
+	return quorum && msg->peers == kfm_peer_count(p->m) && kfm_roles_agree(p, msg);
 }
 
 /**
@@ -538,7 +538,7 @@ void kfm_quorum_newer(struct kfm_peer *p, const struct kfm_msg *msg)
 	struct kfm_gens counted = counted_gens(m);
 
 	if (m->policy != KFM_QUORUM || !m->primary || !m->noquorum || m->stepping ||
-	    kfm_quorate(m) || !msg->gens.cur || !is_alike(m, msg) ||
+	    kfm_quorate(m) || !msg->gens.cur || !is_alike(p, msg) ||
 	    !kfm_node_matches(p, msg->node) ||
 	    memcmp(m->sb.uuid, msg->uuid, sizeof(msg->uuid)) ||
 	    kfm_compare(&m->sb.gens, &msg->gens, KFM_UPTODATE) < KFM_STALE ||

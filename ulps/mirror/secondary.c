@@ -51,7 +51,7 @@ static u32 hello_refusal(const struct kfm_peer *p, const struct kfm_msg *msg)
 		return KFM_R_FOLLOWS;
 	if (!kfm_versions_meet(msg->versions))
 		return KFM_R_VERSION;
-	if (m->witness != !!(msg->features & KFM_F_WITNESS))
+	if (!kfm_roles_agree(p, msg))
 		return KFM_R_WITNESS;
 	if (!m->witness && ((msg->sectors > m->sectors && !(msg->flags & KFM_M_CANDIDATE)) ||
 			    bdev_logical_block_size(m->leg->bdev) > msg->lbs))
@@ -346,11 +346,11 @@ void kfm_secondary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 		on_ping(p, msg);
 		break;
 	case KFM_COPY:
-		if (p->state == KFM_SESSION_UP && !m->witness)
+		if (p->state == KFM_SESSION_UP)
 			kfm_repair_requested(p, msg);
 		break;
 	case KFM_HASH:
-		if (p->state == KFM_SESSION_UP && !m->witness)
+		if (p->state == KFM_SESSION_UP)
 			kfm_csum_requested(p, msg);
 		break;
 	case KFM_BYE:
