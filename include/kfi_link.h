@@ -253,22 +253,28 @@ struct kfi_unit {
  * @link_size: bytes of the provider's structure, which begins with &struct kfi_link
  * @name_len: bytes of a name, up to KFI_ADDR_MAX. The protocol does not interpret names
  *
- * @len: number of leading bytes of a name that consumers of MSG endpoints see. Any context
- * @cmp: compare two names. Returns < 0, 0 or > 0; the order is the same on both sides. Any
+ * @origin_len: without @origin: leading bytes of a name that identify its origin
+ *
+ * A link whose names are addresses of @name_len bytes, all of which count, leaves out @len, @cmp,
+ * @hash, @name, @address and @wire_name.
+ *
+ * @len: optional: number of leading bytes of a name that consumers of MSG endpoints see. Any context
+ * @cmp: optional: compare two names. Returns < 0, 0 or > 0; the order is the same on both sides.
+ *	Any context
+ * @hash: with @cmp: hash of a name, equal for names that @cmp finds equal. Any context
+ * @name: optional: convert an address of an address vector to a name. Returns 0, or a negative
+ *	errno if the address denotes no peer. Any context, inside rcu_read_lock()
+ * @address: optional: convert a name to an address; the buffer has room for KFI_ADDR_MAX bytes.
+ *	Returns the length, or a negative errno if the name has no address in this domain. Process
  *	context
- * @hash: hash of a name, equal for names that @cmp finds equal. Any context
- * @name: convert an address of an address vector to a name. Returns 0, or a negative errno if
- *	the address denotes no peer. Any context, inside rcu_read_lock()
- * @address: convert a name to an address; the buffer has room for KFI_ADDR_MAX bytes. Returns the
- *	length, or a negative errno if the name has no address in this domain. Process context
- * @origin: compute the part of a name that identifies its origin. Peers of one origin share an
- *	account. The result has the form of a name. Any context
+ * @origin: optional: compute the part of a name that identifies its origin. Peers of one origin
+ *	share an account. The result has the form of a name. Any context
  * @port: optional, with @set_port: the part of an endpoint's own name that a hello carries, never
  *	0. Process context
  * @set_port: store the port of a hello in the name of the origin. Process context
  * @self: store the name of this side as the peer knows it: by which the caller has called it, or
  *	which this side has as a caller. &kfi_link.ep may be NULL. Process context
- * @wire_name: write a name in the form that is the same on both sides, for proofs of an
+ * @wire_name: optional: write a name in the form that is the same on both sides, for proofs of an
  *	authorization key. Returns its length, at most KFI_ADDR_MAX, the same for all names of a
  *	connection. Any context
  *
@@ -359,6 +365,7 @@ struct kfi_unit {
 struct kfi_link_ops {
 	size_t	link_size;
 	size_t	name_len;
+	size_t	origin_len;
 	u32	flags;
 	u32	place_min;
 

@@ -132,8 +132,8 @@ static struct kfp_account *kfp_account_get(struct kfp_accounts *accounts, const 
 	struct kfp_account *account;
 
 	lockdep_assert_held(&accounts->lock);
-	hash_for_each_possible(accounts->by_name, account, node, ops->hash(name))
-		if (account->level == level && !ops->cmp(account->name, name))
+	hash_for_each_possible(accounts->by_name, account, node, kfp_name_hash(ops, name))
+		if (account->level == level && !kfp_name_cmp(ops, account->name, name))
 			goto found;
 	account = *spare;
 	*spare = NULL;
@@ -143,7 +143,7 @@ static struct kfp_account *kfp_account_get(struct kfp_accounts *accounts, const 
 	up->users++;
 	INIT_LIST_HEAD(&account->dead);
 	INIT_LIST_HEAD(&account->conns);
-	hash_add(accounts->by_name, &account->node, ops->hash(name));
+	hash_add(accounts->by_name, &account->node, kfp_name_hash(ops, name));
 found:
 	account->users++;
 	return account;
@@ -353,7 +353,7 @@ int kfp_account_join(struct kfp_conn *conn)
 		kfree(spare[1]);
 		return -ENOMEM;
 	}
-	conn->ops->origin(conn->link.name, from);
+	kfp_name_origin(conn->ops, conn->link.name, from);
 	spin_lock_bh(&accounts->lock);
 	origin = kfp_account_get(accounts, from, &accounts->all, &spare[0]);
 	peer = kfp_account_get(accounts, conn->link.name, origin, &spare[1]);

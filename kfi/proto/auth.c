@@ -83,8 +83,8 @@ static size_t kfp_auth_names(struct kfp_conn *conn, u8 *names)
 	/* On the accepting side the name is that of the link's origin until the HELLO is used. */
 	if (!dialed && ops->set_port && conn->ep && conn->ep->ep.type == KFI_EP_RDM)
 		ops->set_port(name[0], le16_to_cpu(conn->auth->hello.port));
-	len = ops->wire_name(name[0], names);
-	return len + ops->wire_name(name[1], names + len);
+	len = kfp_name_wire(ops, name[0], names);
+	return len + kfp_name_wire(ops, name[1], names + len);
 }
 
 static void kfp_auth_prove(struct kfp_conn *conn, u8 kind, const struct kfw_hello *last,

@@ -242,7 +242,7 @@ EXPORT_SYMBOL_GPL(kfi_link_called);
 void kfp_conn_named(struct kfp_conn *conn)
 {
 	u8 raw[KFI_ADDR_MAX] __aligned(8);
-	int len = conn->ops->address(&conn->ep->ep, conn->link.name, raw);
+	int len = kfp_name_write(conn->ops, &conn->ep->ep, conn->link.name, raw);
 
 	if (len > 0)
 		memcpy(conn->av_name, raw, len);
@@ -596,9 +596,9 @@ static bool kfp_conn_set_same_origin(const struct kfi_peer_conn *a, const struct
 	u8 from[KFI_ADDR_MAX] __aligned(8), other[KFI_ADDR_MAX] __aligned(8);
 	const struct kfi_link_ops *ops = to_kfp_conn(a)->ops;
 
-	ops->origin(to_kfp_conn(a)->link.name, from);
-	ops->origin(to_kfp_conn(b)->link.name, other);
-	return !ops->cmp(from, other);
+	kfp_name_origin(ops, to_kfp_conn(a)->link.name, from);
+	kfp_name_origin(ops, to_kfp_conn(b)->link.name, other);
+	return !kfp_name_cmp(ops, from, other);
 }
 
 /* The hello work sends the answer, and kfp_conn_down() waits for the hello work. */

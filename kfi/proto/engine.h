@@ -20,6 +20,7 @@
 #include <kfi_commit.h>
 #include <kfi_link.h>
 #include "credit.h"
+#include "name.h"
 #include "wire.h"
 
 #define KFP_STAGE	(16 * 1024)	/* bytes of frames encoded for one unit */

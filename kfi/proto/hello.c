@@ -237,7 +237,7 @@ static int kfp_hello_request(struct kfp_conn *conn)
 	conn->ops->self(&conn->link, self);
 	mutex_lock(lock);
 	ret = kfi_pep_connreq(&conn->pep->pep, &conn->req, conn->link.name, self,
-			      conn->ops->len(conn->link.name), conn->data_in,
+			      kfp_name_len(conn->ops, conn->link.name), conn->data_in,
 			      conn->hello_info.data_len);
 	mutex_unlock(lock);
 	if (ret) {

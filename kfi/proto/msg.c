@@ -66,7 +66,7 @@ int kfi_proto_connect(struct kfi_ep *ep, const void *addr, const void *data, siz
 	u8 to[KFI_ADDR_MAX] __aligned(8) = {};
 	struct kfp_conn *conn;
 
-	memcpy(to, addr, ops->len(addr));
+	memcpy(to, addr, kfp_name_len(ops, addr));
 	conn = kfp_dial(pe, to, NULL);
 	if (IS_ERR(conn))
 		return PTR_ERR(conn);

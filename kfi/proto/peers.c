@@ -37,7 +37,7 @@ static struct kfi_peer *kfi_peer_lookup(struct kfi_peers *peers, const void *nam
 	struct kfi_peer *peer;
 
 	list_for_each_entry(peer, &peers->list, entry)
-		if (peer->ctx_id == ctx_id && !link_ops(peers)->cmp(peer->name, name))
+		if (peer->ctx_id == ctx_id && !kfp_name_cmp(link_ops(peers), peer->name, name))
 			return peer;
 	return NULL;
 }
@@ -178,7 +178,7 @@ static int kfi_peer_name(struct kfi_peers *peers, kfi_addr_t addr, void *name)
 	u8 raw[KFI_ADDR_MAX] __aligned(8);
 
 	if (kfi_av_addr(peers->ep->av, addr, raw) < 0 ||
-	    link_ops(peers)->name(peers->ep, raw, name))
+	    kfp_name_read(link_ops(peers), peers->ep, raw, name))
 		return -EINVAL;
 	return 0;
 }
@@ -200,7 +200,7 @@ static void kfi_peer_cache(struct kfi_peers *peers, struct kfi_peer *peer, kfi_a
 	if (!peer->gone && !xa_err(xa_store(&peers->cache, key, peer, GFP_ATOMIC | __GFP_NOWARN))) {
 		peer->key = key;
 		peers->nr_ctx_peers += peer->ctx_id > 0;
-		if (kfi_peer_name(peers, addr, name) || link_ops(peers)->cmp(name, peer->name))
+		if (kfi_peer_name(peers, addr, name) || kfp_name_cmp(link_ops(peers), name, peer->name))
 			kfi_peer_uncache(peers, peer);
 	}
 	spin_unlock_bh(&peers->lock);
@@ -434,7 +434,7 @@ bool kfi_peer_is_dialing(struct kfi_peer_conn *conn)
  */
 static bool kfi_own_call_wins(const struct kfi_peer *peer, const struct kfi_peer_call *call)
 {
-	bool smaller = link_ops(peer->peers)->cmp(call->self, peer->name) < 0;
+	bool smaller = kfp_name_cmp(link_ops(peer->peers), call->self, peer->name) < 0;
 	struct kfi_peer_conn *cur =
 		rcu_dereference_protected(peer->conn, lockdep_is_held(&peer->lock));
 

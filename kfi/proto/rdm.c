@@ -48,7 +48,7 @@ void kfp_peer_info(const struct kfi_proto_ep *pe, const void *name, const struct
 	const struct kfi_proto *proto = pe->proto;
 	const struct kfp_conn *conn;
 
-	proto->addr_str(name, proto->ops->len(name), info->addr, sizeof(info->addr));
+	proto->addr_str(name, kfp_name_len(proto->ops, name), info->addr, sizeof(info->addr));
 	if (!pc)
 		return;
 	conn = to_kfp_conn(pc);

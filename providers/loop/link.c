@@ -3,54 +3,14 @@
  * link.c - names, and the life of a link of the message protocol (kfi_link.h): a call makes a pipe
  * and the links of both ends.
  */
-#include <linux/hash.h>
 #include <linux/slab.h>
 #include "loop.h"
 
-/* ---- names: a number ---- */
-
-static size_t loop_name_len(const void *name)
-{
-	return sizeof(struct kfi_loop_addr);
-}
-
-static int loop_name_cmp(const void *a, const void *b)
-{
-	return memcmp(a, b, sizeof(struct kfi_loop_addr));
-}
-
-static u32 loop_name_hash(const void *name)
-{
-	return hash_64(((const struct kfi_loop_addr *)name)->id, 32);
-}
-
-static int loop_name_read(const struct kfi_ep *ep, const void *addr, void *name)
-{
-	memcpy(name, addr, sizeof(struct kfi_loop_addr));
-	return 0;
-}
-
-static int loop_name_write(const struct kfi_ep *ep, const void *name, void *addr)
-{
-	memcpy(addr, name, sizeof(struct kfi_loop_addr));
-	return sizeof(struct kfi_loop_addr);
-}
-
-/* All endpoints are in one kernel: they have the same origin. */
-static void loop_name_origin(const void *name, void *origin)
-{
-	((struct kfi_loop_addr *)origin)->id = 0;
-}
+/* ---- names: a number. All endpoints are in one kernel, and have the same origin ---- */
 
 static void loop_name_self(struct kfi_link *link, void *name)
 {
 	((struct kfi_loop_addr *)name)->id = to_loop_link(link)->id;
-}
-
-static size_t loop_name_wire(const void *name, u8 *bytes)
-{
-	memcpy(bytes, name, sizeof(struct kfi_loop_addr));	/* both sides have one byte order */
-	return sizeof(struct kfi_loop_addr);
 }
 
 /* ---- the link's lock ---- */
@@ -247,14 +207,7 @@ const struct kfi_link_ops loop_link_ops = {
 	.name_len	= sizeof(struct kfi_loop_addr),
 	.place_min	= 4096,
 
-	.len		= loop_name_len,
-	.cmp		= loop_name_cmp,
-	.hash		= loop_name_hash,
-	.name		= loop_name_read,
-	.address	= loop_name_write,
-	.origin		= loop_name_origin,
 	.self		= loop_name_self,
-	.wire_name	= loop_name_wire,
 
 	.open		= loop_open,
 	.dial		= loop_dial,
