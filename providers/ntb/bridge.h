@@ -10,11 +10,11 @@
  *
  * Contexts. A function under "any" may be called in process context and in softirq, but not in
  * hard interrupts. It holds no lock longer than a copy of NT_COPY bytes takes, or with a CRC of
- * all payload a copy of one record. The link's work item calls nt_conns_link_up() and
- * nt_conns_link_down(), which may sleep, in turn and never at the same time.
+ * all payload a copy of one record. The link's work item calls kfi_mux_up() and kfi_mux_down(),
+ * which may sleep, in turn and never at the same time.
  *
- * Life of a link: nt_link_add() -> nt_link_start() -> { nt_conns_link_up() -> nt_conns_link_down()
- * } ... -> nt_link_stop() -> nt_link_remove().
+ * Life of a link: nt_link_add() -> nt_link_start() -> { kfi_mux_up() -> kfi_mux_down() } ... ->
+ * nt_link_stop() -> nt_link_remove().
  */
 #ifndef _KFI_NTB_BRIDGE_H
 #define _KFI_NTB_BRIDGE_H
@@ -25,6 +25,7 @@
 #include <linux/pci.h>
 #include <linux/refcount.h>
 #include <linux/workqueue.h>
+#include <kfi_mux.h>
 #include "ring.h"
 
 struct kfi_part;
@@ -223,7 +224,7 @@ struct nt_watch {
 /**
  * struct nt_link - one bridge
  * @ntb: the device
- * @priv: struct nt_dev of the bridge; constant
+ * @mux: the same as a way of the multiplexer, with the number of the link's life
  * @entry: entry in the list of links that were started; link.c
  * @win: inbound memory and the window to the peer's
  * @flat: flat window
@@ -231,10 +232,8 @@ struct nt_watch {
  * @bells: doorbells
  * @work: runs the state machine
  * @events: bits of enum nt_event
- * @lock: protects @why, @life and NT_EV_FAULT; taken inside the ring's lock
+ * @lock: protects @why, &kfi_mux.life and NT_EV_FAULT; taken inside the ring's lock
  * @why: reason of NT_EV_FAULT
- * @life: number of the link's life. It changes when a life ends, just before
- *	nt_conns_link_down(). Read with nt_link_life()
  * @state: enum nt_link_state; read in any context
  * @side: number of our end of the bridge; NT_NO_SIDE: the driver gives both ends the same, and the
  *	link was not up yet. It changes once. Read in any context
@@ -267,8 +266,8 @@ struct nt_watch {
  * @beat_at: time at which @beat has changed, in jiffies
  * @watch: what operations may wait for in each queue, see nt_ring_progress()
  * @checks: placed payload has a CRC, in the record that announces it, and with records that have
- *	a CRC so has all payload in the rings. Constant from
- *	nt_conns_link_up() to nt_conns_link_down(); read in any context
+ *	a CRC so has all payload in the rings. Constant from kfi_mux_up() to kfi_mux_down(); read in
+ *	any context
  * @torn: number of records whose CRC of placed payload was wrong
  * @damaged: bytes from the peer were not those that it has sent, in this life
  * @lies: the peer says that of ours
@@ -284,7 +283,7 @@ struct nt_watch {
  */
 struct nt_link {
 	struct ntb_dev		*ntb;
-	void			*priv;
+	struct kfi_mux		mux;
 	struct list_head	entry;
 	struct nt_window	win;
 	struct nt_flat		flat;
@@ -294,7 +293,6 @@ struct nt_link {
 	unsigned long		events;
 	spinlock_t		lock;
 	const char		*why;
-	unsigned int		life;
 	u8			state;
 	u32			side, peer_side;
 	bool			draws;
@@ -356,16 +354,10 @@ static inline const char *nt_link_name(const struct nt_link *link)
 
 #define NT_NO_SIDE	U32_MAX
 
-/* Return the number of our end. NT_NO_SIDE: it is not known yet, so there are no names here */
+/* Return the number of our end. NT_NO_SIDE: it is not known yet */
 static inline u32 nt_link_side(const struct nt_link *link)
 {
-	return smp_load_acquire(&link->side);	/* pairs with nt_life_side() */
-}
-
-/* The number of the other end; valid if that of our end is */
-static inline u32 nt_link_peer_side(const struct nt_link *link)
-{
-	return link->peer_side;
+	return READ_ONCE(link->side);
 }
 
 /* The state may have changed when the function returns */
@@ -374,9 +366,10 @@ static inline bool nt_link_is_up(const struct nt_link *link)
 	return READ_ONCE(link->state) == NT_LINK_UP;
 }
 
+/* Number of the life. It changes when a life ends, just before kfi_mux_down() */
 static inline unsigned int nt_link_life(const struct nt_link *link)
 {
-	return READ_ONCE(link->life);
+	return kfi_mux_life(&link->mux);
 }
 
 /* End this life of the link soon, unless it has ended already. @why: the reason, for the log */
@@ -394,15 +387,12 @@ bool nt_link_flat_in_use(const struct nt_link *link);
 /* Check the parameters; create the workqueue and the debugfs directory */
 int nt_links_init(void);
 void nt_links_exit(void);
-/*
- * @priv: &nt_link.priv. No callback is called before nt_link_start(). Return: ERR_PTR() on
- *	error
- */
-struct nt_link *nt_link_add(struct ntb_dev *ntb, void *priv);
+/* No callback is called before nt_link_start(). Return: ERR_PTR() on error */
+struct nt_link *nt_link_add(struct ntb_dev *ntb);
 /* Enable the bridge's link. After this the link may come up at any time */
 int nt_link_start(struct nt_link *link);
 /*
- * Take the link down for good, with nt_conns_link_down() if it was up. On return no callback runs
+ * Take the link down for good, with kfi_mux_down() if it was up. On return no callback runs
  * or will be called.
  */
 void nt_link_stop(struct nt_link *link);
@@ -497,26 +487,12 @@ void nt_pages_pin(struct nt_link *link);
 void nt_pages_unpin(struct nt_link *link);
 unsigned int nt_pages_pinned(const struct nt_link *link);	/* number of pins */
 
-/* ---- callbacks that the endpoints implement ---- */
+/* ---- dev.c: what comes from a ring, for the multiplexer; see &struct nt_ring_ops ---- */
 
-/* see &struct nt_ring_ops */
 void nt_rx_burst_begin(struct nt_ring *ring);
 void nt_rx_burst_end(struct nt_ring *ring);
-void nt_rx_record(struct nt_ring *ring, const struct ntw_rec *rec, const void *body, size_t len);
-void nt_conns_room(struct nt_ring *ring);
-/* The ends have numbers, so that there may be names. Called once, or not at all */
-void nt_conns_named(struct nt_link *link);
-/*
- * The link is up, and records may be posted. No record is handled and no callback is called before
- * this function returns, so it must not wait for one.
- */
-void nt_conns_link_up(struct nt_link *link);
-/*
- * The link is down. The engine reads and writes nothing any more, no write of the peer arrives in
- * our memory, and all records have had their callbacks (-ENOTCONN). No callback is called until
- * nt_conns_link_up().
- */
-void nt_conns_link_down(struct nt_link *link);
+void nt_rx_record(struct nt_ring *ring, const struct ntw_rec *head, const void *body, size_t len);
+void nt_rx_room(struct nt_ring *ring);
 
 /* ---- for the files of a bridge ---- */
 
@@ -528,6 +504,8 @@ int nt_link_parts(const struct nt_link *link, u32 device,
 
 /* link.c: let the state machine run now. Any context */
 void nt_link_queue(struct nt_link *link);
+/* The ends have numbers, so that there may be names. Called once, or not at all */
+void nt_link_named(struct nt_link *link);
 
 /* life.c: the state machine; for the work item, or while it does not run */
 extern unsigned int nt_heartbeat_ms;

@@ -195,7 +195,7 @@ static bool nt_life_quiesce(struct nt_link *link, bool was_up)
 static void nt_life_count(struct nt_link *link)
 {
 	spin_lock_bh(&link->lock);
-	WRITE_ONCE(link->life, link->life + 1);
+	WRITE_ONCE(link->mux.life, link->mux.life + 1);
 	clear_bit(NT_EV_FAULT, &link->events);
 	spin_unlock_bh(&link->lock);
 }
@@ -273,7 +273,7 @@ void nt_life_end(struct nt_link *link, const char *why)
 	for (i = 0; i < link->queues; i++)
 		nt_ring_off(&link->ring[i]);
 	nt_life_count(link);
-	nt_conns_link_down(link);
+	kfi_mux_down(&link->mux);
 }
 
 /* ---- beginning of a life: each step returns true if the next one has to be tried at once ---- */
@@ -372,9 +372,9 @@ static bool nt_life_side(struct nt_link *link, const struct ntw_handshake *hands
 	if (side == NT_NO_SIDE && link->own_id != link->peer_id) {
 		side = handshake->side ? handshake->side == 1 : link->own_id > link->peer_id;
 		link->peer_side = !side;
-		smp_store_release(&link->side, side);	/* pairs with nt_link_side() */
+		WRITE_ONCE(link->side, side);
 		dev_info(&link->ntb->dev, "this is end %u of the bridge\n", side);
-		nt_conns_named(link);
+		nt_link_named(link);
 	}
 	if (side != NT_NO_SIDE && handshake->side != 1 + side)
 		return true;
@@ -530,7 +530,7 @@ static bool nt_step_open(struct nt_link *link)
 }
 
 /*
- * Start a queue. Its BH work is disabled: nt_conns_link_up() has to return before the first record
+ * Start a queue. Its BH work is disabled: kfi_mux_up() has to return before the first record
  * is handled.
  */
 static void nt_queue_up(struct nt_link *link, struct nt_ring *ring, const struct ntw_hello_info *g)
@@ -568,7 +568,8 @@ static void nt_life_up(struct nt_link *link, const struct ntw_hello_info *g)
 	if (nt_link_exposes_all(link))
 		dev_warn_ratelimited(&link->ntb->dev,
 				     "the peer can write to all memory of this machine\n");
-	nt_conns_link_up(link);
+	WRITE_ONCE(link->mux.lanes, link->queues);
+	kfi_mux_up(&link->mux);
 	for (i = 0; i < link->queues; i++) {
 		enable_bh_work(&link->ring[i].run);
 		/* for signals that came while it was disabled */

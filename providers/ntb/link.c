@@ -7,7 +7,7 @@
 #include <linux/module.h>
 #include <linux/reboot.h>
 #include <linux/slab.h>
-#include "bridge.h"
+#include "ntb.h"
 
 static bool nt_use_dma = true;
 module_param_named(use_dma, nt_use_dma, bool, 0444);
@@ -44,7 +44,7 @@ void nt_link_fault(struct nt_link *link, unsigned int life, const char *why)
 	bool meant;
 
 	spin_lock_bh(&link->lock);
-	meant = link->life == life;
+	meant = link->mux.life == life;
 	if (meant) {
 		link->why = why;
 		set_bit(NT_EV_FAULT, &link->events);
@@ -74,7 +74,7 @@ static const struct nt_ring_ops nt_ring_ops = {
 	.burst_begin	= nt_rx_burst_begin,
 	.burst_end	= nt_rx_burst_end,
 	.record		= nt_rx_record,
-	.room		= nt_conns_room,
+	.room		= nt_rx_room,
 	.fault		= nt_on_fault,
 };
 
@@ -160,7 +160,14 @@ static int nt_queues_init(struct nt_link *link, unsigned int wanted)
 	return link->rings ? 0 : ret;
 }
 
-struct nt_link *nt_link_add(struct ntb_dev *ntb, void *priv)
+void nt_link_named(struct nt_link *link)
+{
+	__le32 own = cpu_to_le32(link->side), peer = cpu_to_le32(link->peer_side);
+
+	kfi_mux_set_ends(&link->mux, &own, &peer);
+}
+
+struct nt_link *nt_link_add(struct ntb_dev *ntb)
 {
 	unsigned int queues = nt_queues ?: min(num_online_cpus(), NT_QUEUES_AUTO);
 	struct nt_link *link;
@@ -181,18 +188,20 @@ struct nt_link *nt_link_add(struct ntb_dev *ntb, void *priv)
 	if (!link)
 		return ERR_PTR(-ENOMEM);
 	link->ntb = ntb;
-	link->priv = priv;
 	link->side = ntb_port_number(ntb);
 	link->peer_side = ntb_peer_port_number(ntb, NT_PEER);
 	link->draws = link->side == link->peer_side;
 	if (link->draws)
 		link->side = NT_NO_SIDE;
+	ret = kfi_mux_init(&link->mux, &nt_prov, dev_name(&ntb->dev));
+	if (ret)
+		goto free_link;
 	INIT_LIST_HEAD(&link->entry);
 	spin_lock_init(&link->lock);
 	INIT_DELAYED_WORK(&link->work, nt_link_work);
 	ret = nt_win_init(&link->win, ntb);
 	if (ret)
-		goto free_link;
+		goto destroy_mux;
 	ret = nt_flat_init(&link->flat, ntb, &link->win);
 	if (ret)
 		goto exit_win;
@@ -202,9 +211,14 @@ struct nt_link *nt_link_add(struct ntb_dev *ntb, void *priv)
 	nt_paged_init(&link->paged, ntb, link->win.index);
 	link->debugfs = debugfs_create_dir(dev_name(&ntb->dev), nt_debugfs);
 	nt_link_show(link);
+	link->mux.caps = nt_pages_device(link) ? KFI_PLACE : 0;
+	if (!link->draws)
+		nt_link_named(link);
 	return link;
 exit_win:
 	nt_win_exit(&link->win, ntb, false);
+destroy_mux:
+	kfi_mux_destroy(&link->mux);
 free_link:
 	kvfree(link);
 	return ERR_PTR(ret);
@@ -302,6 +316,7 @@ void nt_link_remove(struct nt_link *link)
 	nt_paged_exit(&link->paged, link->ntb);
 	nt_flat_exit(link);
 	nt_win_exit(&link->win, link->ntb, shown);
+	kfi_mux_destroy(&link->mux);
 	kvfree(link);
 }
 

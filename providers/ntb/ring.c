@@ -3,7 +3,7 @@
  * ring.c - records to the peer and from it: init and exit of the rings, and their BH work.
  * shadow.c, line.c and bulk.c send, in.c receives.
  *
- * This is one queue of a link. A connection uses one queue (stream.c), so queues need no order
+ * This is one queue of a link. A connection uses one queue (kfi/mux/stream.c), so queues need no order
  * among each other. They share the window and the link's state machine, and doorbell bits if there
  * are fewer of these than queues. A fault of one of them ends the life of the link.
  *
@@ -48,7 +48,7 @@
  * the line has their position (`after`), and B handles the records of the bulk ring when it has
  * handled the message ring up to there. B never delays records of the message ring. So if a
  * connection has records in the bulk ring that B has not acknowledged, later ones go there, too
- * (send.c).
+ * (stream.c).
  *
  * Order of writes. "Write" means a write to the peer's memory. Writes of one engine with a fence in
  * between, and of the CPU with wmb() in between, arrive in their order; of a line the positions

@@ -349,6 +349,17 @@ struct ntw_rec {
 
 static_assert(sizeof(struct ntw_rec) == 16, "record");
 
+/** struct ntw_addr - name of an endpoint: an end of a bridge, and a number at this end */
+struct ntw_addr {
+	__le32	side;
+	__le32	port;
+};
+
+static_assert(sizeof(struct ntw_addr) == 8, "address");
+
+/* Bit of &kfi_link_place.key. The owner of the place chooses the other bits */
+#define NTW_K_WINDOW	0x0001	/* 0: inbound memory; 1: flat window */
+
 /* maximum length of a record's header, with what connections add to struct ntw_rec */
 #define NTW_HEAD_MAX	192U
 

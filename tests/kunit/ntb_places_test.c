@@ -279,7 +279,7 @@ static void fence(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, window);
 	link->win.peer = (__force void __iomem *)window;
 	link->win.peer_base = virt_to_phys(window);
-	link->life = 5;
+	link->mux.life = 5;
 	bvec_set_page(&bv, virt_to_page(window + PAGE_SIZE), 64, 8);
 	KUNIT_EXPECT_EQ(test, nt_pages_fence(link, 5, &bv, 1), 0);
 	window[PAGE_SIZE + 8 + 63] = 0xff;

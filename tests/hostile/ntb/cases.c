@@ -92,7 +92,7 @@ u32 hp_answered(struct hp *hp, const struct victim *v, u32 from)
 	u32 number = hp_call(hp, v, from);
 
 	hp_follow(hp, number);
-	if (!hp_check(hp_wait(hp, number, HP_RECEIVED(NTW_ANSWER), HP_WAIT_MS),
+	if (!hp_check(hp_wait(hp, number, HP_RECEIVED(KMW_ANSWER), HP_WAIT_MS),
 		      "the victim does not answer"))
 		return 0;
 	return hp_check(hp_received(hp, number).from, "the victim refuses us") ? number : 0;
@@ -137,7 +137,7 @@ bool hp_answers(struct hp *hp)
 
 	for (i = 0; i < 100 && !hp_wait_up(hp); i++) {
 		number = hp_call(hp, NULL, 0);
-		if (number && hp_wait(hp, number, HP_RECEIVED(NTW_ANSWER), HP_WAIT_MS / 100))
+		if (number && hp_wait(hp, number, HP_RECEIVED(KMW_ANSWER), HP_WAIT_MS / 100))
 			return true;
 	}
 	return hp_check(false, "it does not answer any more");
@@ -150,13 +150,13 @@ static bool unknown_numbers(struct hp *hp, struct victim *none)
 	u32 number = hp_call(hp, NULL, 0);
 	bool ok;
 
-	ok = hp_check(hp_wait(hp, number, HP_RECEIVED(NTW_ANSWER), HP_WAIT_MS),
+	ok = hp_check(hp_wait(hp, number, HP_RECEIVED(KMW_ANSWER), HP_WAIT_MS),
 		      "a call of a port without listener is not answered");
 	ok &= hp_check(hp_received(hp, number).status == ECONNREFUSED,
 		       "the answer is not ECONNREFUSED");
 	number = hp_number(hp);
 	hp_send_answer(hp, NUMBER_NOBODY, number);
-	return ok & hp_check(hp_wait(hp, number, HP_RECEIVED(NTW_CLOSE), HP_WAIT_MS),
+	return ok & hp_check(hp_wait(hp, number, HP_RECEIVED(KMW_CLOSE), HP_WAIT_MS),
 			     "an ANSWER to no call is not answered by CLOSE");
 }
 
@@ -254,7 +254,7 @@ static bool stream_once(struct hp *hp, struct victim *v, unsigned int kind)
 	}
 	hp_flush(hp);
 	ok = hp_check(!ret, "the link has gone");
-	ok &= hp_check(hp_wait(hp, number, HP_RECEIVED(NTW_CLOSE), HP_WAIT_MS),
+	ok &= hp_check(hp_wait(hp, number, HP_RECEIVED(KMW_CLOSE), HP_WAIT_MS),
 		       "a stream that breaks the rules is accepted");
 	ok &= hp_check(hp->own_id == life, "the link ends, too");
 	if (!ok)
@@ -336,12 +336,12 @@ static bool exposed_once(struct hp *hp, bool answer)
 		victim_close(&v);
 		return false;
 	}
-	ok = hp_check(hp_wait(hp, number, HP_RECEIVED(NTW_CLOSE), HP_WAIT_MS),
+	ok = hp_check(hp_wait(hp, number, HP_RECEIVED(KMW_CLOSE), HP_WAIT_MS),
 		      "it sends no CLOSE");
-	ok &= hp_check(hp_received(hp, number).bits & NTW_C_RETURN,
+	ok &= hp_check(hp_received(hp, number).bits & KMW_C_RETURN,
 		       "its CLOSE does not ask for ours");
 	/* We have closed, too, but our devices may still write. */
-	ok &= hp_check(!hp_send_close(hp, hp_received(hp, number).from, NTW_C_HELD),
+	ok &= hp_check(!hp_send_close(hp, hp_received(hp, number).from, KMW_C_HELD),
 		       "the link has gone");
 	hp_flush(hp);
 	ok &= hp_check(!victim_closed_in(&v, 2000),
@@ -366,7 +366,7 @@ static bool exposed(struct hp *hp, struct victim *none)
 }
 
 /*
- * The peer sends CLOSE with NTW_C_RETURN, so the victim must answer CLOSE at once, although earlier
+ * The peer sends CLOSE with KMW_C_RETURN, so the victim must answer CLOSE at once, although earlier
  * events still wait for room in the completion queue. Behind its CLOSE the victim sends nothing.
  */
 static bool asked_close(struct hp *hp, struct victim *v)
@@ -380,17 +380,17 @@ static bool asked_close(struct hp *hp, struct victim *v)
 				"nothing can be registered");
 	for (i = 0; i < VICTIM_CQ + 8 && ok; i++)
 		ok = hp_check(!hp_send_touch(hp, number, kfi_mr_key(v->mr)), "the link has gone");
-	ok = ok && hp_check(!hp_send_close(hp, hp_received(hp, number).from, NTW_C_RETURN),
+	ok = ok && hp_check(!hp_send_close(hp, hp_received(hp, number).from, KMW_C_RETURN),
 			    "the link has gone");
 	hp_flush(hp);
-	ok = ok && hp_check(hp_wait(hp, number, HP_RECEIVED(NTW_CLOSE), HP_WAIT_MS),
+	ok = ok && hp_check(hp_wait(hp, number, HP_RECEIVED(KMW_CLOSE), HP_WAIT_MS),
 			    "no CLOSE");
-	counts = hp_get(hp, counts[NTW_DATA]);
+	counts = hp_get(hp, counts[KMW_DATA]);
 	ok = ok && hp_check(!hp_victim_sends(hp, v), "nothing can be posted");
 	if (ok)
 		victim_done(v, HP_WAIT_MS);	/* may succeed, because the bytes were copied */
 	return ok &
-	       hp_check(hp_get(hp, counts[NTW_DATA]) == counts,
+	       hp_check(hp_get(hp, counts[KMW_DATA]) == counts,
 			"there is DATA behind CLOSE");
 }
 
@@ -623,18 +623,18 @@ static bool flap(struct hp *hp, struct victim *none)
 
 static bool called(struct hp *hp, u64 before)
 {
-	return victim_until(hp_get(hp, counts[NTW_CALL]) > before, 2000);
+	return victim_until(hp_get(hp, counts[KMW_CALL]) > before, 2000);
 }
 
 /* The life of the link ends before the peer has answered a CALL: the next life has it again. */
 static bool call_again(struct hp *hp, struct victim *v)
 {
-	u64 before = hp_get(hp, counts[NTW_CALL]);
+	u64 before = hp_get(hp, counts[KMW_CALL]);
 	bool ok;
 
 	ok = hp_check(!hp_victim_sends(hp, v), "nothing can be posted") &&
 	     hp_check(called(hp, before), "it does not call");
-	before = hp_get(hp, counts[NTW_CALL]);
+	before = hp_get(hp, counts[KMW_CALL]);
 	hp_bye(hp);
 	ok = ok && hp_check(called(hp, before), "a call that was lost is not repeated");
 	return ok & hp_check(victim_done(v, 0) == -EAGAIN, "a call that was lost has failed");
@@ -648,7 +648,7 @@ bool hp_stays_down(struct hp *hp)
 
 	for (i = 0; i < 10; i++) {
 		number = hp_call(hp, NULL, 0);
-		if (number && hp_wait(hp, number, HP_RECEIVED(NTW_ANSWER), 200))
+		if (number && hp_wait(hp, number, HP_RECEIVED(KMW_ANSWER), 200))
 			return false;
 		msleep(50);
 	}

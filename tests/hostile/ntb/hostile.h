@@ -2,7 +2,7 @@
 /*
  * hostile.h - a peer of kfi_ntb that breaks the protocol. The peer has one end of a bridge and
  * kfi_ntb has the other end, in the same kernel; the victims (../victim.h) are endpoints of
- * kfi_ntb. The peer shares the wire format with kfi_ntb (wire.h, record.h) and no other code: the
+ * kfi_ntb. The peer shares the wire format with kfi_ntb (wire.h, kfi/mux/record.h) and no other code: the
  * CPU copies the bytes, and a thread polls for records of kfi_ntb.
  *
  *	peer.c	 the link, lines and records
@@ -16,7 +16,8 @@
 #include <linux/sched.h>
 #include <kfabric.h>
 #include "../../../kfi/proto/wire.h"
-#include "../../../providers/ntb/record.h"
+#include "../../../kfi/mux/record.h"
+#include "../../../providers/ntb/wire.h"
 #include "../victim.h"
 
 #define HP_MEM		131072U		/* our inbound memory */
@@ -177,7 +178,7 @@ struct hp {
 	u8			tried;
 	u32			left;
 	u32			next;
-	u64			counts[NTW_CONN_TYPES];
+	u64			counts[KMW_TYPES];
 	struct hp_received	received[HP_NUMBERS];
 	struct hp_stream	stream;
 	u8			block[HP_BLOCK] __aligned(8);

@@ -334,11 +334,11 @@ static u32 hp_parse(struct hp_stream *s, struct hp_received *received)
 static void hp_data(struct hp *hp, struct hp_received *received, const struct ntw_rec *rec,
 		    const void *body)
 {
-	u32 len = le32_to_cpu(rec->len) - sizeof(*rec) - sizeof(struct ntw_data), n;
+	u32 len = le32_to_cpu(rec->len) - sizeof(*rec) - sizeof(struct kmw_data), n;
 	struct hp_stream *s = &hp->stream;
-	const struct ntw_placed *placed = body + sizeof(struct ntw_data);
+	const struct kmw_placed *placed = body + sizeof(struct kmw_data);
 
-	if (le16_to_cpu(rec->bits) & NTW_D_PLACED) {
+	if (le16_to_cpu(rec->bits) & KMW_D_PLACED) {
 		received->placed += le32_to_cpu(placed->len);
 		received->crc = le32_to_cpu(placed->crc);
 		return;
@@ -347,7 +347,7 @@ static void hp_data(struct hp *hp, struct hp_received *received, const struct nt
 		return;
 	s->got += len;
 	len = min_t(u32, len, sizeof(s->in) - s->have);
-	memcpy(s->in + s->have, body + sizeof(struct ntw_data), len);
+	memcpy(s->in + s->have, body + sizeof(struct kmw_data), len);
 	s->have += len;
 	while ((n = hp_parse(s, received))) {
 		s->have -= n;
@@ -359,19 +359,19 @@ static void hp_record(struct hp *hp, unsigned int queue, const struct ntw_rec *r
 {
 	u32 number = le32_to_cpu(rec->conn);
 	struct hp_received *received = &hp->received[number % HP_NUMBERS];
-	const struct ntw_answer *answer = body;
+	const struct kmw_answer *answer = body;
 
-	if (rec->type < NTW_FIRST || rec->type >= NTW_CONN_TYPES)
+	if (rec->type < KMW_CALL || rec->type >= KMW_TYPES)
 		return;
 	hp->counts[rec->type]++;
 	if (!number || received->number != number)
 		return;
 	received->queues |= BIT(queue);
-	if (rec->type == NTW_DATA)
+	if (rec->type == KMW_DATA)
 		hp_data(hp, received, rec, body);
-	if (rec->type == NTW_CLOSE)
+	if (rec->type == KMW_CLOSE)
 		received->bits = le16_to_cpu(rec->bits);
-	if (rec->type == NTW_ANSWER) {
+	if (rec->type == KMW_ANSWER) {
 		received->from = le32_to_cpu(answer->number);
 		received->status = le32_to_cpu(answer->status);
 	}
@@ -661,32 +661,50 @@ void hp_follow(struct hp *hp, u32 number)
 
 /* ---- single records and frames, each well-formed; their values may be wrong ---- */
 
+/* Send a record, and @len bytes of the stream in it. */
+static int hp_post_record(struct hp *hp, const struct kfi_mux_rec *from, const void *bytes, u32 len,
+			  unsigned int copies)
+{
+	struct ntw_rec rec = {
+		.type = from->type, .bits = cpu_to_le16(from->bits),
+		.conn = cpu_to_le32(from->conn),
+	};
+	u8 *body = kmalloc(sizeof(from->body) + len, GFP_KERNEL);
+	int ret;
+
+	if (!body)
+		return -ENOMEM;
+	memcpy(body, from->body, from->len);
+	memcpy(body + from->len, bytes, len);
+	ret = hp_post(hp, &rec, body, from->len + len, copies);
+	kfree(body);
+	return ret;
+}
+
 int hp_send_call(struct hp *hp, u32 number, u32 from, u32 to, unsigned int copies)
 {
-	struct ntw_calling c = { .number = number, .from = from, .to = to, .window = HP_WINDOW };
-	struct ntw_call body;
-	struct ntw_rec rec;
+	struct kmw_calling c = { .number = number, .from = from, .to = to, .window = HP_WINDOW };
+	struct kfi_mux_rec rec;
 
-	ntw_encode_call(&c, &rec, &body);
-	return hp_post(hp, &rec, &body, sizeof(body), copies);
+	kmw_encode_call(&c, &rec);
+	return hp_post_record(hp, &rec, NULL, 0, copies);
 }
 
 int hp_send_answer(struct hp *hp, u32 to, u32 number)
 {
-	struct ntw_calling c = { .number = number, .window = HP_WINDOW };
-	struct ntw_answer body;
-	struct ntw_rec rec;
+	struct kmw_calling c = { .number = number, .window = HP_WINDOW };
+	struct kfi_mux_rec rec;
 
-	ntw_encode_answer(&c, to, &rec, &body);
-	return hp_post(hp, &rec, &body, sizeof(body), 1);
+	kmw_encode_answer(&c, to, &rec);
+	return hp_post_record(hp, &rec, NULL, 0, 1);
 }
 
 int hp_send_close(struct hp *hp, u32 to, u16 bits)
 {
-	struct ntw_rec rec;
+	struct kfi_mux_rec rec;
 
-	ntw_encode_close(bits, to, &rec);
-	return hp_post(hp, &rec, NULL, 0, 1);
+	kmw_encode_close(bits, to, &rec);
+	return hp_post_record(hp, &rec, NULL, 0, 1);
 }
 
 /* ---- streams ---- */
@@ -710,39 +728,30 @@ static void hp_fill_frames(u8 *bytes, size_t len, u64 at)
 
 int hp_send_data(struct hp *hp, u32 number, u64 pos, u32 less, u16 bits, u32 len)
 {
-	struct {
-		struct ntw_data data;
-		u8 bytes[2048];
-	} *body = kzalloc(sizeof(*body), GFP_KERNEL);
-	struct ntw_rec rec;
-	int ret = -ENOMEM;
+	struct kfi_mux_rec rec;
+	u8 *bytes;
+	int ret;
 
-	if (!body)
-		return ret;
-	ntw_encode_data(pos, hp->stream.got + HP_WINDOW - less, hp_received(hp, number).from, &rec,
-			&body->data);
-	rec.bits |= cpu_to_le16(bits);
-	hp_fill_frames(body->bytes, sizeof(body->bytes), pos - hp->stream.sent);
-	ret = hp_post(hp, &rec, body,
-		      sizeof(body->data) + min_t(u32, len, sizeof(body->bytes)), 1);
-	kfree(body);
+	len = min(len, 2048U);
+	bytes = kmalloc(len, GFP_KERNEL);
+	if (!bytes)
+		return -ENOMEM;
+	kmw_encode_data(pos, hp->stream.got + HP_WINDOW - less, hp_received(hp, number).from, &rec);
+	rec.bits |= bits;
+	hp_fill_frames(bytes, len, pos - hp->stream.sent);
+	ret = hp_post_record(hp, &rec, bytes, len, 1);
+	kfree(bytes);
 	return ret;
 }
 
 static int hp_send_bytes(struct hp *hp, u32 number, const void *bytes, u32 len)
 {
-	struct {
-		struct ntw_data data;
-		u8 bytes[512];
-	} body;
-	struct ntw_rec rec;
+	struct kfi_mux_rec rec;
 
-	len = min_t(u32, len, sizeof(body.bytes));
-	ntw_encode_data(hp->stream.sent + hp->stream.put, hp->stream.got + HP_WINDOW,
-			hp_received(hp, number).from, &rec, &body.data);
-	memcpy(body.bytes, bytes, len);
+	kmw_encode_data(hp->stream.sent + hp->stream.put, hp->stream.got + HP_WINDOW,
+			hp_received(hp, number).from, &rec);
 	hp->stream.sent += len;
-	return hp_post(hp, &rec, &body, sizeof(body.data) + len, 1);
+	return hp_post_record(hp, &rec, bytes, len, 1);
 }
 
 int hp_send_hello(struct hp *hp, u32 number, u64 incarnation, bool key)
@@ -818,24 +827,21 @@ int hp_send_message(struct hp *hp, u32 number, u32 value)
 int hp_send_placed(struct hp *hp, u32 number, u32 len, u32 crc)
 {
 	struct hp_received received = hp_received(hp, number);
-	struct ntw_piece piece = {
-		.pos = hp->stream.sent + hp->stream.put, .limit = hp->stream.got + HP_WINDOW,
-		.placed = len, .key = crc ? received.key & ~NTW_K_WINDOW : 0, .crc = crc,
+	struct kfi_mux_piece piece = {
+		.len = len, .key = crc ? received.key & ~NTW_K_WINDOW : 0, .crc = crc,
 	};
 	struct kfw_frame f = {
 		.type = KFW_WRITE, .flags = KFW_F_PLACED, .id = 7, .gen = 1, .rma_count = 1,
 		.grant = le16_to_cpu(received.grant.grant),
 		.grant_id = le64_to_cpu(received.grant.grant_id), .len = len,
 	};
-	struct {
-		struct ntw_data data;
-		struct ntw_placed placed;
-	} body;
-	struct ntw_rec rec;
+	struct kfi_mux_rec rec;
 
-	ntw_encode_placed(&piece, received.from, &rec, &body.data, &body.placed);
+	kmw_encode_data(hp->stream.sent + hp->stream.put, hp->stream.got + HP_WINDOW, received.from,
+			&rec);
+	kmw_encode_placed(&piece, &rec);
 	hp->stream.put += len;
-	return hp_post(hp, &rec, &body, sizeof(body), 1) ?:
+	return hp_post_record(hp, &rec, NULL, 0, 1) ?:
 	       hp_send_frame(hp, number, &f, &received.seg, sizeof(received.seg));
 }
 

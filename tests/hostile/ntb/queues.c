@@ -177,9 +177,9 @@ static bool of_another_once(struct hp *hp, unsigned int queue)
 	ok = ok && hp_check(!hp_send_placed(hp, number, 4096, 0) &&
 			    !hp_send_data(hp, number, sent + 1, 0, 0x80, 1) &&
 			    !hp_send_answer(hp, hp_received(hp, number).from, number) &&
-			    !hp_send_close(hp, hp_received(hp, number).from, NTW_C_ABORT) &&
+			    !hp_send_close(hp, hp_received(hp, number).from, KMW_C_ABORT) &&
 			    !hp_wait_taken(hp), "the link has gone");
-	ok = ok && hp_check(!hp_wait(hp, number, HP_FRAME(KFW_ACK) | HP_RECEIVED(NTW_CLOSE), 300),
+	ok = ok && hp_check(!hp_wait(hp, number, HP_FRAME(KFW_ACK) | HP_RECEIVED(KMW_CLOSE), 300),
 			    "records have an effect that came through another queue");
 	hp->stream.sent = sent;
 	hp->stream.put = put;
@@ -272,7 +272,7 @@ bool hp_queue_unused(struct hp *hp, struct victim *none)
 	life = life_of(hp);
 	hp_set(hp, on, 1);
 	number = ok ? hp_call(hp, NULL, 0) : 0;
-	ok = number && hp_check(!hp_wait(hp, number, HP_RECEIVED(NTW_ANSWER), 300),
+	ok = number && hp_check(!hp_wait(hp, number, HP_RECEIVED(KMW_ANSWER), 300),
 				"a call is answered that came through a queue that is not in use");
 	hp_add_positions(hp, 1, 1U << 30, 1, 1);
 	msleep(500);
@@ -325,7 +325,7 @@ static bool place_once(struct hp *hp, unsigned int queue, u32 at)
 	number = accepted_in(hp, &v, queue);
 	ok = number && asked(hp, &v, number);
 	ok = ok && hp_check(!hp_send_take(hp, number, at, HP_PLACED), "the link has gone");
-	ok = ok && hp_check(hp_wait(hp, number, HP_RECEIVED(NTW_CLOSE), HP_WAIT_MS),
+	ok = ok && hp_check(hp_wait(hp, number, HP_RECEIVED(KMW_CLOSE), HP_WAIT_MS),
 			    "memory outside of the arena is accepted as a place");
 	ok = ok && hp_check(!hp_received(hp, number).placed, "it has written to a queue");
 	ok = ok && hp_check(life_of(hp) == life, "the link ends, too");

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * recv.c - receives the bytes of a connection. The protocol reads them at once, out of a ring, or
- * they are copied to the backlog.
+ * recv.c - receives the bytes of a connection. The protocol reads them at once, where the
+ * provider has them, or they are copied to the backlog.
  *
- *   nt_data_in()		handles a DATA record
- *   nt_read()			passes bytes to the protocol
- *   nt_advertise_soon()	tells the peer that it may send more
+ *   kmx_data_in()		handles a DATA record
+ *   kfi_mux_read()		passes bytes to the protocol
+ *   kmx_advertise_soon()	tells the peer that it may send more
  */
+#include <linux/export.h>
 #include <linux/slab.h>
-#include "ntb.h"
+#include "mux.h"
 
 /* ---- the window ---- */
 
 /* Replace the backlog by a longer one. Return: 0, -ENOMEM */
-int nt_window_grow(struct nt_stream *s, u32 window)
+int kmx_window_grow(struct kfi_mux_stream *s, u32 window)
 {
 	u8 *old, *mem;
 	u64 at;
@@ -30,24 +31,17 @@ int nt_window_grow(struct nt_stream *s, u32 window)
 	s->backlog = mem;
 	s->window = window;
 	if (!s->ended)
-		nt_advertise_soon(s);
+		kmx_advertise_soon(s);
 	spin_unlock_bh(&s->lock);
-	nt_backlog_free(s, old);
+	kmx_backlog_free(s, old);
 	return 0;
 }
 
-/* Return the position up to which the peer may send. The caller reports it to the peer. */
-u32 nt_advertise(struct nt_stream *s)
-{
-	s->advertised = s->used + s->window;
-	return s->advertised;
-}
-
 /* Send the limit in a record of its own if the peer may be waiting for it. */
-void nt_advertise_soon(struct nt_stream *s)
+void kmx_advertise_soon(struct kfi_mux_stream *s)
 {
 	if (s->used + s->window - s->advertised >= s->window / 2)
-		nt_stream_due(s, NT_DUE_LIMIT);
+		kmx_stream_due(s, KMX_DUE_LIMIT);
 }
 
 /* ---- bytes ---- */
@@ -56,10 +50,10 @@ void nt_advertise_soon(struct nt_stream *s)
  * The number of steps is limited, because a backlog can contain thousands of short frames, and this
  * function runs with bottom halves off.
  */
-bool nt_read(struct kfi_link *link)
+bool kfi_mux_read(struct kfi_link *link)
 {
-	struct nt_stream *s = nt_stream_of(link);
-	unsigned int steps = NT_RX_STEPS;
+	struct kfi_mux_stream *s = kfi_mux_stream_of(link);
+	unsigned int steps = KMX_RX_STEPS;
 	size_t len, n = 1;
 	const u8 *from;
 	u32 at;
@@ -82,12 +76,13 @@ bool nt_read(struct kfi_link *link)
 	 * may follow, which contain it as well.
 	 */
 	if (!s->piece && !s->ended)
-		nt_advertise_soon(s);
+		kmx_advertise_soon(s);
 	return s->used == s->got || !n;
 }
+EXPORT_SYMBOL_GPL(kfi_mux_read);
 
 /* Copy the last @len bytes before @got to the backlog, which has room for them. */
-static void nt_backlog_put(struct nt_stream *s, const u8 *from, u32 len)
+static void kmx_backlog_put(struct kfi_mux_stream *s, const u8 *from, u32 len)
 {
 	u32 at = (s->got - len) & (s->window - 1), n = min(len, s->window - at);
 
@@ -96,7 +91,7 @@ static void nt_backlog_put(struct nt_stream *s, const u8 *from, u32 len)
 }
 
 /* Handle the next bytes of the stream, in memory that the peer can change. */
-static void nt_bytes_in(struct nt_stream *s, const u8 *from, u32 len)
+static void kmx_bytes_in(struct kfi_mux_stream *s, const u8 *from, u32 len)
 {
 	struct kfi_link *link = &s->end->link;
 	int cpu = raw_smp_processor_id();
@@ -107,62 +102,57 @@ static void nt_bytes_in(struct nt_stream *s, const u8 *from, u32 len)
 	if (s->used + len == s->got)
 		s->piece = from;
 	else
-		nt_backlog_put(s, from, len);
+		kmx_backlog_put(s, from, len);
 	kfi_link_rx(link);
 	if (s->piece && s->used != s->got)
-		nt_backlog_put(s, s->piece, s->got - s->used);
+		kmx_backlog_put(s, s->piece, s->got - s->used);
 	s->piece = NULL;
 	if (!s->ended)
-		nt_advertise_soon(s);
+		kmx_advertise_soon(s);
 }
 
-static int nt_data_ok(const struct nt_stream *s, const struct ntw_piece *piece)
+static int kmx_data_ok(const struct kfi_mux_stream *s, const struct kmw_bytes *data)
 {
-	u32 more = piece->limit - (u32)s->limit;
+	u32 more = data->limit - (u32)s->limit;
 
-	if (s->state != NT_OPEN || piece->pos != (u32)(s->got + s->landed) ||
-	    piece->len > s->advertised - s->got)
+	if (s->state != KFI_MUX_OPEN || data->pos != (u32)(s->got + s->landed) ||
+	    data->len > s->advertised - s->got)
 		return -EPROTO;
-	return s->limit + more - s->sent <= NTW_WINDOW_MAX ? 0 : -EPROTO;
+	return s->limit + more - s->sent <= KMW_WINDOW_MAX ? 0 : -EPROTO;
 }
 
-/* Copy what is in front of the bytes, and check the copy */
-static int nt_data_decode(const struct ntw_rec *rec, const void *body, size_t len,
-			  struct ntw_piece *piece)
+/* The peer has written to places. Return: 0, or the error with which the connection ends */
+static int kmx_placed_in(struct kfi_mux_stream *s, const struct kfi_mux_piece *piece)
 {
-	struct {
-		struct ntw_data data;
-		struct ntw_placed placed;
-	} raw = {};
+	const struct kfi_mux_ops *ops = s->mux->ops;
+	int ret = ops->placed ? ops->placed(s, piece) : -EPROTO;
 
-	if (len < sizeof(raw.data))
-		return -EPROTO;
-	memcpy(&raw, body, min(len, sizeof(raw)));
-	barrier_data(&raw);
-	return ntw_decode_data(rec, &raw.data, &raw.placed, len, piece);
+	if (!ret)
+		s->landed += piece->len;
+	return ret;
 }
 
-/* Handle a DATA record. The BH work of the ring calls this function. */
-void nt_data_in(struct nt_stream *s, const struct ntw_rec *rec, const void *body, size_t len)
+/* Handle a DATA record, whose bytes follow at @body, in memory that the peer can change. */
+void kmx_data_in(struct kfi_mux_stream *s, const struct kfi_mux_rec *rec, const void *body)
 {
-	struct ntw_piece piece;
-	int ret = nt_data_decode(rec, body, len, &piece);
+	struct kmw_bytes data;
+	int ret = kmw_decode_data(rec, &data);
 	u32 more;
 
 	spin_lock(&s->lock);
 	if (!s->end || s->ended)
 		goto unlock;
-	ret = ret ?: nt_data_ok(s, &piece);
-	if (!ret && piece.placed)
-		ret = nt_placed_in(s, &piece);
+	ret = ret ?: kmx_data_ok(s, &data);
+	if (!ret && data.placed.len)
+		ret = kmx_placed_in(s, &data.placed);
 	if (ret) {
-		nt_stream_end(s, ret);
+		kfi_mux_end(s, ret);
 		goto unlock;
 	}
-	more = piece.limit - (u32)s->limit;
+	more = data.limit - (u32)s->limit;
 	s->limit += more;
-	if (piece.len)
-		nt_bytes_in(s, body + sizeof(struct ntw_data), piece.len);
+	if (data.len)
+		kmx_bytes_in(s, body + sizeof(struct kmw_data), data.len);
 	if (more && s->end)
 		kfi_link_room(&s->end->link);
 unlock:

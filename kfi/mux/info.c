@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * info.c - discovery: each way is a domain. Ways belong to the machine, so they are offered in the
+ * initial network namespace only.
+ */
+#include <linux/export.h>
+#include "mux.h"
+
+/**
+ * struct kmx_filter - what a query requests
+ * @q: the query
+ * @node: its node, or NULL
+ * @src: port of the source, 0 for any
+ * @dest: port of the destination, 0 for any
+ * @any: something was offered
+ */
+struct kmx_filter {
+	struct kfi_query	*q;
+	const char		*node;
+	u32			src, dest;
+	bool			any;
+};
+
+static int kmx_offer(struct kmx_filter *w, struct kfi_mux *mux, enum kfi_ep_type type)
+{
+	const struct kfi_mux_prov *mp = mux->prov;
+	const struct kfi_info *h = w->q->hints;
+	const struct kfi_proto_offer link = {
+		.caps = KFI_REMOTE_COMM | mux->caps,
+		.protocol = mp->protocol,
+		.depth = KMX_DEPTH,
+		.max_msg = KMX_MSG_MAX,
+	};
+	u8 own[KFI_ADDR_MAX] __aligned(8), peer[KFI_ADDR_MAX] __aligned(8);
+	struct kfi_tx_attr tx;
+	struct kfi_rx_attr rx;
+	struct kfi_ep_attr ep;
+	struct kfi_domain_attr domain;
+	struct kfi_fabric_attr fabric = { .name = (char *)mp->prov.name };
+	struct kfi_info offer = {
+		.tx_attr = &tx,
+		.rx_attr = &rx,
+		.ep_attr = &ep,
+		.domain_attr = &domain,
+		.fabric_attr = &fabric,
+	};
+
+	kfi_proto_offer(&offer, type, &link);
+	domain.name = (char *)mux->name;
+	offer.addr_format = mp->addr_format;
+	kmx_addr_set(mp, own, mux->own, w->src);
+	offer.src_addr = own;
+	offer.src_addrlen = kmx_addr_len(mp);
+	if (w->dest) {
+		kmx_addr_set(mp, peer, mux->peer, w->dest);
+		offer.dest_addr = peer;
+		offer.dest_addrlen = kmx_addr_len(mp);
+	} else if (h && h->dest_addr && h->dest_addrlen == kmx_addr_len(mp)) {
+		offer.dest_addr = h->dest_addr;
+		offer.dest_addrlen = kmx_addr_len(mp);
+	}
+	return kfi_query_add(w->q, &offer);
+}
+
+/* A source address in the hints restricts the offers, too, unless a node names the source. */
+static bool kmx_hint_ok(struct kmx_filter *w, struct kfi_mux *mux)
+{
+	const struct kfi_info *h = w->q->hints;
+
+	if (!h || !h->src_addr || (w->q->flags & KFI_SOURCE && w->node))
+		return true;
+	if (h->src_addrlen != kmx_addr_len(mux->prov) || !kmx_is_side(mux, mux->own, h->src_addr))
+		return false;
+	w->src = w->src ?: kmx_addr_port(mux->prov, h->src_addr);
+	return true;
+}
+
+/* Return: 0: continue with the next way; negative: stop */
+static int kmx_offer_way(struct kfi_mux *mux, void *arg)
+{
+	struct kmx_filter *w = arg;
+	bool source = w->q->flags & KFI_SOURCE;
+	u8 side[KFI_MUX_SIDE_MAX];
+	int ret;
+
+	if (!kfi_mux_named(mux))
+		return 0;
+	/* The name of a way stands for that way only, not for others with the same end. */
+	if (source && w->node && mux->ops->side(w->node, side) && strcmp(w->node, mux->name))
+		return 0;
+	if (w->node && (kmx_node_side(mux, w->node, side) ||
+			!kmx_is_side(mux, source ? mux->own : mux->peer, side)))
+		return 0;
+	if (!kmx_hint_ok(w, mux))
+		return 0;
+	w->any = true;
+	ret = kmx_offer(w, mux, KFI_EP_RDM);
+	return ret ?: kmx_offer(w, mux, KFI_EP_MSG);
+}
+
+int kfi_mux_getinfo(struct kfi_query *q)
+{
+	struct kmx_filter w = { .q = q, .node = q->node };
+	int ret;
+
+	if (q->net != &init_net)
+		return -ENODATA;
+	if (q->service && kmx_port_parse(q->service, q->flags & KFI_SOURCE ? &w.src : &w.dest))
+		return -ENODATA;
+	ret = kfi_mux_each(to_mux_prov(q->prov), kmx_offer_way, &w);
+	return ret ?: w.any ? 0 : -ENODATA;
+}
+EXPORT_SYMBOL_GPL(kfi_mux_getinfo);
