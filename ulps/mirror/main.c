@@ -82,71 +82,6 @@ u64 kfm_random(void)
 	return get_random_u64() | 1;
 }
 
-static void uevent_queue(struct kfm *m, const struct kfm_uevent *event)
-{
-	DMINFO("%s: %s %s", kfm_name(m), event->what, event->peer ? event->peer->remote[0] : "");
-	spin_lock_irq(&m->lock);
-	if (m->event_count == KFM_EVENTS)
-		memmove(&m->events[0], &m->events[1], --m->event_count * sizeof(m->events[0]));
-	m->events[m->event_count++] = *event;
-	spin_unlock_irq(&m->lock);
-	/*
-	 * No queue with a rescuer: the work waits for memory, and without memory for the process that
-	 * handles the event.
-	 */
-	schedule_work(&m->uevent_work);
-}
-
-/*
- * Notify user space by a uevent with KFI_MIRROR=what. The memory for it may have to wait for a
- * write to this mirror, so the worker does not send it.
- */
-void kfm_event(struct kfm *m, const char *what)
-{
-	uevent_queue(m, &(struct kfm_uevent) { .what = what });
-}
-
-/* The same for one peer */
-void kfm_peer_event(const struct kfm_peer *p, const char *what)
-{
-	uevent_queue(p->m, &(struct kfm_uevent) { .what = what, .peer = p, .outage = p->outage });
-}
-
-static void uevent_send(struct kfm *m, const struct kfm_uevent *event)
-{
-	struct gendisk *disk = dm_disk(dm_table_get_md(m->ti->table));
-	char outage[32], peer[128], service[64];
-	char text[32], *env[] = { text, NULL, NULL, NULL, NULL };
-
-	snprintf(text, sizeof(text), "KFI_MIRROR=%s", event->what);
-	if (event->peer) {
-		snprintf(outage, sizeof(outage), "KFI_MIRROR_OUTAGE=%u", event->outage);
-		snprintf(peer, sizeof(peer), "KFI_MIRROR_PEER=%s", event->peer->remote[0]);
-		snprintf(service, sizeof(service), "KFI_MIRROR_SERVICE=%s",
-			 event->peer->remote[1]);
-		env[1] = outage;
-		env[2] = peer;
-		env[3] = service;
-	}
-	kobject_uevent_env(&disk_to_dev(disk)->kobj, KOBJ_CHANGE, env);
-}
-
-static void uevent_work(struct work_struct *work)
-{
-	struct kfm *m = container_of(work, struct kfm, uevent_work);
-	struct kfm_uevent event;
-
-	spin_lock_irq(&m->lock);
-	while (m->event_count) {
-		event = m->events[0];
-		memmove(&m->events[0], &m->events[1], --m->event_count * sizeof(event));
-		spin_unlock_irq(&m->lock);
-		uevent_send(m, &event);
-		spin_lock_irq(&m->lock);
-	}
-	spin_unlock_irq(&m->lock);
-}
-
 /* Queue the worker once more, whether anything queues it or not. */
 static void worker_rearm(struct kfm *m)
 {
@@ -214,7 +149,7 @@ static struct kfm *kfm_alloc(struct dm_target *ti)
 	init_completion(&m->applied);
 	INIT_WORK(&m->work, kfm_work);
 	INIT_DELAYED_WORK(&m->tick, tick_work);
-	INIT_WORK(&m->uevent_work, uevent_work);
+	kfm_events_init(&m->events);
 	return m;
 }
 
@@ -269,7 +204,7 @@ static void kfm_dtr(struct dm_target *ti)
 		flush_work(&p->net.work);
 		kfi_conn_close(&p->net.conn);
 	}
-	flush_work(&m->uevent_work);
+	kfm_events_end(&m->events);
 	kfm_free(m);
 }
 

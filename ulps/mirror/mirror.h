@@ -17,6 +17,7 @@
 #include <linux/workqueue.h>
 #include <kfi_runner.h>
 #include "direct.h"
+#include "event.h"
 #include "log.h"
 #include "proto.h"
 #include "recent.h"
@@ -24,7 +25,6 @@
 #include "verify.h"
 
 #define KFM_PEER_WORDS	5	/* PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE */
-#define KFM_EVENTS	(16 * KFM_PEERS)	/* queued uevents; the oldest are dropped */
 
 enum kfm_cache_word { KFM_CACHE_AUTO, KFM_CACHE_OFF, KFM_CACHE_ON, KFM_CACHE_WORDS };
 
@@ -32,13 +32,6 @@ struct kfm_apply;
 struct kfm_cmd;
 struct kfm_peer;
 struct kfm_write;
-
-/* An event to be reported to user space; @peer is NULL if it is not one of a single peer */
-struct kfm_uevent {
-	const char		*what;
-	const struct kfm_peer	*peer;
-	u32			outage;
-};
 
 /**
  * struct kfm - a mirror: the target of a table
@@ -89,15 +82,13 @@ struct kfm_uevent {
  * @unread: reads that the leg has failed and that the worker has not taken yet
  * @cmds: commands that the worker has not taken yet
  * @active: the mirror may be claimed: true between resume and suspend
- * @runner: its claim is the right to use the members below @event_count; a note means that
+ * @runner: its claim is the right to use the members below @events; a note means that
  *	something was handed over, see claim.c
  * @worker_due: the worker could not claim the mirror
  * @worker_notes: for the worker while it has the claim: kfi_runner_begin()
  * @work: the worker
  * @tick: queues @work after a while, when @active
- * @uevent_work: sends @events as uevents, which allocates memory
- * @events: events to report to user space, the oldest first
- * @event_count: how many
+ * @events: what is to be reported to user space
  *
  * The context that has the claim uses the other members: mostly the worker. Status reads some
  * of them without a lock.
@@ -214,9 +205,7 @@ struct kfm {
 	long			worker_notes;
 	struct work_struct	work;
 	struct delayed_work	tick;
-	struct work_struct	uevent_work;
-	struct kfm_uevent	events[KFM_EVENTS];
-	unsigned int		event_count;
+	struct kfm_events	events;
 
 	struct kfm_super	sb;
 	bool			formatted;
@@ -290,8 +279,6 @@ struct kfm {
 extern struct workqueue_struct *kfm_open_wq, *kfm_store_wq;
 void kfm_kick(struct kfm *m);
 void kfm_signal(struct kfm *m, bool *busy);
-void kfm_event(struct kfm *m, const char *what);
-void kfm_peer_event(const struct kfm_peer *p, const char *what);
 u64 kfm_random(void);
 
 /* claim.c */

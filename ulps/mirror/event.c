@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * event.c - tells user space what happens to a mirror, by uevents with KFI_MIRROR=what.
+ *
+ * A uevent starts programs, and a peer can cause events as often as it sends messages. So no more
+ * than KFM_EVENT_BURST are reported in KFM_EVENT_PERIOD. Events that wait are merged: of one kind
+ * and one peer the last one is reported, and none is lost.
+ */
+#include <linux/kobject.h>
+#include <linux/string.h>
+#include "mirror.h"
+#include "peer.h"
+
+static void event_add(struct kfm_events *events, const struct kfm_uevent *event)
+{
+	struct kfm_uevent *old = events->queue, *end = old + events->count;
+
+	while (old < end && (strcmp(old->what, event->what) || old->peer != event->peer))
+		old++;
+	if (old < end || events->count == KFM_EVENTS) {
+		if (old == end)
+			old = events->queue;
+		memmove(old, old + 1, (char *)end - (char *)(old + 1));
+		events->count--;
+	}
+	events->queue[events->count++] = *event;
+}
+
+/* Take the next event that may be reported. Return: 0; otherwise jiffies to wait, or -ENOENT */
+static long event_take(struct kfm_events *events, struct kfm_uevent *event)
+{
+	if (!events->count)
+		return -ENOENT;
+	if (time_after_eq(jiffies, events->since + KFM_EVENT_PERIOD)) {
+		events->since = jiffies;
+		events->sent = 0;
+	}
+	if (events->sent == KFM_EVENT_BURST)
+		return events->since + KFM_EVENT_PERIOD - jiffies;
+	events->sent++;
+	*event = events->queue[0];
+	memmove(&events->queue[0], &events->queue[1], --events->count * sizeof(*event));
+	return 0;
+}
+
+static void event_queue(struct kfm *m, const struct kfm_uevent *event)
+{
+	struct kfm_events *events = &m->events;
+
+	spin_lock_irq(&events->lock);
+	event_add(events, event);
+	spin_unlock_irq(&events->lock);
+	/*
+	 * No queue with a rescuer: the work waits for memory, and without memory for the process that
+	 * handles the event.
+	 */
+	schedule_delayed_work(&events->work, 0);
+}
+
+/*
+ * Report an event. The memory for that may have to wait for a write to this mirror, so the worker
+ * does not report it itself. @what: the kind, a string constant.
+ */
+void kfm_event(struct kfm *m, const char *what)
+{
+	event_queue(m, &(struct kfm_uevent) { .what = what });
+}
+
+/* The same for one peer */
+void kfm_peer_event(const struct kfm_peer *p, const char *what)
+{
+	event_queue(p->m, &(struct kfm_uevent) { .what = what, .peer = p, .outage = p->outage });
+}
+
+static void event_report(struct kfm *m, const struct kfm_uevent *event)
+{
+	struct gendisk *disk = dm_disk(dm_table_get_md(m->ti->table));
+	char outage[32], peer[128], service[64];
+	char text[32], *env[] = { text, NULL, NULL, NULL, NULL };
+
+	DMINFO("%s: %s %s", kfm_name(m), event->what, event->peer ? event->peer->remote[0] : "");
+	snprintf(text, sizeof(text), "KFI_MIRROR=%s", event->what);
+	if (event->peer) {
+		snprintf(outage, sizeof(outage), "KFI_MIRROR_OUTAGE=%u", event->outage);
+		snprintf(peer, sizeof(peer), "KFI_MIRROR_PEER=%s", event->peer->remote[0]);
+		snprintf(service, sizeof(service), "KFI_MIRROR_SERVICE=%s",
+			 event->peer->remote[1]);
+		env[1] = outage;
+		env[2] = peer;
+		env[3] = service;
+	}
+	kobject_uevent_env(&disk_to_dev(disk)->kobj, KOBJ_CHANGE, env);
+}
+
+static void event_work(struct work_struct *work)
+{
+	struct kfm_events *events = container_of(to_delayed_work(work), struct kfm_events, work);
+	struct kfm_uevent event;
+	long wait;
+
+	for (;;) {
+		spin_lock_irq(&events->lock);
+		wait = event_take(events, &event);
+		spin_unlock_irq(&events->lock);
+		if (wait)
+			break;
+		event_report(container_of(events, struct kfm, events), &event);
+	}
+	if (wait > 0)
+		schedule_delayed_work(&events->work, wait);
+}
+
+void kfm_events_init(struct kfm_events *events)
+{
+	spin_lock_init(&events->lock);
+	events->since = jiffies - KFM_EVENT_PERIOD;
+	INIT_DELAYED_WORK(&events->work, event_work);
+}
+
+void kfm_events_end(struct kfm_events *events)
+{
+	flush_delayed_work(&events->work);
+	cancel_delayed_work_sync(&events->work);
+}
