@@ -27,6 +27,7 @@ static struct kfm_read *mw_read_data(const struct bio *bio);
 #include "../../ulps/mirror/meta.c"
 #include "../../ulps/mirror/bits.c"
 #include "../../ulps/mirror/peer.c"
+#include "../../ulps/mirror/role.c"
 #include "../../ulps/mirror/quorum.c"
 #include "../../ulps/mirror/secondary.c"
 #include "../../ulps/mirror/recent.c"

@@ -157,7 +157,6 @@ struct kfm_peer {
 	for (struct kfm_peer *const *at_ = (m)->peers; ((p) = *at_); at_++)
 
 void kfm_peer_send(struct kfm_peer *p, u16 type, u32 arg, u64 session);
-bool kfm_roles_agree(const struct kfm_peer *p, const struct kfm_msg *msg);
 bool kfm_node_matches(const struct kfm_peer *p, u64 node);
 bool kfm_other_node(const struct kfm_peer *p);
 bool kfm_lacks_data(const struct kfm_peer *p);
@@ -206,5 +205,9 @@ static inline u64 kfm_shared(const struct kfm_peer *p)
 {
 	return min(p->sectors, p->m->sectors);
 }
+
+/* role.c */
+bool kfm_roles_agree(const struct kfm_peer *p, const struct kfm_msg *msg);
+bool kfm_role_may_send(const struct kfm_peer *p, u16 type);
 
 #endif /* KFM_PEER_H */
