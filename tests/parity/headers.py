@@ -45,10 +45,14 @@ def compare_version(version, theirs, ours, allowed):
     return wrong, len(theirs) - len(wrong)
 
 
+# Headers that no consumer includes, and those for both worlds
+OTHERS = ("kfi_prov", "kfi_link", "kfi_mux", "kfi_payer", "uapi/")
+
+
 def kernel_only(key, item):
     """Is the value of our flag or enumerator in a range that libfabric does not use?"""
     value = int(item.shape, 16) if item.shape.startswith("0x") else None
-    return value is None or value >= 1 << 60 or 0x1000 <= value < 0x2000 or item.file.startswith(("kfi_prov", "kfi_link", "uapi/"))
+    return value is None or value >= 1 << 60 or 0x1000 <= value < 0x2000 or item.file.startswith(OTHERS)
 
 
 def compare_ours(both, ours):
@@ -64,7 +68,7 @@ LOW_NUMBERS = ("FI_KVEC", "FI_BVEC", "FI_SGL", "FI_CREDIT_WINDOW_MAX", "FI_MEM_M
                "FI_OP_TIMEOUT_MAX_MS", "FI_SHORT_PORT_MAX",
                "FI_CONN_OPEN", "FI_CONN_LIVE", "FI_CONN_COUNTED", "FI_RXBUF_IDLE", "FI_RXBUF_POSTED", "FI_RXBUF_KEPT",
                "FI_CONN_SOFTIRQ", "FI_CONN_WORK", "FI_CONN_ROUNDS", "FI_CONN_POLL", "FI_CONN_READ",
-               "FI_IB_DRIVER_ID",
+               "FI_IB_DRIVER_ID", "FI_SECRET_MIN", "FI_SECRET_MAX",
                "FI_REQ_AWAITED", "FI_REQ_MAPPED",
                "FI_POLL_DEV_STOPPED", "FI_POLL_DEV_ARMED", "FI_POLL_DEV_HOT", "FI_POLL_DEV_DUE")
 
