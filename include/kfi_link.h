@@ -258,7 +258,8 @@ struct kfi_unit {
  * A link whose names are addresses of @name_len bytes, all of which count, leaves out @len, @cmp,
  * @hash, @name, @address and @wire_name.
  *
- * @len: optional: number of leading bytes of a name that consumers of MSG endpoints see. Any context
+ * @len: optional: number of leading bytes of a name that consumers of MSG endpoints see. Any
+ *	context
  * @cmp: optional: compare two names. Returns < 0, 0 or > 0; the order is the same on both sides.
  *	Any context
  * @hash: with @cmp: hash of a name, equal for names that @cmp finds equal. Any context
@@ -695,11 +696,10 @@ static inline struct kfi_proto_pep *to_proto_pep(struct kfi_pep *pep)
  *
  * True for an endpoint of the kernel that has no secret key, and is an RDM endpoint or has
  * KFI_OPT_NEED_PRIVILEGE, if the administrator has not allowed other peers
- * (&kfi_proto_params.need_privilege). Such an endpoint refuses callers, and dials no names, that are
- * not privileged. So it has to show its own privilege: it calls, and listens, at places that an
+ * (&kfi_proto_params.need_privilege). Such an endpoint refuses callers, and dials no names, that
+ * are not privileged. So it has to show its own privilege: it calls, and listens, at places that an
  * unprivileged process of its machine can't use. The peers of an endpoint that belongs to a process
- * are other processes, which can't show that.
- * Any context. Return: as the question says.
+ * are other processes, which can't show that. Any context. Return: as the question says.
  */
 bool kfi_proto_need_privilege(const struct kfi_ep *ep);
 

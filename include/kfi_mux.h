@@ -39,8 +39,8 @@ struct kfi_mux_stream;
  * DOC: Ways, lanes and lives
  *
  * A *way* (struct kfi_mux) leads to one other end. It has one or more *lanes*: the records of a
- * lane are handled in the order in which they were sent, except that records with bytes may overtake
- * those of other connections. A connection has the same lane in both directions.
+ * lane are handled in the order in which they were sent, except that records with bytes may
+ * overtake those of other connections. A connection has the same lane in both directions.
  *
  * A way is up for some time, which is one *life*, and then down. All connections of a life end with
  * it. The provider calls kfi_mux_up() and kfi_mux_down() in turn, and never at the same time. It
@@ -85,11 +85,11 @@ struct kfi_mux_ctl {
  *	overtake a record of the same connection, also not one that waits since @post. Returns 0, or
  *	-EAGAIN if there is no room, or the way is down. Called under the lock of the connection
  * @want: after -EAGAIN of @put: call kfi_mux_room() for the lane when there is room. Called as @put
- * @post: send @ctl, when there is room. Records of one lane that were posted are handled in the order
- *	of the calls, whatever their connections are. Returns 0, then &kfi_mux_ctl.sent is called
- *	once; or -ENOTCONN if the way is down, as it is between a change of &kfi_mux.life and the next
- *	kfi_mux_up(). Called in an RCU section in any context but hard interrupts, perhaps under the
- *	lock of a connection
+ * @post: send @ctl, when there is room. Records of one lane that were posted are handled in the
+ *	order of the calls, whatever their connections are. Returns 0, then &kfi_mux_ctl.sent is
+ *	called once; or -ENOTCONN if the way is down, as it is between a change of &kfi_mux.life and
+ *	the next kfi_mux_up(). Called in an RCU section in any context but hard interrupts, perhaps
+ *	under the lock of a connection
  * @kick: send what waits for another record to follow. The way may be down, as for @room
  * @room: bytes that may follow the header in a record of this lane, at least
  *	KFI_MUX_WINDOW_MIN. Constant in a life
@@ -113,12 +113,12 @@ struct kfi_mux_ctl {
  *	where it is, and reduces *@load to the bytes that one record may have of it; or false, and
  *	*@load is not changed, or 0 if the payload has to be in a record of its own. Called as @put
  * @splice: with @splice_fits: as @put, but @payload is not copied. It is read until
- *	&kfi_link_ops.sent_to says otherwise. After -EAGAIN the provider itself calls kfi_link_room()
- *	later. Called as @put
+ *	&kfi_link_ops.sent_to says otherwise. After -EAGAIN the provider itself calls
+ *	kfi_link_room() later. Called as @put
  * @put_places: optional: send bytes of @unit to places of the peer, of which byte @at is the next
- *	one, and behind them the record that announces them (kfi_mux_announce()). Returns 0; -EAGAIN,
- *	then kfi_link_room() follows; -EPROTO if the peer has named places that can't be reached.
- *	Called as @put
+ *	one, and behind them the record that announces them (kfi_mux_announce()). Returns 0;
+ *	-EAGAIN, then kfi_link_room() follows; -EPROTO if the peer has named places that can't be
+ *	reached. Called as @put
  * @placed: with @put_places: bytes were placed. Returns 0, or the negative errno with which the
  *	connection ends. Called under the lock of the connection
  */
@@ -144,8 +144,9 @@ struct kfi_mux_ops {
 
 	bool	(*splice_fits)(struct kfi_mux_stream *s, u32 len, const struct iov_iter *payload,
 			       u32 *load);
-	int	(*splice)(struct kfi_mux_stream *s, const struct kfi_mux_rec *rec, const void *bytes,
-			  u32 len, struct iov_iter *payload, u32 load, bool more);
+	int	(*splice)(struct kfi_mux_stream *s, const struct kfi_mux_rec *rec,
+			  const void *bytes, u32 len, struct iov_iter *payload, u32 load,
+			  bool more);
 	int	(*put_places)(struct kfi_mux_stream *s, struct kfi_unit *unit, u64 at);
 	int	(*placed)(struct kfi_mux_stream *s, const struct kfi_mux_piece *piece);
 };
@@ -187,11 +188,12 @@ struct kfi_mux_prov {
  * struct kfi_mux - a way to one other end; embedded in the provider's structure
  * @caps: capabilities of its endpoints beside those of the protocol. Set by the provider before
  *	kfi_mux_list()
- * @life: number of the life. The provider changes it before kfi_mux_down(); kfi_mux_life() elsewhere
+ * @life: number of the life. The provider changes it before kfi_mux_down(); kfi_mux_life()
+ *	elsewhere
  * @lanes: lanes in use. Set by the provider before kfi_mux_up(), for this life
  *
- * The other members are the multiplexer's; a provider may read @name, @number and @going, and wait at
- * @back.
+ * The other members are the multiplexer's; a provider may read @name, @number and @going, and wait
+ * at @back.
  *
  * @prov: the provider
  * @ops: &kfi_mux_prov.ops
@@ -533,7 +535,7 @@ void kfi_mux_stream_put(struct kfi_mux_stream *s);	/* any context */
 /* The callers of the following functions hold the lock of the connection. */
 /* End the connection: no more bytes come. @err: the reason, a negative errno */
 void kfi_mux_end(struct kfi_mux_stream *s, int err);
-/* Fill in the record of bytes that were written to places of the peer. The caller adds them to @put */
+/* Fill in the record of bytes that were written to places of the peer. The caller counts them */
 void kfi_mux_announce(struct kfi_mux_stream *s, const struct kfi_mux_piece *piece,
 		      struct kfi_mux_rec *rec);
 /* That record was sent. It has told the peer how far it may send */

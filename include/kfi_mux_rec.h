@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * kfi_mux_rec.h - a record of the multiplexer, between it and a provider (kfi_mux.h). It compiles in
- * user space as well, for the fuzzer.
+ * kfi_mux_rec.h - a record of the multiplexer, between it and a provider (kfi_mux.h). It compiles
+ * in user space as well, for the fuzzer.
  */
 #ifndef _KFI_MUX_REC_H
 #define _KFI_MUX_REC_H

@@ -397,8 +397,8 @@ struct kfi_match {
  *	after the endpoint was enabled
  * @unprivileged: KFI_OPT_UNPRIVILEGED: the endpoint belongs to a process: no reserved ports, and
  *	no pages of PCI devices in its payload. Does not change after the endpoint was enabled
- * @need_privilege: KFI_OPT_NEED_PRIVILEGE of an MSG endpoint. Does not change after the endpoint was
- *	enabled
+ * @need_privilege: KFI_OPT_NEED_PRIVILEGE of an MSG endpoint. Does not change after the endpoint
+ *	was enabled
  * @reserved_port: KFI_OPT_RESERVED_PORT: the endpoint calls from a reserved port. Does not change
  *	after the endpoint was enabled
  * @op_timeout_ms: KFI_OPT_OP_TIMEOUT_MS, milliseconds; 0: no time limit. Does not change after the

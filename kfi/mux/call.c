@@ -254,8 +254,11 @@ void kmx_callers_work(struct work_struct *work)
 	unsigned int n;
 
 	/* While the way is being removed, callers need no answer: it goes down. */
-	for (n = 0; n < KMX_ANSWERED && !READ_ONCE(mux->going) && kmx_caller_next(mux, &caller); n++)
+	for (n = 0; n < KMX_ANSWERED; n++) {
+		if (READ_ONCE(mux->going) || !kmx_caller_next(mux, &caller))
+			break;
 		kmx_caller_answer(mux, &caller);
+	}
 	memalloc_noio_restore(noio);
 	if (n == KMX_ANSWERED)
 		queue_work(mux->prov->wq, work);

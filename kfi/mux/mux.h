@@ -89,7 +89,7 @@ static inline size_t kmx_addr_len(const struct kfi_mux_prov *mp)
 
 void kmx_addr_set(const struct kfi_mux_prov *mp, void *addr, const void *side, u32 port);
 u32 kmx_addr_port(const struct kfi_mux_prov *mp, const void *addr);
-/* Store in @side the end that a node string names, from a way's point of view. Return: 0, -ENODATA */
+/* Store in @side the end of a way that a node string names. Return: 0, -ENODATA */
 int kmx_node_side(struct kfi_mux *mux, const char *node, u8 *side);
 int kmx_port_parse(const char *service, u32 *port);
 /* Store the port that an info requests for its endpoint on the way; 0 stands for any port */

@@ -3,8 +3,8 @@
  * name.c - names. A name is an end of a way, and a port at this end. How an end is identified is up
  * to the provider: by a number, or by the UUID of a machine.
  *
- * A node string is what the provider reads as an end, or the name of a way of this machine. The name
- * stands for our end of the way; with "/peer" behind it, it stands for the other end.
+ * A node string is what the provider reads as an end, or the name of a way of this machine. The
+ * name stands for our end of the way; with "/peer" behind it, it stands for the other end.
  */
 #include <linux/export.h>
 #include <linux/kernel.h>

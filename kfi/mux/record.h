@@ -137,9 +137,9 @@ struct kmw_bytes {
 };
 
 /*
- * Pure functions. &kfi_mux_rec.body has a copy of the first KFI_MUX_BODY_MAX bytes behind the header,
- * or of all of them. Return: 0; -EPROTO: the record is invalid; -EPROTONOSUPPORT: no common version,
- * with the number of the caller in @c
+ * Pure functions. &kfi_mux_rec.body has a copy of the first KFI_MUX_BODY_MAX bytes behind the
+ * header, or of all of them. Return: 0; -EPROTO: the record is invalid; -EPROTONOSUPPORT: no common
+ * version, with the number of the caller in @c
  */
 int kmw_decode_call(const struct kfi_mux_rec *rec, struct kmw_calling *c);
 int kmw_decode_answer(const struct kfi_mux_rec *rec, struct kmw_calling *c);

@@ -35,7 +35,7 @@ EXPORT_SYMBOL_GPL(kfi_mux_others_wait);
 
 /* ---- records ---- */
 
-/* Fill in the record of the next bytes of the stream. With it the peer learns how far it may send. */
+/* Fill in the record of the next bytes of the stream, with the limit of the peer. */
 static void kmx_data(struct kfi_mux_stream *s, struct kfi_mux_rec *rec)
 {
 	kmw_encode_data(s->sent + s->put, s->used + s->window, s->peer, rec);

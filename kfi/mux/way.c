@@ -188,7 +188,7 @@ void kfi_mux_rx(struct kfi_mux *mux, unsigned int lane, struct kfi_mux_rec *rec,
 	if (s && READ_ONCE(s->lane) != lane)
 		return;
 	/* The peer may change its memory: everything that is checked is in the copy. */
-	if (rec->len >= KFI_MUX_BODY_MAX)	/* as most are: a copy of constant length is inline */
+	if (rec->len >= KFI_MUX_BODY_MAX)	/* most are: the compiler inlines this copy */
 		memcpy(rec->body, body, KFI_MUX_BODY_MAX);
 	else
 		memcpy(rec->body, body, rec->len);
@@ -265,7 +265,8 @@ void kfi_mux_up(struct kfi_mux *mux)
 	struct kfi_mux_stream *s;
 	unsigned long id;
 
-	smp_store_release(&mux->up, true);	/* behind &kfi_mux.lanes; pairs with kmx_stream_call() */
+	/* behind &kfi_mux.lanes; pairs with kmx_stream_call() */
+	smp_store_release(&mux->up, true);
 	/* The way is up before the connections are read; pairs with kfi_mux_dial(). */
 	smp_mb();
 	rcu_read_lock();

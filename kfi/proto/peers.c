@@ -200,7 +200,8 @@ static void kfi_peer_cache(struct kfi_peers *peers, struct kfi_peer *peer, kfi_a
 	if (!peer->gone && !xa_err(xa_store(&peers->cache, key, peer, GFP_ATOMIC | __GFP_NOWARN))) {
 		peer->key = key;
 		peers->nr_ctx_peers += peer->ctx_id > 0;
-		if (kfi_peer_name(peers, addr, name) || kfp_name_cmp(link_ops(peers), name, peer->name))
+		if (kfi_peer_name(peers, addr, name) ||
+		    kfp_name_cmp(link_ops(peers), name, peer->name))
 			kfi_peer_uncache(peers, peer);
 	}
 	spin_unlock_bh(&peers->lock);

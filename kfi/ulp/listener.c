@@ -298,7 +298,8 @@ static int place_listen(struct place *place, struct kfi_info *info)
 	return kfi_eq_open(fabric, NULL, &place->eq, place_event, place) ?:
 	       kfi_passive_ep(fabric, info, &place->pep, place) ?:
 	       kfi_pep_bind(place->pep, &place->eq->fid, 0) ?:
-	       kfi_conn_option(&place->pep->fid, KFI_OPT_NEED_PRIVILEGE, place->l->need_privilege) ?:
+	       kfi_conn_option(&place->pep->fid, KFI_OPT_NEED_PRIVILEGE,
+			       place->l->need_privilege) ?:
 	       kfi_listen(place->pep);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* secret.c - secrets, which administrators keep in keys of type logon: user space can't read them. */
+/* secret.c - secrets, which are in keys of type logon: user space can't read them. */
 #include <keys/user-type.h>
 #include <linux/export.h>
 #include <linux/key.h>

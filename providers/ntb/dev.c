@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dev.c - bridges as ways of the multiplexer: probe and removal, and what domains and endpoints of a
- * bridge have beside what the multiplexer gives them. kfi/mux/way.c has the steps of a removal.
+ * dev.c - bridges as ways of the multiplexer: probe and removal, and what domains and endpoints of
+ * a bridge have beside what the multiplexer gives them. kfi/mux/way.c has the steps of a removal.
  */
 #include <linux/ntb.h>
 #include "ntb.h"

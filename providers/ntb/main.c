@@ -4,8 +4,8 @@
  * memory, to which the other one writes, by DMA engine or by CPU.
  *
  *   main.c		parameters, operations, init and exit of the module
- *   ntb.h		what this provider adds to the multiplexer (kfi_mux.h), which has connections,
- *			endpoints, names and discovery
+ *   ntb.h		what this provider adds to the multiplexer (kfi_mux.h), which has
+ *			connections, endpoints, names and discovery
  *   dev.c		bridges as ways of the multiplexer
  *   stream.c		the records of connections in the rings
  *   load.c		payload that the engine reads

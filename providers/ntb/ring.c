@@ -3,9 +3,9 @@
  * ring.c - records to the peer and from it: init and exit of the rings, and their BH work.
  * shadow.c, line.c and bulk.c send, in.c receives.
  *
- * This is one queue of a link. A connection uses one queue (kfi/mux/stream.c), so queues need no order
- * among each other. They share the window and the link's state machine, and doorbell bits if there
- * are fewer of these than queues. A fault of one of them ends the life of the link.
+ * This is one queue of a link. A connection uses one queue (kfi/mux/stream.c), so queues need no
+ * order among each other. They share the window and the link's state machine, and doorbell bits if
+ * there are fewer of these than queues. A fault of one of them ends the life of the link.
  *
  * There are two rings for each direction. Those through which A sends lie in B's memory; A writes
  * to them and never reads them. A's CPU writes the *message ring*, which has short records, and A's

@@ -2,9 +2,9 @@
 /*
  * stream.c - the records of connections in the rings of their queue: what the multiplexer asks for.
  *
- * The message ring does not wait for the bulk ring. So a record goes to the message ring only if the
- * peer has handled all that the connection has put in the bulk ring (nt_behind_bulk()). Records that
- * may wait for room are always in the bulk ring.
+ * The message ring does not wait for the bulk ring. So a record goes to the message ring only if
+ * the peer has handled all that the connection has put in the bulk ring (nt_behind_bulk()). Records
+ * that may wait for room are always in the bulk ring.
  */
 #include <linux/slab.h>
 #include <linux/unaligned.h>
@@ -29,7 +29,7 @@ u32 nt_head_fill(const struct kfi_mux_rec *rec, void *head)
 	return sizeof(h->rec) + rec->len;
 }
 
-/* Return: true if records of the connection may be in the bulk ring that the peer has not handled */
+/* Return: true if the peer may not have handled all records of the connection in the bulk ring */
 static bool nt_behind_bulk(const struct nt_stream *ns, const struct nt_ring *ring)
 {
 	return ns->s.busy || !list_empty(&ns->posted) || !nt_ring_acked(ring, ns->s.behind);

@@ -85,7 +85,8 @@ static const struct kfi_inaddr_local ks_wildcards[] = {
 /*
  * Does the query request an MSG endpoint at the wildcard address, which serves later addresses,
  * too? Either it has the wildcard, or nothing, as the local address; or it has the fabric of such
- * an endpoint. RDM and DGRAM endpoints have an address of their own, by which their peers know them.
+ * an endpoint. RDM and DGRAM endpoints have an address of their own, by which their peers know
+ * them.
  */
 static bool ks_wants_wildcard(const struct kfi_query *q, const struct kfi_inaddr_filter *filter,
 			      const struct kfi_inaddr_local *wildcard)

@@ -225,7 +225,8 @@ static void cm_requests(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, kfi_listen(cm.pep));
 	KUNIT_EXPECT_EQ(test, -KFI_EOPBADSTATE, kfi_listen(cm.pep));
 	KUNIT_EXPECT_EQ(test, -EINVAL,
-			kfi_pep_connreq(pep, &req[0].req, peer, NULL, 8, peer, KFI_CM_DATA_MAX + 1));
+			kfi_pep_connreq(pep, &req[0].req, peer, NULL, 8, peer,
+					KFI_CM_DATA_MAX + 1));
 	/*
 	 * kfi_connreq_gone() takes no lock of the passive endpoint, which may wait for the caller.
 	 */
@@ -327,7 +328,8 @@ static void cm_taken_while_closing(struct kunit *test)
 	INIT_WORK_ONSTACK(&c.work, cm_close_work);
 	KUNIT_EXPECT_EQ(test, 0, kfi_pep_bind(cm.pep, &cm.eq->fid, 0));
 	KUNIT_EXPECT_EQ(test, 0, kfi_listen(cm.pep));
-	KUNIT_EXPECT_EQ(test, 0, kfi_pep_connreq(kfi_to_pep(cm.pep), &req.req, peer, NULL, 8, NULL, 0));
+	KUNIT_EXPECT_EQ(test, 0,
+			kfi_pep_connreq(kfi_to_pep(cm.pep), &req.req, peer, NULL, 8, NULL, 0));
 	info = cm_request(test, &cm);
 	sched_set_fifo(current);	/* on one CPU, no other task runs until we wait */
 	mutex_lock(&cm.w->fabric.lock);

@@ -251,7 +251,8 @@ static void gone_request(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, kfi_passive_ep(&g->w->fabric.fid, g->info, &pep, NULL));
 	KUNIT_ASSERT_EQ(test, 0, kfi_pep_bind(pep, &g->eq->fid, 0));
 	KUNIT_ASSERT_EQ(test, 0, kfi_listen(pep));
-	KUNIT_ASSERT_EQ(test, 0, kfi_pep_connreq(kfi_to_pep(pep), &req.req, peer, NULL, 8, NULL, 0));
+	KUNIT_ASSERT_EQ(test, 0,
+			kfi_pep_connreq(kfi_to_pep(pep), &req.req, peer, NULL, 8, NULL, 0));
 	KUNIT_ASSERT_GT(test, kfi_eq_read(g->eq, &event, &room, sizeof(room), 0), 0);
 	KUNIT_ASSERT_EQ(test, 0, kfi_endpoint(&g->w->domain.fid, room.entry.info, &ep, NULL));
 	kfi_fabric_kill(&g->w->fabric, &g->device);

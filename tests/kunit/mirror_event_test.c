@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How many events of a mirror start programs of user space, and which: event.c is compiled into this
- * file, and nothing is reported.
+ * How many events of a mirror start programs of user space, and which: event.c is compiled into
+ * this file, and nothing is reported.
  */
 #include "suite.h"
 
@@ -41,7 +41,7 @@ static unsigned int take(struct kfm_events *events, struct kfm_uevent *last)
 	return n;
 }
 
-/* A peer that causes events without end has a burst of them in each period, and loses none for ever. */
+/* A peer that causes events without end gets a burst in each period, and the last one is kept. */
 static void flood(struct kunit *test)
 {
 	struct kfm_events *events = events_of(test);
@@ -62,7 +62,7 @@ static void flood(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, event_take(events, &event), -ENOENT);
 }
 
-/* Events that wait are merged with older ones of the same kind and peer only, and keep their order. */
+/* An event is merged with an older one of the same kind and peer only, and the order stays. */
 static void merged(struct kunit *test)
 {
 	struct kfm_events *events = events_of(test);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Which doorbells a queue of kfi_ntb has. What one side encodes the other decodes, and invalid
- * values are refused: that is tested by fuzzing (tests/fuzz/ntb_fuzz.c). kfi_ntb exports nothing, so
- * its source is compiled into this module.
+ * values are refused: that is tested by fuzzing (tests/fuzz/ntb_fuzz.c). kfi_ntb exports nothing,
+ * so its source is compiled into this module.
  */
 #include "suite.h"
 #include "../../providers/ntb/wire.c"

@@ -51,8 +51,8 @@ static void event_queue(struct kfm *m, const struct kfm_uevent *event)
 	event_add(events, event);
 	spin_unlock_irq(&events->lock);
 	/*
-	 * No queue with a rescuer: the work waits for memory, and without memory for the process that
-	 * handles the event.
+	 * No queue with a rescuer: the work waits for memory, and without memory for the process
+	 * that handles the event.
 	 */
 	schedule_delayed_work(&events->work, 0);
 }

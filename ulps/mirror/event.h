@@ -10,7 +10,7 @@
 struct kfm;
 struct kfm_peer;
 
-#define KFM_EVENTS	(16 * KFM_PEERS)	/* more than there are kinds of events, for each peer */
+#define KFM_EVENTS	(16 * KFM_PEERS)	/* more than kinds of events, for each peer */
 #define KFM_EVENT_BURST	16			/* uevents in a period */
 #define KFM_EVENT_PERIOD	(10 * HZ)
 

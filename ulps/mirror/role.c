@@ -2,8 +2,8 @@
 /*
  * role.c - which messages a node takes from whom.
  *
- * The table says which peer is the witness. A message does not change that: it agrees, or its sender
- * has no session, gives no vote, and reports no generation.
+ * The table says which peer is the witness. A message does not change that: it agrees, or its
+ * sender has no session, gives no vote, and reports no generation.
  */
 #include "mirror.h"
 #include "peer.h"

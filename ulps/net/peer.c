@@ -283,7 +283,8 @@ static void warn(struct knet_peer *peer, int err)
 	bool refused = err == -EACCES || err == -EKEYREJECTED;
 
 	if (refused && !peer->warned)
-		netdev_warn(peer->kn->dev, "no connection to %s: both nodes need %s, see kfi_net(7)\n",
+		netdev_warn(peer->kn->dev,
+			    "no connection to %s: both nodes need %s, see kfi_net(7)\n",
 			    peer->node, err == -EACCES ? "ports below 1024" : "the same secret");
 	peer->warned = refused;
 }

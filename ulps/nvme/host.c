@@ -19,11 +19,13 @@ MODULE_PARM_DESC(tls, "connect only under TLS, as with --tls (default no)");
 
 static bool hdr_digest;
 module_param(hdr_digest, bool, 0644);
-MODULE_PARM_DESC(hdr_digest, "connect only with digests of headers, as with --hdr-digest (default no)");
+MODULE_PARM_DESC(hdr_digest,
+		 "connect only with digests of headers, as with --hdr-digest (default no)");
 
 static bool data_digest;
 module_param(data_digest, bool, 0644);
-MODULE_PARM_DESC(data_digest, "connect only with digests of data, as with --data-digest (default no)");
+MODULE_PARM_DESC(data_digest,
+		 "connect only with digests of data, as with --data-digest (default no)");
 
 static unsigned int connect_timeout = 10;
 module_param(connect_timeout, uint, 0644);

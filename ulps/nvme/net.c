@@ -10,9 +10,9 @@
 #include "host.h"
 
 /*
- * Nothing was found. Is the reason what @need and @host_traddr do not ask for any more? Then log it,
- * @why and @name, with the provider that reaches the target without it. A connection never goes on
- * without it. Return: @err; -ENODATA if there is another reason
+ * Nothing was found. Is the reason what @need and @host_traddr do not ask for any more? Then log
+ * it, @why and @name, with the provider that reaches the target without it. A connection never goes
+ * on without it. Return: @err; -ENODATA if there is another reason
  */
 static int kfn_lacks(struct kfn_ctrl *ctrl, struct kfi_need need, const char *host_traddr,
 		     const char *why, const char *name, int err)
@@ -51,7 +51,8 @@ static int kfn_not_found(struct kfn_ctrl *ctrl, const struct kfi_need *need)
 	if (less.caps & KFI_PROTECTED) {
 		less.caps &= ~KFI_PROTECTED;
 		ret = kfn_lacks(ctrl, less, opts->host_traddr,
-				"has no TLS: load kfi_sockets with its parameter tls", "", -EOPNOTSUPP);
+				"has no TLS: load kfi_sockets with its parameter tls", "",
+				-EOPNOTSUPP);
 		less.caps = need->caps;
 	}
 	if (ret == -ENODATA && less.tclass != KFI_TC_UNSPEC) {

@@ -49,7 +49,7 @@ enum {
 	KFN_DIGEST_DATA		= 2,	/* an error fails the command, which the host repeats */
 	KFN_DIGESTS		= KFN_DIGEST_HEADER | KFN_DIGEST_DATA,
 
-	KFN_DIGEST_MAGIC	= 0x3167444b,	/* other targets may leave anything in reserved bytes */
+	KFN_DIGEST_MAGIC	= 0x3167444b,	/* others may leave anything there */
 };
 
 /**

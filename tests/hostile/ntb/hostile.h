@@ -2,8 +2,8 @@
 /*
  * hostile.h - a peer of kfi_ntb that breaks the protocol. The peer has one end of a bridge and
  * kfi_ntb has the other end, in the same kernel; the victims (../victim.h) are endpoints of
- * kfi_ntb. The peer shares the wire format with kfi_ntb (wire.h, kfi/mux/record.h) and no other code: the
- * CPU copies the bytes, and a thread polls for records of kfi_ntb.
+ * kfi_ntb. The peer shares the wire format with kfi_ntb (wire.h, kfi/mux/record.h) and no other
+ * code: the CPU copies the bytes, and a thread polls for records of kfi_ntb.
  *
  *	peer.c	 the link, lines and records
  *	cases.c	 what it does to the victim	queues.c  the same, with several queues

@@ -48,7 +48,8 @@ static bool parse_options(int argc, char **argv, struct world_options *options)
 			break;
 		case '2':
 		case '4':
-			good = simulator_number(optarg, 0x1000, 1ull << 39, &value) && power_of_two(value);
+			good = simulator_number(optarg, 0x1000, 1ull << 39, &value) &&
+			       power_of_two(value);
 			options->window[c == '4'] = value;
 			break;
 		default:

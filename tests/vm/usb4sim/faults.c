@@ -129,12 +129,12 @@ static const char *const kinds[FAULTS] = {
 const struct command usb4_commands[] = {
 	{ "cable L unplug",		do_unplug,	"pull the cable" },
 	{ "cable L plug",		do_plug,	"put it back" },
-	{ "cable L unplug-at N",	do_unplug_at,	"pull it behind the n-th XDomain packet from now on" },
+	{ "cable L unplug-at N",	do_unplug_at,	"pull it behind the n-th XDomain packet" },
 	{ "cable W F next N",		do_next,	"a fault of the next so many" },
 	{ "cable W F every N",		do_every,	"... of one of so many; 0: none" },
 	{ "cable W F ppm N",		do_ppm,		"... of so many of a million, at random" },
 	{ "cable W delay N",		do_delay,	"microseconds that a frame is on the way" },
-	{ "cable W rate N",		do_rate,	"kilobytes a second at the most; 0: no limit" },
+	{ "cable W rate N",		do_rate,	"kilobytes a second; 0: no limit" },
 	{ "cable W stall on",		do_stall,	"the cable is up, and takes no frame" },
 	{ "cable W stall off",		do_unstall,	"... no longer" },
 	{ }

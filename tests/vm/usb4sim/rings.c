@@ -280,7 +280,8 @@ static void send_frame(struct host *host, const struct route *route, uint64_t ad
 	frame->damaged = fault_strikes(&route->way->fault[DAMAGE]);
 	if (frame->damaged) {
 		count(there, COUNT_frames_damaged);
-		frame->data[len / 2] ^= 0x40;	/* the flag alone would not harm a careless driver */
+		/* The flag alone would not harm a careless driver. */
+		frame->data[len / 2] ^= 0x40;
 	}
 	*ring->last = frame;
 	ring->last = &frame->next;

@@ -25,7 +25,7 @@ struct call {
 	struct device *dev;		/* of letter D */
 	uint32_t number[CALL_WORDS];	/* of letters N, in order */
 	unsigned int numbers;
-	void *object;			/* of a letter of the simulator's own, as are the following */
+	void *object;			/* of a letter of the simulator, as the following */
 	unsigned int part, kind;
 	pthread_rwlock_t *lock;		/* taken for writing while the command runs, if set */
 	cJSON *answer;
@@ -51,7 +51,7 @@ struct simulator {
 	struct device *(*device)(void *world, unsigned int n);
 	/* Add all but the counters of devices to the statistics. */
 	void (*stats)(void *world, cJSON *to);
-	/* Do what is due at @now; return when to be called again, in microseconds, or TIME_NEVER. */
+	/* Do what is due at @now; return the next time, in microseconds, or TIME_NEVER. */
 	uint64_t (*tick)(void *world, uint64_t now);
 };
 
