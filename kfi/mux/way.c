@@ -213,8 +213,8 @@ void kfi_mux_rx(struct kfi_mux *mux, unsigned int lane, struct kfi_mux_rec *rec,
 EXPORT_SYMBOL_GPL(kfi_mux_rx);
 
 /*
- * A connection whose turn it is sees in the list who else waits (kfi_mux_others_wait()), so each
- * one leaves the list only for its turn. Those that stall again go behind @last, and have no second
+ * A connection leaves the list only for its turn, so that it finds the other waiting connections
+ * there (kfi_mux_others_wait()). Connections that stall again go behind @last, and have no second
  * turn here.
  */
 void kfi_mux_room(struct kfi_mux *mux, unsigned int lane)
