@@ -2,14 +2,23 @@
 /*
  * event.c - tells user space what happens to a mirror, by uevents with KFI_MIRROR=what.
  *
- * A uevent starts programs, and a peer can cause events as often as it sends messages. So no more
- * than KFM_EVENT_BURST are reported in KFM_EVENT_PERIOD. Events that wait are merged: of one kind
- * and one peer the last one is reported, and none is lost.
+ * A uevent starts programs, and a peer can cause events as often as it sends messages. So of each
+ * peer no more than KFM_EVENT_BURST are reported in KFM_EVENT_PERIOD, and as many of those that
+ * concern no single peer: a peer that causes too many delays only its own. Events that wait are
+ * merged: of one kind and one peer the last one is reported, and none is lost.
  */
 #include <linux/kobject.h>
+#include <linux/minmax.h>
 #include <linux/string.h>
 #include "mirror.h"
 #include "peer.h"
+
+static void event_remove(struct kfm_events *events, struct kfm_uevent *at)
+{
+	struct kfm_uevent *end = events->queue + events->count--;
+
+	memmove(at, at + 1, (char *)end - (char *)(at + 1));
+}
 
 static void event_add(struct kfm_events *events, const struct kfm_uevent *event)
 {
@@ -17,30 +26,49 @@ static void event_add(struct kfm_events *events, const struct kfm_uevent *event)
 
 	while (old < end && (strcmp(old->what, event->what) || old->peer != event->peer))
 		old++;
-	if (old < end || events->count == KFM_EVENTS) {
-		if (old == end)
-			old = events->queue;
-		memmove(old, old + 1, (char *)end - (char *)(old + 1));
-		events->count--;
-	}
+	if (old < end)
+		event_remove(events, old);
+	else if (events->count == KFM_EVENTS)
+		event_remove(events, events->queue);
 	events->queue[events->count++] = *event;
 }
 
-/* Take the next event that may be reported. Return: 0; otherwise jiffies to wait, or -ENOENT */
+static struct kfm_event_budget *event_budget(struct kfm_events *events,
+					     const struct kfm_uevent *event)
+{
+	return &events->budgets[event->peer ? event->peer->index : KFM_PEERS];
+}
+
+/* Spend one event of a budget. Return: 0; otherwise jiffies until there is one again */
+static long budget_spend(struct kfm_event_budget *budget, unsigned long now)
+{
+	if (time_after_eq(now, budget->since + KFM_EVENT_PERIOD)) {
+		budget->since = now;
+		budget->sent = 0;
+	}
+	if (budget->sent == KFM_EVENT_BURST)
+		return budget->since + KFM_EVENT_PERIOD - now;
+	budget->sent++;
+	return 0;
+}
+
+/* Take the first event that may be reported. Return: 0; otherwise jiffies to wait, or -ENOENT */
 static long event_take(struct kfm_events *events, struct kfm_uevent *event)
 {
-	if (!events->count)
-		return -ENOENT;
-	if (time_after_eq(jiffies, events->since + KFM_EVENT_PERIOD)) {
-		events->since = jiffies;
-		events->sent = 0;
+	struct kfm_uevent *at = events->queue, *end = at + events->count;
+	long wait = at < end ? KFM_EVENT_PERIOD : -ENOENT, left;
+	unsigned long now = jiffies;
+
+	for (; at < end; at++) {
+		left = budget_spend(event_budget(events, at), now);
+		if (!left) {
+			*event = *at;
+			event_remove(events, at);
+			return 0;
+		}
+		wait = min(wait, left);
 	}
-	if (events->sent == KFM_EVENT_BURST)
-		return events->since + KFM_EVENT_PERIOD - jiffies;
-	events->sent++;
-	*event = events->queue[0];
-	memmove(&events->queue[0], &events->queue[1], --events->count * sizeof(*event));
-	return 0;
+	return wait;
 }
 
 static void event_queue(struct kfm *m, const struct kfm_uevent *event)
@@ -112,8 +140,11 @@ static void event_work(struct work_struct *work)
 
 void kfm_events_init(struct kfm_events *events)
 {
+	struct kfm_event_budget *budget = events->budgets;
+
 	spin_lock_init(&events->lock);
-	events->since = jiffies - KFM_EVENT_PERIOD;
+	for (; budget < events->budgets + ARRAY_SIZE(events->budgets); budget++)
+		budget->since = jiffies - KFM_EVENT_PERIOD;
 	INIT_DELAYED_WORK(&events->work, event_work);
 }
 

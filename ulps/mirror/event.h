@@ -11,7 +11,7 @@ struct kfm;
 struct kfm_peer;
 
 #define KFM_EVENTS	(16 * KFM_PEERS)	/* more than kinds of events, for each peer */
-#define KFM_EVENT_BURST	16			/* uevents in a period */
+#define KFM_EVENT_BURST	16			/* uevents of a budget in a period */
 #define KFM_EVENT_PERIOD	(10 * HZ)
 
 /* An event; @peer is NULL if it is not one of a single peer */
@@ -22,20 +22,28 @@ struct kfm_uevent {
 };
 
 /**
+ * struct kfm_event_budget - how many events of one peer are reported
+ * @since: beginning of the period, in jiffies
+ * @sent: events that were reported in it
+ */
+struct kfm_event_budget {
+	unsigned long		since;
+	unsigned int		sent;
+};
+
+/**
  * struct kfm_events - events of a mirror that were not reported yet
  * @lock: protects all members but @work
  * @count: entries of @queue
  * @queue: the events, the oldest first; one of each kind for each peer
- * @since: beginning of the period, in jiffies
- * @sent: events that were reported in it
+ * @budgets: of each peer, by kfm_peer.index; the last one is of events that concern no single peer
  * @work: reports them, which allocates memory
  */
 struct kfm_events {
 	spinlock_t		lock;
 	unsigned int		count;
 	struct kfm_uevent	queue[KFM_EVENTS];
-	unsigned long		since;
-	unsigned int		sent;
+	struct kfm_event_budget	budgets[KFM_PEERS + 1];
 	struct delayed_work	work;
 };
 
