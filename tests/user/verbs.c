@@ -360,6 +360,24 @@ static void hold(void)
 	}
 }
 
+/*
+ * Let processes open the device, each once. Nothing keeps what a process was when it has been
+ * refused and has ended: kmemleak does not find all of what is lost, but some of so much.
+ */
+static bool contexts_refused(struct ibv_device *device)
+{
+	int i, n = 0, status;
+	pid_t pid;
+
+	for (i = 0; i < 20; i++) {
+		pid = fork();
+		if (!pid)
+			_exit(!!ibv_open_device(device));
+		n += waitpid(pid, &status, 0) == pid && !status;
+	}
+	return n == i;
+}
+
 /* The limits are those of /dev/kfi, and what ends is returned. */
 static void limits(void)
 {
@@ -380,7 +398,7 @@ static void limits(void)
 	      !ibv_alloc_pd(id->verbs) && !ibv_create_cq(id->verbs, 16, NULL, NULL, 0));
 	limit("max_objects", 65536);
 	limit("max_contexts", 0);
-	judge("contexts are counted", !ibv_open_device(id->verbs->device));
+	judge("contexts are counted", contexts_refused(id->verbs->device));
 	limit("max_contexts", 256);
 	limit("max_queue_mb", 4);
 	n = queue_pairs(pd, cq);

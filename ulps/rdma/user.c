@@ -10,6 +10,7 @@
  * order.
  */
 #include <linux/mm.h>
+#include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include "kib.h"
@@ -19,12 +20,27 @@
 
 /* ---- contexts ---- */
 
+/*
+ * uverbs gives restrack a reference of the calling task before the context is opened, and does not
+ * drop the reference if a process that has asked by ioctl() is refused: a user with too many
+ * contexts could keep any number of dead processes in memory. restrack can do without it.
+ */
+static void context_forget_task(struct ib_ucontext *context)
+{
+	if (context->res.task)
+		put_task_struct(context->res.task);
+	context->res.task = NULL;
+}
+
 int kib_alloc_ucontext(struct ib_ucontext *context, struct ib_udata *udata)
 {
 	struct kib_ucontext *uc = container_of(context, struct kib_ucontext, ib);
 
 	uc->payer = kfi_payer_open();
-	return PTR_ERR_OR_ZERO(uc->payer);
+	if (!IS_ERR(uc->payer))
+		return 0;
+	context_forget_task(context);
+	return PTR_ERR(uc->payer);
 }
 
 void kib_dealloc_ucontext(struct ib_ucontext *context)
