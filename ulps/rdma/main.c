@@ -131,6 +131,7 @@ static void __exit kib_exit(void)
 	unregister_netdevice_notifier(&netdev_nb);
 	ib_unregister_driver((enum rdma_driver_id)KFI_IB_DRIVER_ID);
 	synchronize_rcu();	/* for mr_ended() */
+	rcu_barrier();		/* for kib_user_mr_put(): RCU callbacks queue user_mr_free() */
 	destroy_workqueue(kib_wq);
 }
 
