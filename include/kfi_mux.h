@@ -450,6 +450,11 @@ void kfi_mux_destroy(struct kfi_mux *mux);
 void kfi_mux_list(struct kfi_mux *mux);
 /* Take that back: open domains and endpoints go on. Process context */
 void kfi_mux_unlist(struct kfi_mux *mux);
+/*
+ * Take that back if nobody but the provider has a reference of the way. Process context.
+ * Return: true if the way is not listed any more
+ */
+bool kfi_mux_retire(struct kfi_mux *mux);
 /* End all objects of consumers on the way, which was unlisted. Process context, sleeps */
 void kfi_mux_gone(struct kfi_mux *mux);
 /* The way is down for good: drop the references of the provider and of domains. Process context */
@@ -572,7 +577,7 @@ int kfi_mux_listen(struct kfi_pep *pep);
  * KFI_MUX_PROV_OPS - initialisers of the operations that all providers of ways have alike
  *
  * A provider adds domain_size, at least that of struct kfi_mux_domain; domain_open, which calls
- * kfi_mux_domain_open() and sets the limits; domain_close, ep_open and addr_str.
+ * kfi_mux_domain_open() and sets the limits; domain_close, pep_close, ep_open and addr_str.
  */
 #define KFI_MUX_PROV_OPS				\
 	.ep_size	= sizeof(struct kfi_mux_ep),	\
@@ -600,7 +605,6 @@ int kfi_mux_listen(struct kfi_pep *pep);
 	.shutdown	= kfi_proto_shutdown,		\
 	.getpeer	= kfi_mux_getpeer,		\
 	.pep_open	= kfi_mux_pep_open,		\
-	.pep_close	= kfi_mux_pep_close,		\
 	.pep_getname	= kfi_mux_pep_getname,		\
 	.pep_setname	= kfi_mux_pep_setname,		\
 	.listen		= kfi_mux_listen,		\

@@ -382,6 +382,20 @@ void kfi_mux_unlist(struct kfi_mux *mux)
 }
 EXPORT_SYMBOL_GPL(kfi_mux_unlist);
 
+/* All references are taken by kmx_find() and kfi_mux_each(), or by holders of one. */
+bool kfi_mux_retire(struct kfi_mux *mux)
+{
+	bool unused;
+
+	mutex_lock(&mux->prov->lock);
+	unused = refcount_read(&mux->users) == 1;
+	if (unused)
+		list_del(&mux->entry);
+	mutex_unlock(&mux->prov->lock);
+	return unused;
+}
+EXPORT_SYMBOL_GPL(kfi_mux_retire);
+
 void kfi_mux_gone(struct kfi_mux *mux)
 {
 	WRITE_ONCE(mux->going, true);
