@@ -180,6 +180,7 @@ enum {
 	KFI_ADDR_UCX,
 	KFI_ADDR_LOOP = 0x1000,	/* 8 bytes: kfi_loop */
 	KFI_ADDR_NTB,		/* kfi_ntb: side of a bridge and port, two __le32 */
+	KFI_ADDR_USB4,		/* kfi_usb4: UUID of a host, 16 bytes, and port, __le32 */
 };
 
 /*
@@ -341,6 +342,7 @@ enum {
 	KFI_PROTO_KFI_RC,		/* kfi_verbs, reliable connected queue pairs */
 	KFI_PROTO_KFI_NTB,		/* kfi_ntb */
 	KFI_PROTO_KFI_UD,		/* kfi_verbs, unreliable datagrams */
+	KFI_PROTO_KFI_USB4,		/* kfi_usb4 */
 };
 
 /* Tag layouts (kfi_ep_attr.mem_tag_format) */

@@ -145,6 +145,7 @@ int ku_limits_addr(struct ku_ctx *ctx, u32 format, const void *addr, size_t len)
 		return 0;
 	case KFI_ADDR_LOOP:
 	case KFI_ADDR_NTB:
+	case KFI_ADDR_USB4:
 		return 0;
 	default:
 		return -EINVAL;

@@ -84,7 +84,7 @@ static const char *lookup(const struct name *names, size_t n, uint64_t value)
 static const struct name protocols[] = {
 	{ 1, "rdma_cm_ib_rc" }, { 2, "iwarp" }, { 3, "ib_ud" }, { 5, "udp" }, { 6, "sock_tcp" },
 	{ 0x1000, "loop" }, { 0x1001, "kfi_tcp" }, { 0x1002, "kfi_udp" }, { 0x1003, "kfi_rc" },
-	{ 0x1004, "kfi_ntb" }, { 0x1005, "kfi_ud" },
+	{ 0x1004, "kfi_ntb" }, { 0x1005, "kfi_ud" }, { 0x1006, "kfi_usb4" },
 };
 
 const char *protocol_name(uint64_t protocol)
@@ -95,6 +95,7 @@ const char *protocol_name(uint64_t protocol)
 static const struct name formats[] = {
 	{ 0, "unspec" }, { 1, "sockaddr" }, { 2, "sockaddr_in" }, { 3, "sockaddr_in6" },
 	{ 4, "sockaddr_ib" }, { 9, "str" }, { 15, "cxi" }, { 0x1000, "loop" },
+	{ 0x1001, "ntb" }, { 0x1002, "usb4" },
 };
 
 const char *addr_format_name(uint32_t format)

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * cable.c - the life of a cable: one work item logs in, begins lives and ends them.
+ *
+ * The core removes the service of a cable that was pulled, in old kernels under tb->lock. The work
+ * item may wait for that lock just then. So u4_remove() (plug.c) does not wait for the work item: it
+ * stops and frees the rings by itself, and the work item finds that out and drops the rest.
+ */
+#include <linux/random.h>
+#include <linux/slab.h>
+#include "usb4.h"
+
+#define U4_TRIAL	(3 * HZ)	/* a life has to begin within this time */
+#define U4_RETRY_MIN	(HZ / 5)	/* between logins */
+#define U4_RETRY_MAX	(2 * HZ)
+
+void u4_cable_fault(struct u4_cable *c, const char *why)
+{
+	cmpxchg(&c->fault, NULL, why);
+	u4_cable_kick(c);
+}
+
+/* ---- paths ---- */
+
+static int u4_path_on(struct u4_cable *c)
+{
+	int ret = tb_xdomain_enable_paths(c->xd, c->out_hop, c->tx.ring.hop, c->in_hop,
+					  c->rx.ring.hop);
+
+	c->paths = !ret;
+	return ret;
+}
+
+/*
+ * The core has removed the paths of a cable that was pulled, and ignores this call. But if it has
+ * configured our path after that, because it was about to when the cable was pulled, nobody removes
+ * it. Then @late is true.
+ */
+static void u4_path_off(struct u4_cable *c, bool late)
+{
+	struct tb_xdomain *xd = c->xd;
+
+	if (!c->paths)
+		return;
+	c->paths = false;
+	if (late)
+		xd->is_unplugged = false;
+	tb_xdomain_disable_paths(xd, c->out_hop, c->tx.ring.hop, c->in_hop, c->rx.ring.hop);
+	if (late)
+		xd->is_unplugged = true;
+}
+
+/* ---- lives ---- */
+
+static void u4_life_end(struct u4_cable *c, const char *why)
+{
+	struct kfi_mux *mux = &c->way->mux;
+	bool up = c->state == U4_UP;
+
+	if (up || why != c->said)
+		pr_info("kfi_usb4: %s: %s: %s\n", mux->name, up ? "down" : "no connection", why);
+	c->said = why;
+	if (up)
+		WRITE_ONCE(mux->life, mux->life + 1);
+	u4_tx_shut(c);
+	RCU_INIT_POINTER(c->way->cable, NULL);
+	if (!READ_ONCE(c->gone) && !READ_ONCE(c->over))
+		u4_logout(c);
+	/* Before the rings: a path may never become idle if its ring was stopped. */
+	u4_path_off(c, false);
+	mutex_lock(&c->lock);
+	u4_rings_stop(c);
+	mutex_unlock(&c->lock);
+	u4_tx_cancel(c);
+	if (up)
+		kfi_mux_down(mux);
+	c->state = U4_LOGIN;
+	u4_login_reset(c);
+	c->over = false;
+	WRITE_ONCE(c->fault, NULL);
+}
+
+/* Start the rings and configure the path. Return: 0, or a negative errno */
+static int u4_life_try(struct u4_cable *c)
+{
+	int ret = -ENODEV;
+
+	c->state = U4_TRYING;
+	c->restart = false;
+	c->deadline = jiffies + U4_TRIAL;
+	mutex_lock(&c->lock);
+	if (!c->gone && !c->asleep)
+		ret = u4_rings_start(c);
+	mutex_unlock(&c->lock);
+	if (ret)
+		return ret;
+	ret = u4_path_on(c);
+	mutex_lock(&c->lock);
+	if (!ret && c->running)
+		u4_watch_start(c);
+	mutex_unlock(&c->lock);
+	if (READ_ONCE(c->gone) || READ_ONCE(c->xd->is_unplugged))
+		u4_path_off(c, READ_ONCE(c->xd->is_unplugged));
+	return ret;
+}
+
+/* Both directions work. */
+static void u4_life_up(struct u4_cable *c)
+{
+	struct kfi_mux *mux = &c->way->mux;
+
+	c->state = U4_UP;
+	c->said = NULL;
+	pr_info("kfi_usb4: %s: up\n", mux->name);
+	rcu_assign_pointer(c->way->cable, c);
+	mutex_lock(&c->lock);
+	if (c->running)
+		u4_tx_open(c);
+	mutex_unlock(&c->lock);
+	kfi_mux_up(mux);
+	mutex_lock(&c->lock);
+	if (c->running) {
+		WRITE_ONCE(c->rx.open, true);
+		queue_bh_work(&c->poll);
+	}
+	mutex_unlock(&c->lock);
+}
+
+/* ---- the work item ---- */
+
+static const char *u4_refusal(int err)
+{
+	if (err == -ESHUTDOWN || err == -ENODEV)
+		return "the host interface is going away";
+	return "the connection manager configures no path; does it allow but one, and thunderbolt_net has that?";
+}
+
+static unsigned long u4_work_login(struct u4_cable *c)
+{
+	int ret = u4_login(c);
+
+	if (ret) {
+		if (c->tries > 4)
+			u4_publish_again();
+		return min(U4_RETRY_MIN << min(c->tries, 8U), U4_RETRY_MAX);
+	}
+	ret = u4_life_try(c);
+	if (!ret)
+		return U4_TRIAL + 1;
+	u4_life_end(c, u4_refusal(ret));
+	return U4_RETRY_MAX;
+}
+
+/* The cable was removed: drop what u4_remove() has left. */
+static void u4_work_last(struct u4_cable *c)
+{
+	u4_way_leave(c);
+	u4_login_free(c);
+	cancel_delayed_work(&c->work);	/* nobody queues it any more */
+	u4_cable_put(c);
+}
+
+static void u4_cable_work(struct work_struct *work)
+{
+	struct u4_cable *c = container_of(to_delayed_work(work), struct u4_cable, work);
+	bool removed = u4_cable_removed(c), asleep = READ_ONCE(c->asleep);
+	const char *why = READ_ONCE(c->fault);
+	unsigned long delay = 0;
+
+	if (removed || READ_ONCE(c->gone))
+		why = "the cable is gone";
+	else if (asleep)
+		why = "this machine goes to sleep";
+	else if (c->state == U4_TRYING && !READ_ONCE(c->rx.proved) &&
+		 time_after_eq(jiffies, c->deadline))
+		why = why ?: "nothing arrives, though both sides have logged in";
+	if (why && c->state != U4_LOGIN)
+		u4_life_end(c, why);
+	if (removed) {
+		u4_work_last(c);
+		return;
+	}
+	if (asleep) {
+		WRITE_ONCE(c->rests, true);
+		wake_up_all(&c->wait);
+		return;
+	}
+	if (c->state == U4_LOGIN) {
+		delay = u4_work_login(c);
+	} else if (c->state == U4_TRYING) {
+		if (READ_ONCE(c->rx.proved))
+			u4_life_up(c);
+		else
+			delay = max_t(long, c->deadline - jiffies, 0) + 1;
+	} else if (READ_ONCE(c->restart)) {
+		mutex_lock(&c->lock);
+		WRITE_ONCE(c->restart, false);
+		u4_ring_rx_restart(c);
+		mutex_unlock(&c->lock);
+	}
+	if (delay)
+		queue_delayed_work(u4_wq, &c->work, delay);
+}
+
+/* ---- memory ---- */
+
+struct u4_cable *u4_cable_new(struct tb_service *svc)
+{
+	struct u4_cable *c = kvzalloc(sizeof(*c), GFP_KERNEL);
+
+	if (!c)
+		return NULL;
+	kref_init(&c->ref);
+	INIT_LIST_HEAD(&c->entry);
+	c->xd = tb_xdomain_get(tb_service_parent(svc));
+	INIT_DELAYED_WORK(&c->work, u4_cable_work);
+	init_waitqueue_head(&c->wait);
+	mutex_init(&c->login_lock);
+	c->out_hop = -1;
+	c->in_hop = -1;
+	mutex_init(&c->lock);
+	INIT_BH_WORK(&c->poll, u4_poll);
+	timer_setup(&c->tick, u4_tick, 0);
+	spin_lock_init(&c->tx.lock);
+	INIT_LIST_HEAD(&c->tx.posted);
+	INIT_LIST_HEAD(&c->tx.done);
+	u4_login_reset(c);
+	return c;
+}
+
+void u4_cable_free(struct u4_cable *c)
+{
+	tb_xdomain_put(c->xd);
+	kvfree(c);
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * kfi_usb4 - kfabric over USB4 and Thunderbolt cables between two hosts. Frames go through a pair of
+ * DMA rings of the host interfaces.
+ *
+ *   main.c		parameters, operations, init and exit of the module
+ *   usb4.h		objects, states and locks
+ *   way.c		ways to other hosts, and names
+ *   plug.c		cables that are plugged and pulled
+ *   cable.c		the life of a cable
+ *   login.c		messages by which both hosts agree
+ *   tx.c  rx.c		frames, and the records in them
+ *   watch.c		the timer: acknowledgements, silent peers, lost interrupts
+ *   ring.c		rings, and the memory of frames
+ *   wire.h  wire.c	format
+ *
+ * The multiplexer (kfi_mux.h) has connections, endpoints, names and discovery.
+ */
+#include <linux/module.h>
+#include "usb4.h"
+
+static const struct kfi_link_ops u4_link_ops = {
+	KFI_MUX_LINK_OPS(UUID_SIZE),
+	.sent_to	= kfi_mux_sent_to,
+};
+
+static struct kfi_proto u4_proto = {
+	.name		= "usb4",
+	.ops		= &u4_link_ops,
+	.addr_str	= u4_addr_str,
+	.params = {
+		KFI_PROTO_DEFAULTS,
+		.eager_size		= 16 * 1024,
+		.unexpected_origin	= 131072,
+		.origin_peers		= 4096,	/* all peers at one end have the same origin */
+		.origin_backlog		= 512,
+	},
+};
+
+KFI_PROTO_PARAMS(u4_proto);
+
+unsigned int u4_timeout_s = 5;
+KFI_PARAM(timeout_s, u4_timeout_s, s, 0644,
+	  "seconds after which a peer that is silent, or acknowledges nothing, is given up (default 5)");
+
+bool u4_e2e = true;
+module_param_named(e2e, u4_e2e, bool, 0444);
+MODULE_PARM_DESC(e2e, "let the host interfaces hold frames back while the receiver has no room (default yes)");
+
+static const struct kfi_prov_ops u4_ops = {
+	KFI_MUX_PROV_OPS,
+	.domain_size	= sizeof(struct kfi_mux_domain),
+	.addr_str	= u4_addr_str,
+	.domain_open	= u4_domain_open,
+	.domain_close	= u4_domain_close,
+	.ep_open	= kfi_mux_ep_open,
+	.pep_close	= u4_pep_close,
+	.parts		= u4_parts,
+};
+
+struct kfi_mux_prov u4_prov = {
+	.prov = {
+		.name		= "usb4",
+		.version	= KFI_VERSION(1, 0),
+		.ops		= &u4_ops,
+	},
+	.proto		= &u4_proto,
+	.ops		= &u4_mux_ops,
+	.addr_format	= KFI_ADDR_USB4,
+	.side_len	= UUID_SIZE,
+	.protocol	= KFI_PROTO_KFI_USB4,
+	.stream_kib	= 256,
+};
+
+module_param_named(stream_kib, u4_prov.stream_kib, uint, 0444);
+MODULE_PARM_DESC(stream_kib,
+		 "KiB that a peer may send ahead on a connection, 4 to 8192 (default 256)");
+
+/*
+ * Without a rescuer: the core's messages wait for work items that have none, either. Data do not
+ * wait for this queue.
+ */
+struct workqueue_struct *u4_wq;
+
+static int __init u4_init(void)
+{
+	int ret = -ENOMEM;
+
+	u4_wq = alloc_workqueue("kfi_usb4", WQ_UNBOUND, 0);
+	if (!u4_wq)
+		return ret;
+	ret = kfi_mux_prov_init(&u4_prov);
+	if (ret)
+		goto destroy_wq;
+	ret = kfi_provider_register(&u4_prov.prov);
+	if (ret)
+		goto exit_mux;
+	ret = u4_login_init();
+	if (ret)
+		goto deregister;
+	ret = u4_plug_init();
+	if (ret)
+		goto exit_login;
+	return 0;
+exit_login:
+	u4_login_exit();
+	flush_workqueue(u4_wq);
+	u4_ways_exit();
+deregister:
+	kfi_provider_deregister(&u4_prov.prov);
+exit_mux:
+	kfi_mux_prov_exit(&u4_prov);
+destroy_wq:
+	destroy_workqueue(u4_wq);
+	return ret;
+}
+
+/* Open fabrics hold a reference of the module, so only cables are left. */
+static void __exit u4_exit(void)
+{
+	kfi_provider_deregister(&u4_prov.prov);
+	u4_plug_exit();
+	flush_workqueue(u4_wq);
+	u4_ways_exit();
+	destroy_workqueue(u4_wq);
+	kfi_mux_prov_exit(&u4_prov);
+}
+
+module_init(u4_init);
+module_exit(u4_exit);
+MODULE_DESCRIPTION("kfabric provider over USB4 and Thunderbolt cables");
+MODULE_LICENSE("GPL");
+MODULE_ALIAS("kfi-provider-usb4");

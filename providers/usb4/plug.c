@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * plug.c - the driver of the service "kfabric" that other hosts offer: cables that are plugged and
+ * pulled, machines that go to sleep, and our own offer.
+ */
+#include <linux/module.h>
+#include <linux/pm.h>
+#include "usb4.h"
+
+#define U4_KEY		"kfabric"
+#define U4_REST		(5 * HZ)	/* time for the end of a life */
+#define U4_CABLES	32		/* cables that are visited at a time */
+
+static DEFINE_SPINLOCK(u4_cables_lock);		/* taken with bottom halves off */
+static LIST_HEAD(u4_cables);
+
+/* ---- the list of cables ---- */
+
+struct u4_cable *u4_cable_find(u64 route, const void *local, const void *remote)
+{
+	struct u4_cable *c, *found = NULL;
+
+	spin_lock_bh(&u4_cables_lock);
+	list_for_each_entry(c, &u4_cables, entry) {
+		if (c->xd->route == route && !memcmp(c->xd->local_uuid, local, U4W_UUID) &&
+		    !memcmp(c->xd->remote_uuid, remote, U4W_UUID)) {
+			kref_get(&c->ref);
+			found = c;
+			break;
+		}
+	}
+	spin_unlock_bh(&u4_cables_lock);
+	return found;
+}
+
+static void u4_cable_release(struct kref *ref)
+{
+	u4_cable_free(container_of(ref, struct u4_cable, ref));
+}
+
+void u4_cable_put(struct u4_cable *c)
+{
+	kref_put(&c->ref, u4_cable_release);
+}
+
+void u4_cable_kick(struct u4_cable *c)
+{
+	spin_lock_bh(&u4_cables_lock);
+	if (!c->removed)
+		mod_delayed_work(u4_wq, &c->work, 0);
+	spin_unlock_bh(&u4_cables_lock);
+}
+
+bool u4_cable_removed(struct u4_cable *c)
+{
+	bool removed;
+
+	spin_lock_bh(&u4_cables_lock);
+	removed = c->removed;
+	spin_unlock_bh(&u4_cables_lock);
+	return removed;
+}
+
+static void u4_cables_each(void (*fn)(struct u4_cable *c))
+{
+	struct u4_cable *c, *all[U4_CABLES];
+	unsigned int i, n = 0;
+
+	spin_lock_bh(&u4_cables_lock);
+	list_for_each_entry(c, &u4_cables, entry) {
+		if (n == U4_CABLES)
+			break;
+		kref_get(&c->ref);
+		all[n++] = c;
+	}
+	spin_unlock_bh(&u4_cables_lock);
+	for (i = 0; i < n; i++) {
+		fn(all[i]);
+		u4_cable_put(all[i]);
+	}
+}
+
+/* ---- our offer ---- */
+
+static DEFINE_MUTEX(u4_publish_lock);
+static struct tb_property_dir *u4_dir;
+static bool u4_published;
+static unsigned long u4_publish_at;	/* not again before this time (jiffies) */
+
+static const uuid_t u4_dir_uuid =
+	UUID_INIT(0x8d2b6a41, 0x5b0f, 0x4f7e, 0x8e, 0x11, 0x6b, 0x66, 0x61, 0x62, 0x72, 0x63);
+
+static int u4_publish(void)
+{
+	int ret = tb_register_property_dir(U4_KEY, u4_dir);
+
+	u4_published = !ret;
+	u4_publish_at = jiffies + 2 * HZ;
+	return ret;
+}
+
+static void u4_unpublish(void)
+{
+	if (u4_published)
+		tb_unregister_property_dir(U4_KEY, u4_dir);
+	u4_published = false;
+}
+
+void u4_publish_again(void)
+{
+	mutex_lock(&u4_publish_lock);
+	if (u4_dir && time_after(jiffies, u4_publish_at)) {
+		u4_unpublish();
+		if (u4_publish())
+			pr_warn_ratelimited("kfi_usb4: other hosts can't be told of this one\n");
+	}
+	mutex_unlock(&u4_publish_lock);
+}
+
+static int u4_offer(void)
+{
+	int ret;
+
+	mutex_lock(&u4_publish_lock);
+	u4_dir = tb_property_create_dir(&u4_dir_uuid);
+	ret = u4_dir ? 0 : -ENOMEM;
+	ret = ret ?: tb_property_add_immediate(u4_dir, "prtcid", 1);
+	ret = ret ?: tb_property_add_immediate(u4_dir, "prtcvers", U4W_VERSION);
+	ret = ret ?: tb_property_add_immediate(u4_dir, "prtcrevs", 1);
+	ret = ret ?: tb_property_add_immediate(u4_dir, "prtcstns", 0);
+	ret = ret ?: u4_publish();
+	mutex_unlock(&u4_publish_lock);
+	return ret;
+}
+
+static void u4_withdraw(void)
+{
+	mutex_lock(&u4_publish_lock);
+	u4_unpublish();
+	if (u4_dir)
+		tb_property_free_dir(u4_dir);
+	u4_dir = NULL;
+	mutex_unlock(&u4_publish_lock);
+}
+
+/* ---- plugs and pulls ---- */
+
+static int u4_probe(struct tb_service *svc, const struct tb_service_id *id)
+{
+	struct u4_cable *c = u4_cable_new(svc);
+	int ret;
+
+	if (!c)
+		return -ENOMEM;
+	mutex_lock(&c->lock);
+	ret = u4_rings_alloc(c);
+	mutex_unlock(&c->lock);
+	if (ret) {
+		dev_warn(&svc->dev, "no rings for kfi_usb4 (%d)\n", ret);
+		goto free;
+	}
+	ret = u4_way_join(c);
+	if (ret)
+		goto free_rings;
+	tb_service_set_drvdata(svc, c);
+	spin_lock_bh(&u4_cables_lock);
+	list_add_tail(&c->entry, &u4_cables);
+	spin_unlock_bh(&u4_cables_lock);
+	u4_cable_kick(c);
+	return 0;
+
+free_rings:
+	mutex_lock(&c->lock);
+	u4_rings_free(c);
+	mutex_unlock(&c->lock);
+free:
+	u4_cable_put(c);
+	return ret;
+}
+
+/*
+ * The host interface may be gone on return, so the rings and the mapped memory are freed here, and
+ * whoever wants to use them finds that out under &u4_cable.lock. u4_cable_work() does the rest.
+ */
+static void u4_remove(struct tb_service *svc)
+{
+	struct u4_cable *c = tb_service_get_drvdata(svc);
+
+	mutex_lock(&c->lock);
+	WRITE_ONCE(c->gone, true);
+	u4_rings_stop(c);
+	u4_rings_free(c);
+	mutex_unlock(&c->lock);
+	spin_lock_bh(&u4_cables_lock);
+	list_del_init(&c->entry);
+	c->removed = true;
+	mod_delayed_work(u4_wq, &c->work, 0);
+	spin_unlock_bh(&u4_cables_lock);
+}
+
+/* ---- sleep ---- */
+
+/*
+ * End the life and begin none. u4_cable_work() may wait for tb->lock, and a context that holds it for
+ * a lock that the caller has: so the time to wait is bounded.
+ */
+static void u4_rest(struct u4_cable *c)
+{
+	mutex_lock(&c->lock);
+	WRITE_ONCE(c->rests, false);
+	WRITE_ONCE(c->asleep, true);
+	mutex_unlock(&c->lock);
+	u4_cable_kick(c);
+	wait_event_timeout(c->wait, READ_ONCE(c->rests) || READ_ONCE(c->gone), U4_REST);
+}
+
+static int u4_suspend(struct device *dev)
+{
+	u4_rest(tb_service_get_drvdata(tb_to_service(dev)));
+	return 0;
+}
+
+static int u4_resume(struct device *dev)
+{
+	struct u4_cable *c = tb_service_get_drvdata(tb_to_service(dev));
+
+	WRITE_ONCE(c->asleep, false);
+	u4_cable_kick(c);
+	return 0;
+}
+
+static DEFINE_SIMPLE_DEV_PM_OPS(u4_pm, u4_suspend, u4_resume);
+
+/* The machine reboots: the peer need not find that out by itself. */
+static void u4_shutdown(struct tb_service *svc)
+{
+	u4_rest(tb_service_get_drvdata(svc));
+}
+
+/* ---- the driver ---- */
+
+static const struct tb_service_id u4_ids[] = {
+	{ TB_SERVICE(U4_KEY, 1) },
+	{ },
+};
+MODULE_DEVICE_TABLE(tbsvc, u4_ids);
+
+static struct tb_service_driver u4_driver = {
+	.driver = {
+		.owner	= THIS_MODULE,
+		.name	= "kfi_usb4",
+		.pm	= pm_sleep_ptr(&u4_pm),
+	},
+	.probe		= u4_probe,
+	.remove		= u4_remove,
+	.shutdown	= u4_shutdown,
+	.id_table	= u4_ids,
+};
+
+int u4_plug_init(void)
+{
+	int ret = tb_register_service_driver(&u4_driver);
+
+	if (ret)
+		return ret;
+	ret = u4_offer();
+	if (ret) {
+		u4_withdraw();
+		tb_unregister_service_driver(&u4_driver);
+	}
+	return ret;
+}
+
+/* The work item of the core that calls u4_message() has come to its end. */
+static void u4_flush_messages(struct u4_cable *c)
+{
+	struct tb_ring *control = c->xd->tb->nhi->rx_rings[0];
+
+	if (control)
+		flush_work(&control->work);
+}
+
+/* Lives end in order, so that peers are told. No message is handled after this. */
+void u4_plug_exit(void)
+{
+	u4_cables_each(u4_rest);
+	u4_withdraw();
+	u4_login_exit();
+	u4_cables_each(u4_flush_messages);
+	tb_unregister_service_driver(&u4_driver);
+}

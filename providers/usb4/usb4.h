@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * usb4.h - objects of kfi_usb4. docs/wire-usb4.md describes what goes over a cable.
+ *
+ * A *way* (struct u4_way) is one of the ways to another host, as consumers see it: it has the name
+ * of the domain and the connections, and stays when the cable is pulled, for as long as somebody
+ * uses it. A *cable* (struct u4_cable) exists from the plug to the pull. It belongs to a way, and
+ * has one pair of rings. Each *life* of the way begins with a login over the cable, and ends with
+ * the cable, the peer, or a fault:
+ *
+ *	u4_probe()	u4_cable_work()		u4_cable_work()		u4_remove()
+ *	   |		   |			   |			   |
+ *	U4_LOGIN ---> U4_TRYING ------------> U4_UP			(rings stop, and are freed)
+ *	   ^	      rings, path,	      kfi_mux_up()		u4_cable_work() ends the
+ *	   |	      STATE frames	      RECORDS frames		life, and drops the cable
+ *	   +-------------+----------------------+
+ *			u4_life_end()
+ *
+ * Contexts and locks, outermost first:
+ *
+ *   u4_cable.work (a work item)  the state of the cable, login, begin and end of lives. It waits for
+ *				  the core, which holds tb->lock for long, and is waited for only by
+ *				  the exit of the module: u4_remove() may be called under tb->lock
+ *   u4_ways_lock (mutex)	  the list of ways, and which have a cable
+ *   u4_cable.login_lock (mutex)  what both sides have said in their logins
+ *   u4_cable.lock (mutex)	  the rings exist and run; held to start, stop and free them, never
+ *				  around a function of the core that takes tb->lock
+ *   kfi_mux_stream.lock	  of the multiplexer, outside of:
+ *   u4_tx.lock (spin, bh)	  the sending side
+ *   u4_cables_lock (spin)	  the list of cables
+ *   tb_ring.lock (spin, irq)	  of the core; see u4_ring_stop()
+ *
+ * Received frames are handled by u4_cable.poll alone, in softirq. So the receiving side has no lock.
+ */
+#ifndef _KFI_USB4_USB4_H
+#define _KFI_USB4_USB4_H
+
+#include <linux/interrupt.h>
+#include <linux/kref.h>
+#include <linux/thunderbolt.h>
+#include <linux/timer.h>
+#include <linux/workqueue.h>
+#include <kfi_mux.h>
+#include "wire.h"
+
+#define U4_FRAMES	256	/* frames of a direction, a power of two */
+#define U4_STATES	8	/* STATE frames that may wait for the ring */
+#define U4_BUDGET	64	/* frames that one run of u4_poll() handles */
+#define U4_NAME		48	/* bytes of the name of a way */
+
+/**
+ * struct u4_slot - a frame and its memory
+ * @frame: the frame, as the core knows it
+ * @mem: U4W_FRAME bytes, mapped for the host interface
+ * @len: sending side: bytes of records
+ * @in_ring: sending side: the frame was given to the ring, and was not seen to have been sent
+ */
+struct u4_slot {
+	struct ring_frame	frame;
+	void			*mem;
+	u32			len;
+	bool			in_ring;
+};
+
+/**
+ * struct u4_ring - a ring of the host interface
+ * @ring: the ring. While it runs, tb_ring_poll() takes the frames that are complete
+ * @hop: &tb_ring.hop
+ * @masked: the core has masked the interrupt of the ring, see u4_ring_unmask()
+ * @irqs: interrupts so far
+ */
+struct u4_ring {
+	struct tb_ring	*ring;
+	int		hop;
+	bool		masked;
+	unsigned int	irqs;
+};
+
+/**
+ * struct u4_tx - the sending side; all members are protected by @lock
+ * @lock: taken with bottom halves off
+ * @ring: its interrupt stays masked: frames that were sent are found when acknowledgements come
+ * @slot: frames with records; number n is in slot n mod U4_FRAMES
+ * @state: STATE frames
+ * @open: records are accepted
+ * @window: frames that may be unacknowledged
+ * @life: incarnation of the peer
+ * @una: number of the oldest frame that was not acknowledged
+ * @sent: number of the frame that is given to the ring next; goes back to @una if frames got lost
+ * @high: one more than the highest number that was given to the ring
+ * @next: number of the frame that is being filled
+ * @fill: bytes of records in that frame; 0: it was not begun
+ * @posted: records that wait for room, struct u4_ctl
+ * @done: records that are in frames, and whose &kfi_mux_ctl.sent has to be called
+ * @wanted: kfi_mux_room() has to be called when there is room
+ * @acked: &u4w_head.ack that was sent last
+ * @progress: time (jiffies) at which @una changed, or the first frame behind it was sent
+ * @ask_at: time at which the peer is asked for an acknowledgement
+ * @ask_delay: time until it is asked again
+ * @ticks: the timer runs
+ * @idle: it runs at its slow pace
+ */
+struct u4_tx {
+	spinlock_t		lock;
+	struct u4_ring		ring;
+	struct u4_slot		slot[U4_FRAMES];
+	struct u4_slot		state[U4_STATES];
+	bool			open;
+	u32			window;
+	u32			life;
+	u32			una, sent, high, next;
+	u32			fill;
+	struct list_head	posted, done;
+	bool			wanted;
+	u32			acked;
+	unsigned long		progress, ask_at, ask_delay;
+	bool			ticks, idle;
+};
+
+/**
+ * struct u4_rx - the receiving side; used by u4_poll(), unless said otherwise
+ * @ring: its interrupt is masked while u4_poll() is due
+ * @slot: frames that the ring fills
+ * @window: frames that the peer may have unacknowledged
+ * @next: number of the next frame. Read elsewhere, too
+ * @open: frames with records are handled. Set by u4_cable_work() after kfi_mux_up()
+ * @heard: a frame of this life has arrived. Read elsewhere, too
+ * @heard_at: time at which the last one came. Read by the timer
+ * @proved: the peer has heard us. Read elsewhere, too
+ * @gap: frames from @next on got lost, and the peer has to be told
+ * @gap_told: it was told so
+ * @missed: frames with records came before @open
+ * @asked: the peer wants a STATE frame
+ * @unannounced: frames that came without an interrupt since the timer has looked. Reset by the timer
+ */
+struct u4_rx {
+	struct u4_ring	ring;
+	struct u4_slot	slot[U4_FRAMES];
+	u32		window;
+	u32		next;
+	bool		open;
+	bool		heard;
+	unsigned long	heard_at;
+	bool		proved;
+	bool		gap, gap_told;
+	bool		missed;
+	bool		asked;
+	unsigned int	unannounced;
+};
+
+/**
+ * struct u4_watch - what the timer remembers, to notice lost interrupts
+ * @irqs: &u4_ring.irqs of the receiving ring when it looked last
+ * @strikes: times in a row that frames had come without an interrupt
+ */
+struct u4_watch {
+	unsigned int	irqs;
+	unsigned int	strikes;
+};
+
+/* Counters of a cable */
+struct u4_stats {
+	u64	sent, repeated;		/* frames with records, under u4_tx.lock */
+	u64	received;		/* the same, by u4_poll() as the next ones */
+	u64	lost;			/* gaps in the numbers */
+	u64	damaged;		/* frames with a wrong checksum */
+	u64	strange;		/* frames of another life */
+	u64	restarts;		/* of the receiving ring, by u4_cable_work() */
+};
+
+enum u4_state {
+	U4_LOGIN,
+	U4_TRYING,
+	U4_UP,
+};
+
+/**
+ * struct u4_cable - a cable that is plugged
+ * @ref: references: of the service until u4_cable_work() has seen that it is gone; of users of
+ *	u4_cable_find()
+ * @entry: entry in the list of cables
+ * @xd: the other host, referenced
+ * @dma: the device that reads and writes the frames, until the rings are freed
+ * @way: its way
+ *
+ * @work: see above
+ * @state: &enum u4_state; used by @work
+ * @removed: u4_remove() was called, and has queued @work for the last time; under u4_cables_lock
+ * @wait: wakes u4_suspend() when the cable rests
+ * @rests: the cable sleeps, and its life has ended
+ * @fault: NULL, or why the life has to end
+ * @over: the peer knows that the life has ended
+ * @deadline: time at which U4_TRYING ends
+ * @paths: the path was configured; used by @work
+ * @tries: logins that were not answered in a row; used by @work
+ * @said: why there was no connection, as the log says; used by @work
+ *
+ * @login_lock: protects the next members
+ * @incarnation: ours, of the next life or this one. Changed by @work between lives
+ * @out_hop: HopID on which we send
+ * @in_hop: HopID on which the peer sends; -1: not allocated
+ * @theirs: incarnation of the peer's LOGIN; 0: none has come
+ * @their_window: its window
+ * @replied: incarnation of the peer's reply to our LOGIN; 0: none has come
+ * @begun: a life with @theirs has begun
+ * @sn: number of the next message
+ *
+ * @lock: protects the next members
+ * @gone: u4_remove() was called, so the rings are gone. Read elsewhere, too
+ * @asleep: the machine sleeps. Read elsewhere, too
+ * @running: the rings run
+ *
+ * @restart: the receiving ring has to be restarted
+ * @poll: handles frames that have arrived
+ * @tick: the timer, see watch.c
+ * @tx: the sending side
+ * @rx: the receiving side
+ * @watch: used by @tick
+ * @stats: counters
+ */
+struct u4_cable {
+	struct kref		ref;
+	struct list_head	entry;
+	struct tb_xdomain	*xd;
+	struct device		*dma;
+	struct u4_way		*way;
+
+	struct delayed_work	work;
+	enum u4_state		state;
+	bool			removed;
+	wait_queue_head_t	wait;
+	bool			rests;
+	const char		*fault;
+	bool			over;
+	unsigned long		deadline;
+	bool			paths;
+	unsigned int		tries;
+	const char		*said;
+
+	struct mutex		login_lock;
+	u32			incarnation;
+	int			out_hop, in_hop;
+	u32			theirs, their_window;
+	u32			replied;
+	bool			begun;
+	u32			sn;
+
+	struct mutex		lock;
+	bool			gone;
+	bool			asleep;
+	bool			running;
+
+	bool			restart;
+	struct bh_work_struct	poll;
+	struct timer_list	tick;
+	struct u4_tx		tx;
+	struct u4_rx		rx;
+	struct u4_watch		watch;
+	struct u4_stats		stats;
+};
+
+/**
+ * struct u4_way - a way to another host
+ * @mux: common part
+ * @entry: entry in the list of ways
+ * @plugged: its cable, NULL if that was pulled; under u4_ways_lock
+ * @cable: the same, as long as the way is up; under RCU
+ * @host: name of the other host, as that says
+ * @name: &kfi_mux.name: @host and a number
+ */
+struct u4_way {
+	struct kfi_mux		mux;
+	struct list_head	entry;
+	struct u4_cable		*plugged;
+	struct u4_cable __rcu	*cable;
+	char			host[U4_NAME - 4];
+	char			name[U4_NAME];
+};
+
+/**
+ * struct u4_ctl - a record of the multiplexer that may wait for room
+ * @ctl: common part
+ * @entry: entry in &u4_tx.posted or &u4_tx.done
+ */
+struct u4_ctl {
+	struct kfi_mux_ctl	ctl;
+	struct list_head	entry;
+};
+
+/**
+ * struct u4_stream - a connection
+ * @s: common part
+ * @ctl: &kfi_mux_stream.ctl
+ */
+struct u4_stream {
+	struct kfi_mux_stream	s;
+	struct u4_ctl		ctl;
+};
+
+/* The multiplexer frees these by their common parts. */
+static_assert(!offsetof(struct u4_stream, s) && !offsetof(struct u4_ctl, ctl));
+static_assert(UUID_SIZE == U4W_UUID && UUID_SIZE <= KFI_MUX_SIDE_MAX);
+
+static inline struct u4_way *to_u4_way(struct kfi_mux *mux)
+{
+	return container_of(mux, struct u4_way, mux);
+}
+
+extern struct kfi_mux_prov u4_prov;	/* main.c, as the next ones */
+extern struct workqueue_struct *u4_wq;
+extern unsigned int u4_timeout_s;
+extern bool u4_e2e;
+
+/* plug.c: the service driver */
+int u4_plug_init(void);
+void u4_plug_exit(void);
+/* Publish our properties again, if the last time was long ago. Process context */
+void u4_publish_again(void);
+/* Return the cable on that route from @local to @remote, referenced, or NULL. Process context */
+struct u4_cable *u4_cable_find(u64 route, const void *local, const void *remote);
+void u4_cable_put(struct u4_cable *c);
+/* Let u4_cable_work() run, unless the cable was removed. Any context but hard interrupts */
+void u4_cable_kick(struct u4_cable *c);
+/* Return: true if it was removed, and u4_cable_work() runs for the last time */
+bool u4_cable_removed(struct u4_cable *c);
+
+/* cable.c: the life of a cable */
+struct u4_cable *u4_cable_new(struct tb_service *svc);	/* process context */
+void u4_cable_free(struct u4_cable *c);		/* process context; one that never lived */
+/* End this life; nothing if it has ended. @why is a constant. Contexts as u4_cable_kick() */
+void u4_cable_fault(struct u4_cable *c, const char *why);
+
+/* login.c: messages */
+int u4_login_init(void);
+void u4_login_exit(void);
+/* The next three are called by u4_cable_work(). Choose an incarnation for the next life */
+void u4_login_reset(struct u4_cable *c);
+/* Log in. Return: 0: both sides have logged in, and a life may begin; -EAGAIN */
+int u4_login(struct u4_cable *c);
+void u4_logout(struct u4_cable *c);
+void u4_login_free(struct u4_cable *c);		/* release HopIDs */
+
+/* ring.c: rings and the memory of frames. Process context; the caller holds &u4_cable.lock */
+int u4_rings_alloc(struct u4_cable *c);
+void u4_rings_free(struct u4_cable *c);
+int u4_rings_start(struct u4_cable *c);
+void u4_rings_stop(struct u4_cable *c);
+void u4_ring_rx_restart(struct u4_cable *c);
+void u4_ring_unmask(struct u4_ring *ring);	/* softirq */
+
+/* tx.c: the sending side */
+void u4_tx_reset(struct u4_cable *c);
+/* From here to u4_tx_shut() records are accepted */
+void u4_tx_open(struct u4_cable *c);
+void u4_tx_shut(struct u4_cable *c);
+/* Call &kfi_mux_ctl.sent of records that were not sent. After u4_tx_shut() */
+void u4_tx_cancel(struct u4_cable *c);
+/* The peer has acknowledged frames below @ack, and with @gap wants all others again. Softirq */
+int u4_tx_acked(struct u4_cable *c, u32 ack, bool gap);
+/* Send a STATE frame. The caller holds u4_tx.lock. Return: false if there is no room */
+bool u4_tx_state(struct u4_cable *c, u8 bits);
+/* Collect frames that were sent, and send what can be sent. The caller holds u4_tx.lock */
+void u4_tx_progress(struct u4_cable *c);
+/* Call the multiplexer where it waits for us. Softirq, no lock */
+void u4_tx_settle(struct u4_cable *c);
+extern const struct kfi_mux_ops u4_mux_ops;
+
+/* rx.c: the receiving side */
+void u4_rx_reset(struct u4_cable *c);
+void u4_poll(struct bh_work_struct *work);
+
+/* watch.c: the timer */
+void u4_tick(struct timer_list *timer);
+void u4_watch_start(struct u4_cable *c);
+void u4_watch_stop(struct u4_cable *c);
+/* The timer has something to wait for. The caller holds u4_tx.lock, as for the next one */
+void u4_watch_hurry(struct u4_cable *c);
+/* A frame was sent that has to be acknowledged */
+void u4_watch_expect(struct u4_cable *c);
+
+/* way.c: ways, domains and names. Process context */
+/* Find or create the way of a cable. Return: 0, -ENOMEM */
+int u4_way_join(struct u4_cable *c);
+void u4_way_leave(struct u4_cable *c);
+void u4_ways_exit(void);
+int u4_domain_open(struct kfi_domain *domain);
+void u4_domain_close(struct kfi_domain *domain);
+void u4_pep_close(struct kfi_pep *pep);
+int u4_side(const char *text, void *side);
+void u4_addr_str(const void *addr, size_t len, char *buf, size_t size);
+int u4_parts(struct net *net, int (*emit)(void *arg, const struct kfi_part *part), void *arg);
+
+#endif /* _KFI_USB4_USB4_H */
