@@ -7,6 +7,7 @@ import re
 
 import ntbsim
 import pair as vm
+import usb4sim
 
 TOP = os.path.abspath(os.path.join(vm.HERE, "..", ".."))
 # Requirements of a provider on each machine
@@ -16,9 +17,12 @@ BELOW = {
     # The engine first: a bridge only uses an engine that exists already. In 6.1 and 6.12 crc32c() is
     # in a module, which insmod of kfi_ntb does not load.
     "ntb": "modprobe ioatdma && modprobe ntb_hw_intel && { modprobe -q libcrc32c || true; }",
+    "usb4": f"modprobe thunderbolt && {usb4sim.STAY_AWAKE}",
 }
-# The ends of a bridge, by the numbers that its driver gives them.
-SIDES = {"a": "0", "b": "1"}
+# The ends of a bridge, by the numbers that its driver gives them, and those of a cable, by the names of the machines.
+SIDES = {"ntb": {"a": "0", "b": "1"}, "usb4": {"a": "a", "b": "b"}}
+# A machine has found the other one at the end of its cable.
+UNTIL_UP = "until kfi show devices | grep -q 'cable  *up,'; do sleep 0.2; done"
 # More than 4 MiB in one piece, or aligned to that, a machine without CMA does not have.
 WINDOW = 4 << 20
 # As much as a machine has, from address 0 on: a window over all of it.
@@ -102,13 +106,17 @@ class Devices:
         return getattr(self.parts[-1], name)
 
 
-def machines(provider, series, logs, ko, bridges=1, modules=(), disk=None, last=MEMORY, **options):
-    """Return a pair with what that provider needs of machines; @disk is one of b, @last the size of a bridge's last window."""
+def machines(provider, series, logs, ko, bridges=1, modules=(), disk=None, last=MEMORY, seed=None, **options):
+    """Return a pair with what that provider needs of machines; @disk is one of b, @last the size of a bridge's last window, @seed that of
+    lost frames. Of two cables only the first is plugged."""
     devices = [disk] if disk else []
     if provider == "ntb":
         ko = [*([ko] if isinstance(ko, str) else ko), vm.script("stock-modules", series)]
         modules = [*modules, "ioatdma"]
         devices.append(ntbsim.Ntbsim(bridges, bar2=WINDOW, bar4=last))
+    if provider == "usb4":
+        modules = [*modules, *usb4sim.MODULES]
+        devices.append(usb4sim.Usb4sim("a0-b0", "a1-b1", pulled=(1,), seed=seed))
     if devices:
         options["devices"] = devices[0] if len(devices) == 1 else Devices(*devices)
     return vm.Pair(series, logs, ko=ko, modules=modules, **options)
@@ -145,7 +153,18 @@ def closing(verdict, each, run, what="the two machines"):
 
 def node(provider, pair, name, version=4):
     """Return the provider's name for that machine."""
-    return SIDES[name] if provider == "ntb" else pair.address(name, version)
+    return SIDES[provider][name] if provider in SIDES else pair.address(name, version)
+
+
+def load_provider(pair, name, provider, options=""):
+    """Load a provider on a machine. A cable is there when both machines of the pair have loaded it."""
+    names = pair.vms if provider == "usb4" else (name,)
+    for each in names:
+        pair.run(each, f"{BELOW[provider]}")
+        pair.run(each, f"modprobe kfi_{provider} {options}")
+    if provider == "usb4":
+        for each in names:
+            pair.run(each, UNTIL_UP, 120)
 
 
 class Kfi:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""nvme.py [--provider sockets|verbs|ntb] [options] 6.1|6.12...: NVMe over kfabric
+"""nvme.py [--provider sockets|verbs|ntb|usb4] [options] 6.1|6.12...: NVMe over kfabric
 
 Stock kernels. On 6.12 the target has its own transport type, with an nvmet.ko that knows its name
 (tests/vm/nvmet); on 6.1 it uses a type that the stock nvmet knows. After each case the consoles
@@ -150,9 +150,8 @@ class Nvme:
             options = "" if self.named else "trtype=254"
         core = f"modprobe -a configfs nvme_core && modprobe -a -q nvme_auth nvme_keyring; insmod {PATCHED}" if self.named else \
             "modprobe nvmet"
-        self.pair.run("b", bed.BELOW[self.provider])
-        self.pair.run("b", f"modprobe virtio_blk; modprobe kfi_{self.provider} {self.options} && {core} && "
-                      f"modprobe nvmet-kfi {options}")
+        bed.load_provider(self.pair, "b", self.provider, self.options)
+        self.pair.run("b", f"modprobe virtio_blk; {core} && modprobe nvmet-kfi {options}")
 
     def target(self):
         """Create the subsystem with its disk, and a port."""
@@ -178,8 +177,8 @@ class Nvme:
         """Prepare the host, with names as nvme-cli makes them. The first connect loads nvme-kfi."""
         self.pair.run("a", f"mkdir -p /etc/nvme && echo {HOST} >/etc/nvme/hostid && "
                       f"echo {HOST_NQN} >/etc/nvme/hostnqn")
-        self.pair.run("a", bed.BELOW[self.provider])
-        self.pair.run("a", f"modprobe kfi_{self.provider} {self.options} && modprobe nvme_fabrics")
+        bed.load_provider(self.pair, "a", self.provider, self.options)
+        self.pair.run("a", "modprobe nvme_fabrics")
 
     def unload_host(self):
         """Nvme-kfi has loaded kfi_sockets for an address that no provider served."""

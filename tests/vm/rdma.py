@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""rdma.py [--provider sockets|ntb] [options] nfs|iser|nvme|srp...: the kernel's own RDMA ULPs over kfi_ib
+"""rdma.py [--provider sockets|ntb|usb4] [options] nfs|iser|nvme|srp...: the kernel's own RDMA ULPs over kfi_ib
 
 Two machines of a stock kernel with a device of kfi_ib each, over kfi_sockets or over a bridge. Machine b has a disk for each
 ULP, machine a uses it; no ULP was changed. ULPs that are joined by commas are on the same pair of machines: each trouble comes
@@ -107,7 +107,28 @@ class Ntb(Sockets):
         yield
 
 
-NETWORKS = {"sockets": Sockets, "ntb": Ntb}
+class Usb4(Ntb):
+    """A cable, by the Ethernet device that kfi_net gives it"""
+
+    name = "usb4"
+    load = "modprobe kfi_net"
+    modules = "kfi_net kfi_ulp kfi_usb4"
+
+    def enter(self, name):
+        bed.load_provider(self.pair, name, "usb4", PROMISE["usb4"][0])
+        super().enter(name)
+
+    def down(self, lot):
+        for name in self.pair.vms:
+            self.netdev_down(name, 1)
+            yield
+        self.pair.devices.command("cable 0 unplug")
+        time.sleep(lot.choice((1, 6, 12)))
+        self.pair.devices.command("cable 0 plug")
+        yield
+
+
+NETWORKS = {"sockets": Sockets, "ntb": Ntb, "usb4": Usb4}
 
 
 class Ulp:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""scenario.py [--provider sockets|verbs|ntb] [-k WORD] 6.1|6.12|7.2...: two machines and kfabric
+"""scenario.py [--provider sockets|verbs|ntb|usb4] [-k WORD] 6.1|6.12|7.2...: two machines and kfabric
 
 Loads the modules on two machines of a stock kernel and simulates what happens in the field: traffic
 of all kinds with verified data, a machine that dies, a wire that is unplugged. After each case the
@@ -17,6 +17,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import bed               # noqa: E402
 import bridges           # noqa: E402
+import cables            # noqa: E402
 import pair as vm        # noqa: E402
 from bed import check    # noqa: E402
 
@@ -32,6 +33,7 @@ PROMISE = {
     "verbs": ("peer_timeout_ms=3000 keepalive_s=1 connect_timeout_ms=10000", 12),
     # what the link does not say itself; on a busy machine a late beat is no death
     "ntb": ("timeout_ms=8000 connect_timeout_ms=10000", 9),
+    "usb4": ("timeout_s=8 connect_timeout_ms=10000", 9),
 }
 # How many bridges there are between the machines.
 BRIDGES = 2
@@ -50,7 +52,7 @@ class Scenario:
         self.provider = provider
         self.kfi = bed.Kfi(pair, provider)
         self.address = bed.node(provider, pair, "b")
-        self.versions = (4,) if provider == "ntb" else (4, 6)
+        self.versions = (4,) if provider in bed.SIDES else (4, 6)
         self.flaps, self.seed = flaps, seed
         self.list_filter = wanted     # groups of the list that `conformance` runs, "" for all
 
@@ -65,6 +67,8 @@ class Scenario:
 
     def serve(self):
         """Start servers for both endpoint types on b, unless they run."""
+        if self.provider == "usb4":
+            cables.wait_up(self)
         if not self.kfi.json("b", "perf list"):
             self.kfi.serve("b", "rdm", 971, self.provider)
             self.kfi.serve("b", "msg", 7472, self.provider)
@@ -202,6 +206,7 @@ def link_down(s):
 
 
 CASES += [(function, budget, ("ntb",)) for function, budget, _ in bridges.CASES]
+CASES += [(function, budget, ("usb4",)) for function, budget, _ in cables.CASES]
 
 
 @case(240, "sockets")
@@ -280,15 +285,15 @@ class Verdict:
         self.failed += bool(error)
 
 
-def run_series(series, verdict, provider, wanted, *flaps):
+def run_series(series, verdict, provider, wanted, flaps, seed):
     """Run all cases on one kernel, on one pair; a broken pair ends the series."""
     logs = os.path.join(vm.BUILD, f"vm-{series}", f"scenario-{provider}")
     ko, tool = bed.build(series, verdict.progress, logs, "KFI_TESTS=y")
-    with bed.machines(provider, series, logs, ko, BRIDGES, programs=[tool], progress=verdict.progress) as pair:
-        scenario = Scenario(pair, provider, *flaps)
+    with bed.machines(provider, series, logs, ko, BRIDGES, programs=[tool], progress=verdict.progress, seed=seed) as pair:
+        scenario = Scenario(pair, provider, flaps, seed)
         for function, budget, providers in CASES:
             # the first one loads the modules for all
-            if provider not in (providers or PROMISE) or (wanted not in function.__name__ and function is not load_by_alias):
+            if provider not in (providers or PROMISE) or not (function is load_by_alias or any(word in function.__name__ for word in wanted.split(","))):
                 continue
             if not verdict.case(series, function, budget, scenario) and not usable(pair):
                 verdict.say(series, "the cases after that", 0, "a machine is broken")
@@ -321,12 +326,12 @@ def main():
     parser.add_argument("series", nargs="*", help="6.1 and 6.12 unless told")
     parser.add_argument("--provider", choices=sorted(PROMISE), default="sockets")
     parser.add_argument("-k", dest="wanted", default="", metavar="WORD",
-                        help="only cases with this word in their name")
-    parser.add_argument("--flaps", type=int, default=3, help="ntb: how often the link flaps under load")
-    parser.add_argument("--seed", type=int, default=random.randrange(1 << 32), help="ntb: of how it flaps")
+                        help="only cases with this word in their name, or one of these (A,B)")
+    parser.add_argument("--flaps", type=int, default=3, help="ntb, usb4: how often the link flaps, or the cable is pulled, under load")
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 32), help="ntb, usb4: of how, and of frames that get lost")
     opts = parser.parse_args()
     verdict = Verdict(vm.Progress())
-    if opts.provider == "ntb":
+    if opts.provider in bed.SIDES:
         print(f"seed {opts.seed}", flush=True)
     return bed.closing(verdict, opts.series or ["6.1", "6.12"],
                        lambda series: once_more(series, verdict, lambda: run_series(

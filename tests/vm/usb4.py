@@ -239,26 +239,13 @@ def triangle(s):
     s.reaches(0)
 
 
-class Cables(usb4sim.Usb4sim):
-    """Cables of which some are pulled before the machines boot"""
-
-    def __init__(self, cables, pulled, **options):
-        super().__init__(*cables, **options)
-        self.pulled = pulled
-
-    def start(self, run_dir, logs):
-        super().start(run_dir, logs)
-        for cable in self.pulled:
-            self.command(f"cable {cable} unplug")
-
-
 def run_series(series, verdict, opts):
     mine, _, other = series.partition(",")
     logs = os.path.join(vm.BUILD, f"vm-{mine}", f"usb4-{3 if opts.three else 2}-{opts.lanes}{other}")
     names, cables, pulled, cases = ("abc", THREE, (), [(triangle, 300, ())]) if opts.three else ("ab", TWO, (1,), CASES)
     with vm.Pair(mine, logs, names=tuple(names), others={"b": other or mine}, modules=usb4sim.MODULES,
                  load={name: usb4sim.MODULES for name in names}, progress=verdict.progress,
-                 devices=Cables(cables, pulled, lanes=opts.lanes, seed=opts.seed)) as pair:
+                 devices=usb4sim.Usb4sim(*cables, pulled=pulled, lanes=opts.lanes, seed=opts.seed)) as pair:
         one = Usb4(pair, cables)
         for function, budget, _ in cases:
             if opts.wanted not in function.__name__ and function is not comes_up:

@@ -30,16 +30,23 @@ def netdev(port):
 
 
 class Usb4sim(Simulator):
-    """One simulator. @cables: pairs of ports, as "a0-b0"; @lanes of each cable. Two lanes take ten seconds to come up, one two."""
+    """One simulator. @cables: pairs of ports, as "a0-b0"; @pulled: numbers of those that are not plugged when the machines boot; @lanes
+    of each cable. Two lanes take ten seconds to come up, one two."""
 
-    def __init__(self, *cables, lanes=1, seed=None):
+    def __init__(self, *cables, pulled=(), lanes=1, seed=None):
         self.lanes = lanes
+        self.pulled = pulled
         words = ["--lanes", lanes]
         for cable in cables:
             words += ["--cable", cable]
         if seed is not None:
             words += ["--seed", seed]
         super().__init__("usb4sim", *words)
+
+    def start(self, run_dir, logs):
+        super().start(run_dir, logs)
+        for cable in self.pulled:
+            self.command(f"cable {cable} unplug")
 
     def arguments(self, name, memory):
         """Return QEMU's arguments for that machine: shared memory, and the host interface."""

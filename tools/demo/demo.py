@@ -29,6 +29,7 @@ PROVIDERS = {
     "sockets": f"TCP over IPv4, MTU {MTU}",
     "verbs": f"RoCE by the kernel's rxe, MTU {MTU}",
     "ntb": "a simulated Intel NTB and I/OAT engines",
+    "usb4": "simulated USB4 host interfaces and a cable",
 }
 
 
@@ -84,6 +85,9 @@ def demo(series, provider, progress):
             pair.run(name, bed.BELOW[provider])
             progress(f"{name}: insmod {' '.join(module + '.ko' for module in modules)}")
             kfi.insmod(name, modules)
+        for name in pair.vms if provider == "usb4" else ():
+            progress(f"{name}: until `kfi show devices` says that the cable is up")
+            pair.run(name, bed.UNTIL_UP, 120)
         kfi.serve("b", provider=provider)
         rows = measure(kfi, provider, progress)
         log(pair, kfi, provider)

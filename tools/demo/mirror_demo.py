@@ -137,8 +137,8 @@ class Mirror:
         self.sectors = leg_mib * 2048
 
     def load(self, name):
-        self.pair.run(name, bed.BELOW[self.provider])
-        self.pair.run(name, f"modprobe -a virtio_blk ext4; modprobe kfi_{self.provider} && modprobe kfi_mirror")
+        bed.load_provider(self.pair, name, self.provider)
+        self.pair.run(name, "modprobe -a virtio_blk ext4; modprobe kfi_mirror")
 
     def unload(self, name):
         self.pair.run(name, f"rmmod kfi_mirror kfi_ulp kfi_{self.provider} kfi")
