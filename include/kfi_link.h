@@ -89,6 +89,9 @@ struct kfp_permit;
  *	kfi_ntb		memory read	copied: at the post; otherwise: completion of the engine
  *			data placed	the record behind the payload has arrived
  *			link ended	CLOSE of the connection, or the bridge's link has gone down
+ *	kfi_usb4	memory read	at the post
+ *			data placed	no places
+ *			link ended	CLOSE of the connection, or the cable was pulled
  */
 
 /**

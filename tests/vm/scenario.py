@@ -220,7 +220,7 @@ def conformance(s):
     check(not failed, "\n".join(failed))
 
 
-@case(60)
+@case(120)
 def unload(s):
     """everything closes, nothing is left, and all of it works a second time"""
     s.serve()
