@@ -118,16 +118,15 @@ static struct u4_way *u4_way_new(struct u4_cable *c)
 		kfree(way);
 		return NULL;
 	}
-	list_add_tail(&way->entry, &u4_ways);
 	kfi_mux_set_ends(&way->mux, c->xd->local_uuid, c->xd->remote_uuid);
-	kfi_mux_list(&way->mux);
+	list_add_tail(&way->entry, &u4_ways);
 	return way;
 }
 
 /* The way is not listed any more. */
 static void u4_way_free(struct u4_way *way)
 {
-	list_del(&way->entry);
+	kfi_mux_gone(&way->mux);
 	kfi_mux_drop(&way->mux);
 	while (!kfi_mux_idle(&way->mux, 30 * HZ))
 		pr_warn("kfi_usb4: %s waits for its users\n", way->name);
@@ -135,9 +134,11 @@ static void u4_way_free(struct u4_way *way)
 	kfree(way);
 }
 
+/* Consumers are told of a new way without the lock, because they look for ways then. */
 int u4_way_join(struct u4_cable *c)
 {
 	struct u4_way *way;
+	bool new = false;
 
 	mutex_lock(&u4_ways_lock);
 	list_for_each_entry(way, &u4_ways, entry)
@@ -146,11 +147,14 @@ int u4_way_join(struct u4_cable *c)
 	way = u4_way_new(c);
 	if (!way)
 		goto unlock;
+	new = true;
 found:
 	way->plugged = c;
 	c->way = way;
 unlock:
 	mutex_unlock(&u4_ways_lock);
+	if (new)
+		kfi_mux_list(&way->mux);
 	return way ? 0 : -ENOMEM;
 }
 
@@ -158,12 +162,15 @@ unlock:
 static void u4_ways_sweep(struct work_struct *work)
 {
 	struct u4_way *way, *next;
+	LIST_HEAD(unused);
 
 	mutex_lock(&u4_ways_lock);
 	list_for_each_entry_safe(way, next, &u4_ways, entry)
 		if (!way->plugged && kfi_mux_retire(&way->mux))
-			u4_way_free(way);
+			list_move(&way->entry, &unused);
 	mutex_unlock(&u4_ways_lock);
+	list_for_each_entry_safe(way, next, &unused, entry)
+		u4_way_free(way);
 }
 
 static DECLARE_WORK(u4_sweep, u4_ways_sweep);
