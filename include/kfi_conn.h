@@ -52,7 +52,8 @@ struct kfi_rxbuf;
  * @tclass: traffic class, KFI_TC_UNSPEC: none
  * @auth_key: authorization key, or NULL
  * @auth_key_size: bytes of @auth_key
- * @load: load kfi_sockets if no provider serves the address. Only if the caller may wait for user
+ * @one_peer: only domains whose network has one other end (KFI_ONE_PEER). The peer needs no address
+ * @load: load KFI_MODULE_IP if no provider serves the address. Only if the caller may wait for user
  *	space, so not in a reconnect for which memory reclaim may wait
  */
 struct kfi_need {
@@ -70,6 +71,7 @@ struct kfi_need {
 	u32			tclass;
 	const void		*auth_key;
 	size_t			auth_key_size;
+	bool			one_peer;
 	bool			load;
 };
 
@@ -104,7 +106,8 @@ static inline int kfi_secret_get(const char *name, u8 *secret)
  * @need: what is needed
  * @src: local address, or NULL
  * @dst: address of the peer; NULL: the address @src is listened at, or is that of an RDM endpoint
- * @service: service at @dst, or at @src without @dst. NULL without both: any address that is free
+ * @service: service at @dst, or at @src without @dst. NULL without both: any address that is free.
+ *	With &kfi_need.one_peer and without both, it is a service at the other end
  * @info: the answer, a list with the best entry first. The caller frees it with kfi_freeinfo()
  *
  * Context: Process context, may sleep.

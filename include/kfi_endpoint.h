@@ -164,12 +164,14 @@ int kfi_endpoint(struct kfid_domain *domain, struct kfi_info *info,
  * @pep: where to store the passive endpoint; close it with kfi_close()
  * @context: pointer of the consumer, stored in kfid.context
  *
- * See fi_passive_ep(3).
+ * See fi_passive_ep(3). An info of kfi_getinfo() names a domain. Without that
+ * name the source address has to say which one is meant.
  *
  * Context: Process context, may sleep.
  * Return: 0; -EINVAL if @info is not of type KFI_EP_MSG or has an invalid key;
  * -EOPNOTSUPP if the provider has no passive endpoints; -ENODEV if the device
- * or the namespace has gone; -ENOMEM.
+ * or the namespace has gone; -ENOTUNIQ if @info names no domain, and its source
+ * address is that of several domains with KFI_ONE_PEER; -ENOMEM.
  */
 int kfi_passive_ep(struct kfid_fabric *fabric, struct kfi_info *info,
 		   struct kfid_pep **pep, void *context);

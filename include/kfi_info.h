@@ -230,6 +230,13 @@ struct kfi_info {
 };
 
 /**
+ * KFI_MODULE_IP - the provider that serves the IP addresses of all interfaces, for request_module()
+ *
+ * For a consumer that names no provider, and has found none for an IP address or an interface.
+ */
+#define KFI_MODULE_IP	"kfi-provider-sockets"
+
+/**
  * kfi_getinfo() - find providers of a service
  * @version: version of the interface that the consumer uses, KFI_VERSION(); 0
  *	for any

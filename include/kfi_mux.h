@@ -50,7 +50,9 @@ struct kfi_mux_stream;
  *	kfi_mux_init(), kfi_mux_list()		a way
  *	kfi_mux_set_ends()			before or after kfi_mux_list()
  *	{ kfi_mux_up(), kfi_mux_down() } ...
- *	kfi_mux_unlist(), kfi_mux_gone()	no consumer finds the way any more
+ *	kfi_mux_unlist(), kfi_mux_gone()	no consumer finds the way any more; instead of
+ *						kfi_mux_unlist() kfi_mux_retire() for a way that
+ *						nobody uses
  *	(the provider takes its way down)
  *	kfi_mux_drop(), kfi_mux_idle()		the last reference is gone
  *	kfi_mux_destroy()
@@ -156,7 +158,8 @@ struct kfi_mux_ops {
  * @prov: description of the provider; the name of its fabric is the same as its name
  * @proto: the message protocol over its connections
  * @ops: see &struct kfi_mux_ops
- * @addr_format: KFI_ADDR_*: @side_len bytes that identify an end, and a port, __le32
+ * @addr_format: KFI_ADDR_*: @side_len bytes that identify an end, and a port, __le32. Our ends of
+ *	several ways may be identified alike
  * @side_len: bytes that identify an end
  * @protocol: KFI_PROTO_*
  * @stream_kib: KiB that a peer may send ahead on a connection, a power of two
@@ -450,9 +453,18 @@ void kfi_mux_destroy(struct kfi_mux *mux);
 void kfi_mux_list(struct kfi_mux *mux);
 /* Take that back: open domains and endpoints go on. Process context */
 void kfi_mux_unlist(struct kfi_mux *mux);
-/*
- * Take that back if nobody but the provider has a reference of the way. Process context.
- * Return: true if the way is not listed any more
+/**
+ * kfi_mux_retire() - take the way off the list if nobody uses it
+ * @mux: the way, which is in the list; the provider has one reference, of kfi_mux_init()
+ *
+ * For a provider whose way is to stay while a consumer uses it, although its peer has gone. On
+ * true, the provider goes on as after kfi_mux_unlist(): kfi_mux_gone() finds nothing to end, and
+ * tells consumers such as kfi_net that there is a domain less. A call that the peer had made before
+ * may still be refused meanwhile, so kfi_mux_idle() is necessary, too.
+ *
+ * Context: process.
+ * Return: true if only the provider has a reference, and the way was taken off the list; false if
+ * it is in use, maybe by a query that is in progress: nothing has changed, so try again later.
  */
 bool kfi_mux_retire(struct kfi_mux *mux);
 /* End all objects of consumers on the way, which was unlisted. Process context, sleeps */
@@ -465,7 +477,10 @@ bool kfi_mux_idle(struct kfi_mux *mux, unsigned long timeout);
 void kfi_mux_put(struct kfi_mux *mux);
 /* Return the way of this name with a reference, or NULL. Process context */
 struct kfi_mux *kfi_mux_find(struct kfi_mux_prov *mp, const char *name);
-/* Call @fn for each way, with a reference during the call, until it returns nonzero */
+/*
+ * Call @fn for each way, in the order of &kfi_mux.number and with a reference during the call,
+ * until it returns nonzero. Process context. Return: what the last call of @fn has returned, or 0
+ */
 int kfi_mux_each(struct kfi_mux_prov *mp, int (*fn)(struct kfi_mux *mux, void *arg), void *arg);
 
 /**
@@ -567,6 +582,10 @@ void kfi_mux_ep_stop(struct kfi_ep *ep, int err);
 int kfi_mux_getname(struct kfi_ep *ep, void *addr);
 int kfi_mux_setname(struct kfi_ep *ep, const void *addr, size_t len);
 int kfi_mux_getpeer(struct kfi_ep *ep, void *addr);
+/*
+ * The info names the way by its domain. Without that the source address does, if it is our end of
+ * one way only: return -ENOTUNIQ if it is our end of several, -ENODEV if it is that of none
+ */
 int kfi_mux_pep_open(struct kfi_pep *pep);
 void kfi_mux_pep_close(struct kfi_pep *pep);
 int kfi_mux_pep_getname(struct kfi_pep *pep, void *addr);

@@ -288,7 +288,8 @@ void kfi_device_gone(const void *device);
 /**
  * kfi_device_new() - report that getinfo offers a device that it did not offer before
  *
- * For devices that a consumer shall use as soon as they exist, such as the bridges of kfi_net.
+ * For devices that a consumer shall use as soon as they exist: kfi_net makes a network device of
+ * each domain with KFI_ONE_PEER.
  * kfi_device_gone() reports the opposite.
  *
  * Context: process, may sleep; without locks that getinfo takes.

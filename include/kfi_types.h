@@ -135,6 +135,14 @@ enum {
 #define KFI_BOUND		(1ULL << 60)
 
 /*
+ * Capability of a domain that exists only in kfabric: the network has one other end, as a bridge or
+ * a cable between two machines. All peers of its endpoints are there, so a query with the name of
+ * the domain and a service, and without a node, finds an address at the other end. No two domains
+ * of a machine that have this capability have the same name.
+ */
+#define KFI_ONE_PEER		(1ULL << 61)
+
+/*
  * Operation flags that exist only in kfabric.
  *
  * KFI_CQE: the context of the operation points to a struct kfi_cqe, whose
@@ -178,6 +186,7 @@ enum {
 	KFI_ADDR_OPX,
 	KFI_ADDR_CXI,		/* struct kcxi_addr, kfi_cxi_ext.h */
 	KFI_ADDR_UCX,
+	/* Formats that exist only in kfabric. Such addresses have no ports of IP. */
 	KFI_ADDR_LOOP = 0x1000,	/* 8 bytes: kfi_loop */
 	KFI_ADDR_NTB,		/* kfi_ntb: side of a bridge and port, two __le32 */
 	KFI_ADDR_USB4,		/* kfi_usb4: UUID of a host, 16 bytes, and port, __le32 */

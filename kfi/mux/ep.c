@@ -119,12 +119,14 @@ EXPORT_SYMBOL_GPL(kfi_mux_getpeer);
 
 /* ---- passive endpoints ---- */
 
+/* The name of the domain says which way. Without it, the source address has to. */
 static struct kfi_mux *kmx_pep_way(struct kfi_mux_prov *mp, const struct kfi_info *info)
 {
 	if (info->domain_attr && info->domain_attr->name)
-		return kfi_mux_find(mp, info->domain_attr->name);
-	return info->src_addr && info->src_addrlen == kmx_addr_len(mp) ?
-	       kmx_find_side(mp, info->src_addr) : NULL;
+		return kfi_mux_find(mp, info->domain_attr->name) ?: ERR_PTR(-ENODEV);
+	if (!info->src_addr || info->src_addrlen != kmx_addr_len(mp))
+		return ERR_PTR(-ENODEV);
+	return kmx_find_side(mp, info->src_addr);
 }
 
 /*
@@ -135,17 +137,19 @@ int kfi_mux_pep_open(struct kfi_pep *pep)
 {
 	struct kfi_mux_prov *mp = to_mux_prov(pep->fabric->prov);
 	struct kfi_mux_pep *mpep = to_mux_pep(pep);
+	struct kfi_mux *mux;
 	int ret;
 
 	kfi_proto_pep_open(pep, mp->proto);
-	mpep->listener.ppep = &mpep->ppep;
-	mpep->mux = kmx_pep_way(mp, pep->info);
-	if (!mpep->mux)
-		return -ENODEV;
-	ret = kmx_source(pep->info, mpep->mux, &mpep->port);
+	mux = kmx_pep_way(mp, pep->info);
+	if (IS_ERR(mux))
+		return PTR_ERR(mux);
+	ret = kmx_source(pep->info, mux, &mpep->port);
 	if (ret)
-		kfi_mux_put(mpep->mux);
-	pep->device = mpep->mux;
+		kfi_mux_put(mux);
+	mpep->listener.ppep = &mpep->ppep;
+	mpep->mux = mux;
+	pep->device = mux;
 	return ret;
 }
 EXPORT_SYMBOL_GPL(kfi_mux_pep_open);

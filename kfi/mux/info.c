@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * info.c - discovery: each way is a domain. Ways belong to the machine, so they are offered in the
- * initial network namespace only.
+ * info.c - discovery: each way is a domain, whose network has one other end (KFI_ONE_PEER). Ways
+ * belong to the machine, so they are offered in the initial network namespace only.
  */
 #include <linux/export.h>
 #include "mux.h"
@@ -47,6 +47,7 @@ static int kmx_offer(struct kmx_filter *w, struct kfi_mux *mux, enum kfi_ep_type
 
 	kfi_proto_offer(&offer, type, &link);
 	domain.name = (char *)mux->name;
+	domain.caps |= KFI_ONE_PEER;
 	offer.addr_format = mp->addr_format;
 	kmx_addr_set(mp, own, mux->own, w->src);
 	offer.src_addr = own;

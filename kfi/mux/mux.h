@@ -97,7 +97,10 @@ int kmx_source(const struct kfi_info *info, struct kfi_mux *mux, u32 *port);
 
 /* way.c */
 void kmx_get(struct kfi_mux *mux);	/* by a caller that has a reference. Any context */
-/* Return the way whose own end is @side, with a reference; or NULL. Process context */
+/*
+ * Return the way whose own end is @side, with a reference; ERR_PTR(-ENODEV) if there is none, and
+ * ERR_PTR(-ENOTUNIQ) if there are several. Process context
+ */
 struct kfi_mux *kmx_find_side(struct kfi_mux_prov *mp, const void *side);
 /*
  * Take port @l->port, or any if that is 0. Process context. Return: 0, -EADDRINUSE, -EADDRNOTAVAIL

@@ -4,7 +4,8 @@
  *
  * The removal of a way takes these steps:
  *
- *	kfi_mux_unlist()	domain_open, pep_open and listen do not find the way any more
+ *	kfi_mux_unlist()	domain_open, pep_open and listen do not find the way any more;
+ *				kfi_mux_retire() does the same if nobody uses the way
  *	kfi_mux_gone()		closes listeners and stops endpoints
  *	(the provider takes the way down) All records have had their callbacks then, so
  *				connections drop their last references
@@ -18,8 +19,6 @@
 #include <linux/random.h>
 #include <linux/slab.h>
 #include "mux.h"
-
-#define KMX_WAYS	16	/* ways that kfi_mux_each() visits, at most */
 
 /* ---- references ---- */
 
@@ -35,15 +34,51 @@ void kfi_mux_put(struct kfi_mux *mux)
 }
 EXPORT_SYMBOL_GPL(kfi_mux_put);
 
-/* Return the first way with this name, or with a NULL name with this own end. */
-static struct kfi_mux *kmx_find(struct kfi_mux_prov *mp, const char *name, const void *side)
+struct kfi_mux *kfi_mux_find(struct kfi_mux_prov *mp, const char *name)
 {
 	struct kfi_mux *mux, *found = NULL;
 
 	mutex_lock(&mp->lock);
 	list_for_each_entry(mux, &mp->list, entry) {
-		if (name ? strcmp(mux->name, name) :
-			   !kfi_mux_named(mux) || !kmx_is_side(mux, mux->own, side))
+		if (strcmp(mux->name, name))
+			continue;
+		kmx_get(mux);
+		found = mux;
+		break;
+	}
+	mutex_unlock(&mp->lock);
+	return found;
+}
+EXPORT_SYMBOL_GPL(kfi_mux_find);
+
+struct kfi_mux *kmx_find_side(struct kfi_mux_prov *mp, const void *side)
+{
+	struct kfi_mux *mux, *found = ERR_PTR(-ENODEV);
+
+	mutex_lock(&mp->lock);
+	list_for_each_entry(mux, &mp->list, entry) {
+		if (!kfi_mux_named(mux) || !kmx_is_side(mux, mux->own, side))
+			continue;
+		if (!IS_ERR(found)) {
+			found = ERR_PTR(-ENOTUNIQ);
+			break;
+		}
+		found = mux;
+	}
+	if (!IS_ERR(found))
+		kmx_get(found);
+	mutex_unlock(&mp->lock);
+	return found;
+}
+
+/* Return the first way of a number from @after + 1 to @last, with a reference; or NULL. */
+static struct kfi_mux *kmx_next(struct kfi_mux_prov *mp, u32 after, u32 last)
+{
+	struct kfi_mux *mux, *found = NULL;
+
+	mutex_lock(&mp->lock);
+	list_for_each_entry(mux, &mp->list, entry) {
+		if (mux->number <= after || mux->number > last)
 			continue;
 		kmx_get(mux);
 		found = mux;
@@ -53,35 +88,23 @@ static struct kfi_mux *kmx_find(struct kfi_mux_prov *mp, const char *name, const
 	return found;
 }
 
-struct kfi_mux *kfi_mux_find(struct kfi_mux_prov *mp, const char *name)
-{
-	return kmx_find(mp, name, NULL);
-}
-EXPORT_SYMBOL_GPL(kfi_mux_find);
-
-struct kfi_mux *kmx_find_side(struct kfi_mux_prov *mp, const void *side)
-{
-	return kmx_find(mp, NULL, side);
-}
-
-/* @fn may sleep and look for ways, so it is called without the lock. */
+/*
+ * @fn may sleep and look for ways, so it is called without the lock. Ways that are added meanwhile
+ * are not visited, so that the loop ends.
+ */
 int kfi_mux_each(struct kfi_mux_prov *mp, int (*fn)(struct kfi_mux *mux, void *arg), void *arg)
 {
-	struct kfi_mux *mux, *all[KMX_WAYS];
-	unsigned int i, n = 0;
+	struct kfi_mux *mux;
+	u32 after = 0, last;
 	int ret = 0;
 
 	mutex_lock(&mp->lock);
-	list_for_each_entry(mux, &mp->list, entry) {
-		if (n == ARRAY_SIZE(all))
-			break;
-		kmx_get(mux);
-		all[n++] = mux;
-	}
+	last = mp->number;
 	mutex_unlock(&mp->lock);
-	for (i = 0; i < n; i++) {
-		ret = ret ?: fn(all[i], arg);
-		kfi_mux_put(all[i]);
+	while (!ret && (mux = kmx_next(mp, after, last))) {
+		after = mux->number;
+		ret = fn(mux, arg);
+		kfi_mux_put(mux);
 	}
 	return ret;
 }
@@ -382,7 +405,7 @@ void kfi_mux_unlist(struct kfi_mux *mux)
 }
 EXPORT_SYMBOL_GPL(kfi_mux_unlist);
 
-/* All references are taken by kmx_find() and kfi_mux_each(), or by holders of one. */
+/* Whoever finds a way takes a reference under the lock, so nobody gets one after the look here. */
 bool kfi_mux_retire(struct kfi_mux *mux)
 {
 	bool unused;

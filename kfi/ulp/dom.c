@@ -43,6 +43,7 @@ static struct kfi_info *make_hints(const struct kfi_need *need, const char *src)
 	hints->tx_attr->tclass = need->tclass;
 	hints->rx_attr->msg_order = need->order;
 	hints->rx_attr->iov_limit = need->rx_segs;
+	hints->domain_attr->caps = need->one_peer ? KFI_ONE_PEER : 0;
 	hints->domain_attr->mr_key_size = need->key_size;
 	hints->domain_attr->mr_mode = KFI_MR_VIRT_ADDR | KFI_MR_ALLOCATED | KFI_MR_PROV_KEY |
 				      KFI_MR_ENDPOINT;
@@ -65,23 +66,31 @@ free:
 	return NULL;
 }
 
-int kfi_find(struct net *net, const struct kfi_need *need, const char *src, const char *dst,
-	     const char *service, struct kfi_info **info)
+int kfi_ulp_query(struct net *net, const struct kfi_need *need, const char *src, const char *node,
+		  const char *service, u64 flags, struct kfi_info **info)
 {
-	struct kfi_info *hints = make_hints(need, dst ? src : NULL);
-	u64 flags = dst || (!src && !service) ? 0 : KFI_SOURCE;
+	struct kfi_info *hints = make_hints(need, src);
 	int ret;
 
 	if (!hints)
 		return -ENOMEM;
-	ret = kfi_getinfo_net(net, ULP_API, dst ?: src, service, flags, hints, info);
+	ret = kfi_getinfo_net(net, ULP_API, node, service, flags, hints, info);
 	/* kfi.ko loads a provider that is named */
 	if (ret == -ENODATA && need->load && !hints->fabric_attr->prov_name) {
-		request_module("kfi-provider-sockets");
-		ret = kfi_getinfo_net(net, ULP_API, dst ?: src, service, flags, hints, info);
+		request_module(KFI_MODULE_IP);
+		ret = kfi_getinfo_net(net, ULP_API, node, service, flags, hints, info);
 	}
 	kfi_freeinfo(hints);
 	return ret;
+}
+
+int kfi_find(struct net *net, const struct kfi_need *need, const char *src, const char *dst,
+	     const char *service, struct kfi_info **info)
+{
+	bool local = !dst && (src || (service && !need->one_peer));
+
+	return kfi_ulp_query(net, need, dst ? src : NULL, dst ?: src, service,
+			     local ? KFI_SOURCE : 0, info);
 }
 EXPORT_SYMBOL_GPL(kfi_find);
 

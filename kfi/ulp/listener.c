@@ -14,8 +14,8 @@
  * the oldest ones without a login end. If one source has more than half of the limit, its own ones
  * end: so a source can't end those of others, but one that is alone has the whole limit. A source
  * is an IPv4 address, or an IPv6 network of 64 bits; peers with other addresses, such as ends of
- * bridges, are one source. Releases take time, so as much again is permitted for connections in
- * release.
+ * bridges and cables, are one source. Releases take time, so as much again is permitted for
+ * connections in release.
  */
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -348,7 +348,7 @@ int kfi_listener_open(struct kfi_listener *l, struct net *net, const struct kfi_
 	l->unready = 0;
 	l->alive = 0;
 	l->owner = owner;
-	ret = kfi_find(net, need, node, NULL, service, &infos);
+	ret = kfi_ulp_query(net, need, NULL, node, service, KFI_SOURCE, &infos);
 	if (ret)
 		return ret;
 	l->net = l->weak ? net : get_net_track(net, &l->tracker, GFP_KERNEL);

@@ -32,6 +32,12 @@ struct kfi_fab {
 };
 
 /* dom.c */
+/*
+ * Make a query with the hints that @need stands for, and load a provider if @need says so. @src:
+ * local address in the hints, or NULL. @flags: KFI_SOURCE if @node and @service are local, or 0
+ */
+int kfi_ulp_query(struct net *net, const struct kfi_need *need, const char *src, const char *node,
+		  const char *service, u64 flags, struct kfi_info **info);
 struct kfi_fab *kfi_fab_get(struct net *net, const struct kfi_info *info, struct module *owner);
 void kfi_fab_put(struct kfi_fab *fab);
 struct kfi_dom *kfi_dom_ref(struct kfi_dom *dom);

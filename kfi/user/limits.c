@@ -128,26 +128,20 @@ int ku_limits_addr(struct ku_ctx *ctx, u32 format, const void *addr, size_t len)
 	const struct sockaddr *sa = addr;
 	unsigned int port = 0;
 
-	switch (format) {
-	case KFI_SOCKADDR_IN:
-	case KFI_SOCKADDR_IN6:
-		if (!addr)
-			return 0;
-		if (len >= sizeof(struct sockaddr_in) && sa->sa_family == AF_INET)
-			port = ntohs(((const struct sockaddr_in *)addr)->sin_port);
-		else if (len >= sizeof(struct sockaddr_in6) && sa->sa_family == AF_INET6)
-			port = ntohs(((const struct sockaddr_in6 *)addr)->sin6_port);
-		else
-			return -EINVAL;
-		if (port && inet_port_requires_bind_service(ctx->net, port) &&
-		    !ns_capable(ctx->net->user_ns, CAP_NET_BIND_SERVICE))
-			return -EACCES;
-		return 0;
-	case KFI_ADDR_LOOP:
-	case KFI_ADDR_NTB:
-	case KFI_ADDR_USB4:
-		return 0;
-	default:
+	if (format >= KFI_ADDR_LOOP)
+		return 0;	/* formats that exist only in kfabric have no ports of IP */
+	if (format != KFI_SOCKADDR_IN && format != KFI_SOCKADDR_IN6)
 		return -EINVAL;
-	}
+	if (!addr)
+		return 0;
+	if (len >= sizeof(struct sockaddr_in) && sa->sa_family == AF_INET)
+		port = ntohs(((const struct sockaddr_in *)addr)->sin_port);
+	else if (len >= sizeof(struct sockaddr_in6) && sa->sa_family == AF_INET6)
+		port = ntohs(((const struct sockaddr_in6 *)addr)->sin6_port);
+	else
+		return -EINVAL;
+	if (port && inet_port_requires_bind_service(ctx->net, port) &&
+	    !ns_capable(ctx->net->user_ns, CAP_NET_BIND_SERVICE))
+		return -EACCES;
+	return 0;
 }

@@ -361,6 +361,37 @@ free:
 	kfi_freeinfo(hints);
 }
 
+/*
+ * The name of a domain whose network has one other end, and a service, are the address of that end.
+ * Other domains are not offered to a consumer that requests such a network.
+ */
+static void one_peer(struct test *t)
+{
+	struct kfi_info *hints = test_hints(t, C_MSG), *info, *there;
+	const struct kfi_domain_attr *dom = t->info[0]->domain_attr;
+	const struct side *far = &t->w->side[1];
+	int ret;
+
+	hints->domain_attr->caps = KFI_ONE_PEER;
+	hints->domain_attr->name = kstrdup(dom->name, GFP_KERNEL);
+	ret = kfi_getinfo_net(t->w->side[0].net, kfi_version(), NULL, "4000", 0, hints, &info);
+	EXPECT_EQ(t, ret, dom->caps & KFI_ONE_PEER ? 0 : -ENODATA);
+	if (ret)
+		goto free;
+	kfree(hints->domain_attr->name);
+	hints->domain_attr->name = NULL;
+	if (EXPECT_EQ(t, kfi_getinfo_net(far->net, kfi_version(), far->node, "4000", KFI_SOURCE,
+					 hints, &there), 0)) {
+		EXPECT(t, !info->next);
+		EXPECT_EQ(t, info->dest_addrlen, there->src_addrlen);
+		EXPECT(t, !memcmp(info->dest_addr, there->src_addr, there->src_addrlen));
+		kfi_freeinfo(there);
+	}
+	kfi_freeinfo(info);
+free:
+	kfi_freeinfo(hints);
+}
+
 /* Skipped for a type that the provider does not have. */
 static void offers(struct test *t)
 {
@@ -435,6 +466,7 @@ const struct test_case info_cases[] = {
 	{ "info.loopback_last", T_ALL, 0, 0, loopback_last },
 	{ "info.reuse", T_ALL, 0, 0, reuse },
 	{ "info.once", T_ALL, 0, 0, once },
+	{ "info.one_peer", T_ALL, 0, 0, one_peer },
 	{ "info.text_source", T_ALL, 0, 0, text_source },
 	{ "script.alternative", T_RDM, CASE_SCRIPT, 0, other_name },
 	{ "script.addresses", T_RDM, CASE_SCRIPT, 0, many_addresses },

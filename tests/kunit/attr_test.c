@@ -305,6 +305,9 @@ static const struct attr_case attr_rows[] = {
 	{ "error data: there is none", {}, { DOM(max_err_data, 1) }, false },
 	{ "domain caps: there", {}, { DOM(caps, KFI_REMOTE_COMM) }, true },
 	{ "domain caps: not there", {}, { DOM(caps, KFI_SHARED_AV) }, false },
+	{ "domain caps: one peer, not there", {}, { DOM(caps, KFI_ONE_PEER) }, false },
+	{ "domain caps: one peer", { DOM(caps, KFI_REMOTE_COMM | KFI_ONE_PEER) },
+	  { DOM(caps, KFI_ONE_PEER) }, true, { DOM(caps, KFI_REMOTE_COMM | KFI_ONE_PEER) } },
 	{ "domain auth key: bytes without a key", {}, { DOM(auth_key_size, 4) }, false },
 
 	/* fabric */

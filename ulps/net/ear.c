@@ -34,7 +34,7 @@ static bool is_ip(u32 format)
 	return format >= KFI_SOCKADDR && format <= KFI_SOCKADDR_IN6;
 }
 
-/* A bridge has one other end, whatever its name is. */
+/* A way has one other end, whatever its name is. */
 static bool is_peer(const struct knet_peer *peer, const struct kfi_info *info)
 {
 	if (peer->addr.ss_family == AF_UNSPEC)

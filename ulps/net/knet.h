@@ -153,9 +153,9 @@ struct knet_link {
  * @in: links that the peer has dialed
  * @ear: where it may call; only @work changes it
  * @ear_entry: in &knet_ear.peers
- * @addr: its address, if it is one of IP; else AF_UNSPEC, for the other end of a bridge
+ * @addr: its address, if it is one of IP; else AF_UNSPEC, for the other end of a way
  * @rcu: knet_xmit() may have found it
- * @node: the name under which it was added
+ * @node: the name under which it was added. That of the other end of a way is only shown
  */
 struct knet_peer {
 	struct knet		*kn;
@@ -178,9 +178,9 @@ struct knet_peer {
  * struct knet - a network device
  * @dev: the device
  * @net: namespace of the fabric; not held, because its end ends the device
- * @lower: index of the interface below, 0: a domain without one, @domain
+ * @lower: index of the interface below, 0: a way, @domain
  * @below: this interface, until @dev is unregistered; under the RTNL
- * @domain: name of the domain then
+ * @domain: name of the domain of the way
  * @counters: for ethtool
  * @entry: in the list of main.c, if it has no interface below
  * @lock: protects the following members, and what struct knet_peer and struct knet_link say

@@ -2,7 +2,7 @@
 /*
  * main.c - kfi_net, Ethernet devices whose frames are messages of kfabric. docs/network-device.md
  *
- *	main.c		the module; devices of bridges, and interfaces that go
+ *	main.c		the module; devices of ways, and interfaces that go
  *	dev.c  show.c	a device; ip link, ethtool and sysfs
  *	peer.c  ear.c	peers: which side calls, and the addresses at which calls are awaited
  *	link.c		a connection
@@ -18,18 +18,20 @@ MODULE_PARM_DESC(service, "service of the provider at which peers are awaited (d
 
 struct workqueue_struct *knet_wq, *knet_end_wq;
 
-/* ---- devices of bridges ---- */
+/* ---- devices of ways ---- */
 
-static LIST_HEAD(bridges);	/* struct knet; used by the work item only */
+/* A way is a domain whose network has one other end, as that of a bridge or a cable. */
+static LIST_HEAD(ways);	/* struct knet; used by the work item only */
 
-static void bridge_add(const char *domain)
+static void way_add(const char *domain)
 {
-	char node[KNET_NODE];
+	char peer[KNET_NODE];
 	struct net_device *dev;
 	struct knet *kn;
 	int ret;
 
-	if (snprintf(node, sizeof(node), "%s/peer", domain) >= sizeof(node))
+	/* a name to show, which no query needs */
+	if (snprintf(peer, sizeof(peer), "%s/peer", domain) >= sizeof(peer))
 		return;
 	dev = alloc_netdev_mqs(sizeof(*kn), "kfi%d", NET_NAME_ENUM, knet_setup, 2, 1);
 	if (!dev)
@@ -37,20 +39,20 @@ static void bridge_add(const char *domain)
 	kn = netdev_priv(dev);
 	strscpy(kn->domain, domain, sizeof(kn->domain));
 	knet_init(dev, &init_net);
-	dev->mtu = dev->max_mtu;	/* a bridge has no limit, and TCP begins slowly */
+	dev->mtu = dev->max_mtu;	/* a way has no limit, and TCP begins slowly */
 	ret = register_netdev(dev);
 	if (ret) {
 		pr_warn("kfi_net: no device for %s (%d)\n", domain, ret);
 		free_netdev(dev);
 		return;
 	}
-	list_add_tail(&kn->entry, &bridges);
-	ret = knet_peer_add(kn, node);
+	list_add_tail(&kn->entry, &ways);
+	ret = knet_peer_add(kn, peer);
 	if (ret)
-		netdev_warn(dev, "no peer at %s (%d)\n", node, ret);
+		netdev_warn(dev, "no peer at %s (%d)\n", peer, ret);
 }
 
-static void bridge_remove(struct knet *kn)
+static void way_remove(struct knet *kn)
 {
 	list_del(&kn->entry);
 	unregister_netdev(kn->dev);
@@ -68,14 +70,14 @@ static bool has_device(const char *domain)
 {
 	struct knet *kn;
 
-	list_for_each_entry(kn, &bridges, entry)
+	list_for_each_entry(kn, &ways, entry)
 		if (!strcmp(kn->domain, domain))
 			return true;
 	return false;
 }
 
-/* Find the domains of bridges, one for each. Return: whether @info has all of them */
-static bool find_bridges(struct kfi_info **info)
+/* Find the ways, each of which is in @info once. Return: whether @info has all of them */
+static bool find_ways(struct kfi_info **info)
 {
 	struct kfi_info *hints = kfi_allocinfo();
 	int ret;
@@ -85,36 +87,36 @@ static bool find_bridges(struct kfi_info **info)
 		return false;
 	hints->caps = KFI_MSG;
 	hints->ep_attr->type = KFI_EP_MSG;
-	hints->addr_format = KFI_ADDR_NTB;
+	hints->domain_attr->caps = KFI_ONE_PEER;
 	ret = kfi_getinfo_net(&init_net, KFI_VERSION(KFI_MAJOR_VERSION, KFI_MINOR_VERSION), NULL,
 			      NULL, 0, hints, info);
 	kfi_freeinfo(hints);
 	return !ret || ret == -ENODATA;
 }
 
-static void bridges_work_fn(struct work_struct *work)
+static void ways_work_fn(struct work_struct *work)
 {
 	struct kfi_info *infos, *info;
 	struct knet *kn, *next;
 
-	if (!find_bridges(&infos)) {
+	if (!find_ways(&infos)) {
 		queue_delayed_work(system_long_wq, to_delayed_work(work), HZ);
 		return;
 	}
-	list_for_each_entry_safe(kn, next, &bridges, entry)
+	list_for_each_entry_safe(kn, next, &ways, entry)
 		if (!listed(infos, kn->domain))
-			bridge_remove(kn);
+			way_remove(kn);
 	for (info = infos; info; info = info->next)
 		if (!has_device(info->domain_attr->name))
-			bridge_add(info->domain_attr->name);
+			way_add(info->domain_attr->name);
 	kfi_freeinfo(infos);
 }
 
-static DECLARE_DELAYED_WORK(bridges_work, bridges_work_fn);
+static DECLARE_DELAYED_WORK(ways_work, ways_work_fn);
 
 static int devices_event(struct notifier_block *nb, unsigned long event, void *arg)
 {
-	mod_delayed_work(system_long_wq, &bridges_work, 0);
+	mod_delayed_work(system_long_wq, &ways_work, 0);
 	return NOTIFY_DONE;
 }
 
@@ -167,7 +169,7 @@ static int __init knet_module_init(void)
 	if (ret)
 		goto unregister;
 	kfi_register_devices_notifier(&devices_nb);
-	mod_delayed_work(system_long_wq, &bridges_work, 0);
+	mod_delayed_work(system_long_wq, &ways_work, 0);
 	return 0;
 unregister:
 	unregister_netdevice_notifier(&netdev_nb);
@@ -185,9 +187,9 @@ static void __exit knet_module_exit(void)
 	struct knet *kn, *next;
 
 	kfi_unregister_devices_notifier(&devices_nb);
-	cancel_delayed_work_sync(&bridges_work);
-	list_for_each_entry_safe(kn, next, &bridges, entry)
-		bridge_remove(kn);
+	cancel_delayed_work_sync(&ways_work);
+	list_for_each_entry_safe(kn, next, &ways, entry)
+		way_remove(kn);
 	rtnl_link_unregister(&knet_link_ops);
 	unregister_netdevice_notifier(&netdev_nb);
 	destroy_workqueue(knet_end_wq);

@@ -196,7 +196,7 @@ static int fill_need(struct knet *kn, char *device, struct knet_secret *secret,
 	}
 	*need = (struct kfi_need) {
 		.device = device, .type = KFI_EP_MSG, .order = KFI_ORDER_SAS, .max_len = KNET_MSG,
-		.tx_segs = KNET_SEGS, .load = true,
+		.tx_segs = KNET_SEGS, .one_peer = !kn->lower, .load = kn->lower,
 		.auth_key = secret->len ? secret->bytes : NULL, .auth_key_size = secret->len,
 	};
 	return ret;
@@ -258,6 +258,7 @@ put:
 static int dial(struct knet_peer *peer)
 {
 	struct net *net = maybe_get_net(peer->kn->net);
+	const char *node = peer->kn->lower ? peer->node : NULL;
 	struct knet_secret secret;
 	char device[KNET_NODE];
 	struct kfi_info *info;
@@ -267,7 +268,7 @@ static int dial(struct knet_peer *peer)
 	if (!net)
 		return -ENODEV;
 	ret = fill_need(peer->kn, device, &secret, &need) ?:
-	      kfi_find(net, &need, NULL, peer->node, knet_service, &info);
+	      kfi_find(net, &need, NULL, node, knet_service, &info);
 	if (!ret) {
 		ret = knet_ear_join(peer, &need, &secret, info) ?: open_link(peer, net, info);
 		kfi_freeinfo(info);

@@ -46,7 +46,7 @@ static void knet_ethtool_stats(struct net_device *dev, struct ethtool_stats *sta
 			data[i] += READ_ONCE(per_cpu_ptr(kn->counters, cpu)->n[i]);
 }
 
-/* By the bus-info kfi_ib finds the bridge below. A name that does not fit is none. */
+/* By the bus-info kfi_ib finds the way below. A name that does not fit is none. */
 static void knet_drvinfo(struct net_device *dev, struct ethtool_drvinfo *info)
 {
 	const struct knet *kn = netdev_priv(dev);
@@ -103,7 +103,7 @@ static ssize_t peers_store(struct device *d, struct device_attribute *attr, cons
 	if (!ns_capable(dev_net(dev)->user_ns, CAP_NET_ADMIN))
 		return -EPERM;
 	if (!kn->lower)
-		return -EOPNOTSUPP;	/* the other end of the bridge is the only peer */
+		return -EOPNOTSUPP;	/* the other end of the way is the only peer */
 	if (count >= sizeof(text))
 		return -EINVAL;
 	strscpy(text, buf, sizeof(text));

@@ -76,7 +76,8 @@ static void kfn_free_ctrl(struct nvme_ctrl *nctrl)
 }
 
 /*
- * Show the local address of the admin queue, as the target sees it. Ends of bridges are not shown.
+ * Show the local address of the admin queue, as the target sees it, if it is one of IP. Ends of
+ * bridges and cables are not shown.
  */
 static int kfn_get_address(struct nvme_ctrl *nctrl, char *buf, int size)
 {

@@ -134,6 +134,7 @@ static inline bool kfn_sealed(const void *head, size_t len, u8 digests)
 }
 
 /* Part of the message that no provider serves an address */
-#define KFN_REMEDY	"load kfi_sockets, kfi_verbs or kfi_ntb; a traddr is an address in digits, not a name"
+#define KFN_REMEDY	"load kfi_sockets, kfi_verbs, kfi_ntb or kfi_usb4; " \
+			"a traddr is an address in digits, not a name"
 
 #endif /* KFN_PROTO_H */

@@ -95,11 +95,11 @@ static int cm_find(struct kib_dev *dev, const struct iw_cm_id *id, struct kfi_in
 	char node[INET6_ADDRSTRLEN + IFNAMSIZ + 1];
 	int ret;
 
-	if (*dev->bridge && !kib_routed(dev, &id->m_remote_addr))
+	if (*dev->way && !kib_routed(dev, &id->m_remote_addr))
 		return -EHOSTUNREACH;	/* an address of this node: it is at no other end */
 	cm_text(&id->m_remote_addr, dev, node, sizeof(node));
 	ret = kib_find(dev, node, 0, info);
-	if (!ret && !*dev->bridge) {
+	if (!ret && !*dev->way) {
 		ret = cm_set_source(*info, &id->m_local_addr);
 		if (ret)
 			kfi_freeinfo(*info);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * device.c - RDMA devices: one for a network device, over the provider that serves its addresses,
- * or over the bridge that the network device stands for.
+ * or over the way that the network device stands for: a domain whose network has one other end, as
+ * that of a bridge or a cable.
  *
  * The device is an iWARP device to the RDMA core: connections are made by IP address, without
  * paths and subnets. Its GID is the address of the network device.
  */
+#include <linux/kmod.h>
 #include <linux/rtnetlink.h>
 #include <linux/slab.h>
 #include <net/addrconf.h>
@@ -16,8 +18,8 @@
 
 /* ---- the provider ---- */
 
-/* A device of kfi_net names its bridge to `ethtool -i`, if it has one. */
-static void dev_find_bridge(struct kib_dev *dev)
+/* A device of kfi_net names its way to `ethtool -i`, if it has one. */
+static void dev_find_way(struct kib_dev *dev)
 {
 	const struct ethtool_ops *ops = dev->netdev->ethtool_ops;
 	struct ethtool_drvinfo info = {};
@@ -28,13 +30,13 @@ static void dev_find_bridge(struct kib_dev *dev)
 		ops->get_drvinfo(dev->netdev, &info);
 	rtnl_unlock();
 	if (!strcmp(info.driver, "kfi_net"))
-		strscpy(dev->bridge, info.bus_info, sizeof(dev->bridge));
+		strscpy(dev->way, info.bus_info, sizeof(dev->way));
 }
 
+/* The provider is one that uses the network device alone, or one that has the way. */
 static struct kfi_info *dev_hints(const struct kib_dev *dev)
 {
-	const char *domain = *dev->bridge ? dev->bridge : dev->netdev->name;
-	const char *provider = *dev->bridge ? "ntb" : "sockets";
+	const char *domain = *dev->way ? dev->way : dev->netdev->name;
 	struct kfi_info *hints = kfi_allocinfo();
 
 	if (!hints)
@@ -46,9 +48,9 @@ static struct kfi_info *dev_hints(const struct kib_dev *dev)
 	hints->domain_attr->mr_key_size = sizeof(u32);
 	/* The ULP names a key before its region is registered, so the provider may not choose it. */
 	hints->domain_attr->mr_mode = KFI_MR_ALLOCATED;
+	hints->domain_attr->caps = *dev->way ? KFI_ONE_PEER : KFI_BOUND;
 	hints->domain_attr->name = kstrdup(domain, GFP_KERNEL);
-	hints->fabric_attr->prov_name = kstrdup(provider, GFP_KERNEL);
-	if (hints->domain_attr->name && hints->fabric_attr->prov_name)
+	if (hints->domain_attr->name)
 		return hints;
 	kfi_freeinfo(hints);
 	return NULL;
@@ -65,12 +67,12 @@ struct net *kib_net_get(struct kib_dev *dev)
 	return net;
 }
 
-/* The namespace in which the provider offers its domains. Bridges belong to the machine. */
+/* The namespace in which the provider offers its domains. Ways belong to the machine. */
 static struct net *dev_fabric_net(struct kib_dev *dev)
 {
 	struct net *net = kib_net_get(dev);
 
-	if (!net || !*dev->bridge)
+	if (!net || !*dev->way)
 		return net;
 	put_net(net);
 	return get_net(&init_net);
@@ -78,7 +80,7 @@ static struct net *dev_fabric_net(struct kib_dev *dev)
 
 /*
  * Find the peer at @node; or with KFI_SOURCE all addresses of the network device, if that is @node.
- * A bridge has one end here and one peer, whatever their IP addresses are.
+ * A way has one end here and one peer, whatever their IP addresses are.
  * Return: 0; -ENODATA if there is none; or another negative error
  */
 int kib_find(struct kib_dev *dev, const char *node, u64 flags, struct kfi_info **info)
@@ -92,7 +94,7 @@ int kib_find(struct kib_dev *dev, const char *node, u64 flags, struct kfi_info *
 		return -ENODEV;
 	hints = dev_hints(dev);
 	if (hints)
-		ret = kfi_getinfo_net(net, KIB_API, *dev->bridge ? NULL : node, kib_service, flags,
+		ret = kfi_getinfo_net(net, KIB_API, *dev->way ? NULL : node, kib_service, flags,
 				      hints, info);
 	kfi_freeinfo(hints);
 	put_net(net);
@@ -322,8 +324,12 @@ static int dev_objects(struct kib_dev *dev)
 	struct net *net;
 	int ret;
 
-	dev_find_bridge(dev);
+	dev_find_way(dev);
 	ret = kib_find(dev, dev->netdev->name, KFI_SOURCE, &dev->info);
+	if (ret == -ENODATA && !*dev->way) {
+		request_module(KFI_MODULE_IP);
+		ret = kib_find(dev, dev->netdev->name, KFI_SOURCE, &dev->info);
+	}
 	if (ret)
 		return ret == -ENODATA ? -EADDRNOTAVAIL : ret;
 	dev->counts = alloc_percpu(struct kib_counts);

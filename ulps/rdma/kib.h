@@ -72,7 +72,7 @@ struct kib_counts {
 };
 
 /**
- * struct kib_place - a passive endpoint at an address of the network device, or of its bridge
+ * struct kib_place - a passive endpoint at an address of the network device, or of its way
  * @entry: in &kib_dev.places
  * @pep: the passive endpoint
  * @wanted: the device has the address; only while the places are compared with its addresses
@@ -114,8 +114,8 @@ struct kib_call {
  * @net_lock: protects @net
  * @net: its namespace; NULL when @netdev has gone, because the namespace may go, too. It may be
  *	compared without the lock
- * @bridge: domain of the bridge whose kfi_net device @netdev is; empty if it is another device.
- *	Constant
+ * @way: domain with one other end (KFI_ONE_PEER) whose kfi_net device @netdev is; empty if it is
+ *	another device. Constant
  * @gid: GID, the address of @netdev
  * @info: what the provider offers; domains are opened with it
  * @fabric: fabric of all domains
@@ -126,7 +126,7 @@ struct kib_call {
  * @next_qp: where the search for a number begins
  * @next_mr: where the search for a key begins, a random number at first
  * @places_lock: serializes the changes of @places
- * @places: passive endpoints, one at each address of @netdev or @bridge while there are listeners
+ * @places: passive endpoints, one at each address of @netdev or @way while there are listeners
  * @places_work: an address of @netdev has come or gone
  * @lock: protects the following members
  * @listeners: listeners of rdma_cm
@@ -139,7 +139,7 @@ struct kib_dev {
 	struct net_device	*netdev;
 	spinlock_t		net_lock;
 	struct net		*net;
-	char			bridge[ETHTOOL_BUSINFO_LEN];
+	char			way[ETHTOOL_BUSINFO_LEN];
 	union ib_gid		gid;
 	struct kfi_info		*info;
 	struct kfid_fabric	*fabric;

@@ -167,7 +167,7 @@ static bool port_is_reserved(const void *addr)
 
 /*
  * Does the network below confirm the addresses of the hello? A reserved port of RDMA needs one of
- * TCP: any process of the caller's machine could claim it otherwise. A bridge has no IP addresses:
+ * TCP: any process of the caller's machine could claim it otherwise. A way has no IP addresses:
  * there the caller is believed what it could claim in a packet without being filtered (strict
  * rp_filter), and rdma_cm looks whether this node has the address that is called.
  */
@@ -177,7 +177,7 @@ static bool addrs_ok(struct kib_dev *dev, const struct kib_place *place,
 {
 	const struct kfi_info *info = call->info;
 
-	if (*dev->bridge)
+	if (*dev->way)
 		return kib_routed(dev, remote);
 	return addr_is(place->addr, place->len, local) &&
 	       addr_is(info->dest_addr, info->dest_addrlen, remote) &&
@@ -261,7 +261,7 @@ static void called(struct kib_dev *dev, const struct kfi_event *ev)
 	if (call && place) {
 		call->place = ev->fid;
 		call->info = ev->info;
-		call->privileged = *dev->bridge || port_is_reserved(ev->info->dest_addr);
+		call->privileged = *dev->way || port_is_reserved(ev->info->dest_addr);
 		if (call_raise(dev, place, call, ev->data, ev->len))
 			call_refuse(dev, call, NULL, 0);
 	} else {	/* a place that is closed refuses its calls */
