@@ -21,8 +21,6 @@ BELOW = {
 }
 # The ends of a bridge, by the numbers that its driver gives them, and those of a cable, by the names of the machines.
 SIDES = {"ntb": {"a": "0", "b": "1"}, "usb4": {"a": "a", "b": "b"}}
-# A machine has found the other one at the end of its cable.
-UNTIL_UP = "until kfi show devices | grep -q 'cable  *up,'; do sleep 0.2; done"
 # More than 4 MiB in one piece, or aligned to that, a machine without CMA does not have.
 WINDOW = 4 << 20
 # As much as a machine has, from address 0 on: a window over all of it.
@@ -156,15 +154,19 @@ def node(provider, pair, name, version=4):
     return SIDES[provider][name] if provider in SIDES else pair.address(name, version)
 
 
+def wait_for_cable(pair, provider, progress=lambda text: None):
+    """If that is the provider: a cable is up some time after both machines have loaded it."""
+    for name in pair.vms if provider == "usb4" else ():
+        progress(f"{name}: until `kfi show devices` says that the cable is up")
+        pair.run(name, "until kfi show devices | grep -q 'cable  *up,'; do sleep 0.2; done", 120)
+
+
 def load_provider(pair, name, provider, options=""):
-    """Load a provider on a machine. A cable is there when both machines of the pair have loaded it."""
-    names = pair.vms if provider == "usb4" else (name,)
-    for each in names:
-        pair.run(each, f"{BELOW[provider]}")
+    """Load a provider on a machine; on both, if it is one of cables."""
+    for each in pair.vms if provider == "usb4" else (name,):
+        pair.run(each, BELOW[provider])
         pair.run(each, f"modprobe kfi_{provider} {options}")
-    if provider == "usb4":
-        for each in names:
-            pair.run(each, UNTIL_UP, 120)
+    wait_for_cable(pair, provider)
 
 
 class Kfi:

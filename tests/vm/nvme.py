@@ -407,6 +407,25 @@ def target_killed(s):
     s.nvme.disconnect()
 
 
+@case(1800, "usb4")
+def cable_pulled(s):
+    """the cable is pulled and plugged under load, at random moments: no acknowledged write is lost"""
+    disk = s.nvme.connect(**PATIENT)
+    log = s.nvme.write_log(disk, 36000)
+    for number in range(s.opts.kills):
+        log.until_more(90)
+        time.sleep(s.lot.uniform(0, 3))
+        s.pair.devices.command("cable 0 unplug")
+        time.sleep(s.lot.uniform(0, 6))
+        before = log.count()
+        s.pair.devices.command("cable 0 plug")
+        log.until_more(120, before)
+        s.nvme.until_live(60)
+        s.pair.progress(f"{s.pair.series}: pulled {number + 1} times, {log.count()} writes acknowledged")
+    log.finish()
+    s.nvme.disconnect()
+
+
 @case(400)
 def memory_pressure(s):
     """swap and heavy writeback on the disk with little memory: no stall, and no leak"""

@@ -85,9 +85,7 @@ def demo(series, provider, progress):
             pair.run(name, bed.BELOW[provider])
             progress(f"{name}: insmod {' '.join(module + '.ko' for module in modules)}")
             kfi.insmod(name, modules)
-        for name in pair.vms if provider == "usb4" else ():
-            progress(f"{name}: until `kfi show devices` says that the cable is up")
-            pair.run(name, bed.UNTIL_UP, 120)
+        bed.wait_for_cable(pair, provider, progress)
         kfi.serve("b", provider=provider)
         rows = measure(kfi, provider, progress)
         log(pair, kfi, provider)

@@ -13,6 +13,7 @@ TYPES = {
     "sockets": ("rdm", "msg", "dgram"),
     "verbs": ("rdm",),
     "ntb": ("rdm", "msg"),
+    "usb4": ("rdm", "msg"),
 }
 SIZES = (64, 4096, 65536)
 LIBRARY = "/usr/lib/x86_64-linux-gnu/libfabric/libkfi-fi.so"
@@ -81,6 +82,7 @@ def demo(series, provider, mtu, out, progress):
             pair.run(name, bed.BELOW[provider])
             progress(f"{name}: insmod {' '.join(module + '.ko' for module in modules)}")
             kfi.insmod(name, modules)
+        bed.wait_for_cable(pair, provider, progress)
         progress("a, b: fi_info -p kfi")
         both = Both(pair, provider)
         rows = []
