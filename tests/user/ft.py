@@ -34,6 +34,7 @@ TARGETS = {
     "verbs": (("rdm",), *NETWORK),
     "loop": (("rdm", "msg"), (None, None), "loop", None, "loop"),
     "ntb": (("rdm", "msg"), (None, None), "mock0.0", "mock0.1", "0"),
+    "usb4": (("rdm", "msg"), (None, None), "b.0", "a.0", "a"),
 }
 REFERENCE = {"rdm": "tcp;ofi_rxm", "msg": "tcp", "dgram": "udp"}
 # What a program of fabtests returns if its provider lacks something
@@ -193,10 +194,10 @@ def run_pair(args, test, log):
     """Run server and client of a test."""
     _, nodes, server, client, reach = TARGETS[args.target]
     words = test.command.split() + provider_words(args, test)
-    # fi_multi_ep looks its own node up as if it were the peer's, and an end of a bridge does not
-    # reach itself. Without names the server takes the first end, and the client the one that
+    # fi_multi_ep looks its own node up as if it were the peer's, and an end of a bridge or a cable
+    # does not reach itself. Without names the server takes the first end, and the client the one that
     # reaches the server's.
-    if args.target == "ntb" and words[0] == "fi_multi_ep":
+    if args.target in ("ntb", "usb4") and words[0] == "fi_multi_ep":
         server = client = None
     own = ["-s", server] if server else []
     first = start(args, nodes[0], words + own, f"{log}.server")
