@@ -68,7 +68,11 @@ static void u4_rx_frame(struct u4_cable *c, const struct u4_slot *slot)
 		return;
 	}
 	if (u4w_decode_frame(slot->mem, size, &f)) {
-		u4_rx_bad(c);
+		/* What another driver has sent over this path before may still arrive at first. */
+		if (rx->heard)
+			u4_rx_bad(c);
+		else
+			c->stats.strange++;
 		return;
 	}
 	if (f.life != READ_ONCE(c->incarnation)) {

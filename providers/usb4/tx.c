@@ -91,7 +91,7 @@ void u4_tx_progress(struct u4_cable *c)
 bool u4_tx_state(struct u4_cable *c, u8 bits)
 {
 	struct u4_tx *tx = &c->tx;
-	struct u4w_frame f = { .seq = tx->high, .type = U4W_STATE, .bits = bits };
+	struct u4w_frame f = { .seq = tx->sent, .type = U4W_STATE, .bits = bits };
 	unsigned int i;
 
 	lockdep_assert_held(&tx->lock);
@@ -313,9 +313,12 @@ static void u4_want(struct kfi_mux_stream *s)
 	if (!c)
 		return;
 	spin_lock(&c->tx.lock);
-	c->tx.wanted = true;
-	if (u4_tx_free(&c->tx))		/* since u4_put() */
-		queue_bh_work(&c->poll);
+	if (c->tx.open) {	/* or u4_poll() runs no more */
+		c->tx.wanted = true;
+		u4_watch_hurry(c);
+		if (u4_tx_free(&c->tx))		/* since u4_put() */
+			queue_bh_work(&c->poll);
+	}
 	spin_unlock(&c->tx.lock);
 }
 

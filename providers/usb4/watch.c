@@ -104,8 +104,9 @@ void u4_tick(struct timer_list *timer)
 	if (READ_ONCE(c->rx.next) != tx->acked)
 		u4_tx_state(c, 0);
 	why = u4_watch_peer(c);
-	tx->idle = READ_ONCE(c->rx.proved) && tx->una == tx->high &&
-		   READ_ONCE(c->rx.next) == tx->acked && !c->watch.strikes;
+	tx->idle = READ_ONCE(c->rx.proved) && tx->una == tx->next && !tx->wanted &&
+		   list_empty(&tx->posted) && READ_ONCE(c->rx.next) == tx->acked &&
+		   !c->watch.strikes;
 	if (tx->ticks)
 		mod_timer(timer, jiffies + (tx->idle ? U4_TICK_IDLE : U4_TICK));
 	spin_unlock(&tx->lock);
