@@ -596,7 +596,7 @@ int kfi_mux_listen(struct kfi_pep *pep);
  * KFI_MUX_PROV_OPS - initialisers of the operations that all providers of ways have alike
  *
  * A provider adds domain_size, at least that of struct kfi_mux_domain; domain_open, which calls
- * kfi_mux_domain_open() and sets the limits; domain_close, pep_close, ep_open and addr_str.
+ * kfi_mux_domain_open() and sets the limits; domain_close, ep_open and addr_str.
  */
 #define KFI_MUX_PROV_OPS				\
 	.ep_size	= sizeof(struct kfi_mux_ep),	\
@@ -624,6 +624,7 @@ int kfi_mux_listen(struct kfi_pep *pep);
 	.shutdown	= kfi_proto_shutdown,		\
 	.getpeer	= kfi_mux_getpeer,		\
 	.pep_open	= kfi_mux_pep_open,		\
+	.pep_close	= kfi_mux_pep_close,		\
 	.pep_getname	= kfi_mux_pep_getname,		\
 	.pep_setname	= kfi_mux_pep_setname,		\
 	.listen		= kfi_mux_listen,		\

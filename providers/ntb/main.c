@@ -53,7 +53,6 @@ static const struct kfi_prov_ops nt_ops = {
 	.mem_free	= nt_mem_free,
 	.place_end	= kfi_proto_place_end,
 	.ep_open	= nt_ep_open,
-	.pep_close	= kfi_mux_pep_close,
 	.parts		= nt_parts,
 };
 

@@ -7,10 +7,14 @@
  * when a cable to it is plugged, in whatever port. Two cables to one host are two ways.
  */
 #include <linux/ctype.h>
+#include <linux/delay.h>
 #include <linux/slab.h>
 #include <linux/utsname.h>
 #include <linux/unaligned.h>
 #include "usb4.h"
+
+#define U4_UNPLUGGED	32	/* ways without a cable */
+#define U4_LEAVE_MS	2000	/* for a cable that was removed to leave its way */
 
 static DEFINE_MUTEX(u4_ways_lock);
 static LIST_HEAD(u4_ways);
@@ -51,18 +55,17 @@ static bool u4_name_used(const char *name)
 /* Find the end that is called so. A name that two hosts claim stands for none of them. */
 static int u4_host_side(const char *host, void *side)
 {
-	struct u4_way *way;
+	bool own = !strcmp(init_utsname()->nodename, host), peer;
 	const u8 *found = NULL, *end;
+	struct u4_way *way;
 
 	lockdep_assert_held(&u4_ways_lock);
 	list_for_each_entry(way, &u4_ways, entry) {
-		if (!strcmp(way->host, host))
-			end = way->mux.peer;
-		else if (!strcmp(init_utsname()->nodename, host))
-			end = way->mux.own;
-		else
+		peer = !strcmp(way->host, host);
+		if (!peer && !own)
 			continue;
-		if (found && memcmp(found, end, UUID_SIZE))
+		end = peer ? way->mux.peer : way->mux.own;
+		if ((peer && own) || (found && memcmp(found, end, UUID_SIZE)))
 			return -EINVAL;
 		found = end;
 	}
@@ -103,20 +106,34 @@ static bool u4_way_leads_to(const struct u4_way *way, const struct tb_xdomain *x
 	       !memcmp(way->mux.peer, xd->remote_uuid, UUID_SIZE);
 }
 
-static struct u4_way *u4_way_new(struct u4_cable *c)
+/* Other hosts choose their UUIDs, and consumers may keep the way of each. */
+static bool u4_ways_too_many(void)
 {
-	struct u4_way *way = kzalloc(sizeof(*way), GFP_KERNEL);
+	struct u4_way *way;
 	unsigned int n = 0;
 
+	list_for_each_entry(way, &u4_ways, entry)
+		n += !way->plugged;
+	return n >= U4_UNPLUGGED;
+}
+
+static struct u4_way *u4_way_new(struct u4_cable *c)
+{
+	struct u4_way *way;
+	unsigned int n = 0;
+
+	if (u4_ways_too_many())
+		return ERR_PTR(-EUSERS);
+	way = kzalloc(sizeof(*way), GFP_KERNEL);
 	if (!way)
-		return NULL;
+		return ERR_PTR(-ENOMEM);
 	u4_host_name(c, way->host, sizeof(way->host));
 	do
 		snprintf(way->name, sizeof(way->name), "%s.%u", way->host, n++);
 	while (u4_name_used(way->name));
 	if (kfi_mux_init(&way->mux, &u4_prov, way->name)) {
 		kfree(way);
-		return NULL;
+		return ERR_PTR(-ENOMEM);
 	}
 	kfi_mux_set_ends(&way->mux, c->xd->local_uuid, c->xd->remote_uuid);
 	list_add_tail(&way->entry, &u4_ways);
@@ -134,18 +151,38 @@ static void u4_way_free(struct u4_way *way)
 	kfree(way);
 }
 
-/* Consumers are told of a new way without the lock, because they look for ways then. */
+/* Return: true if a cable to that host was removed, and u4_cable_work() has not seen that yet */
+static bool u4_way_leaving(const struct tb_xdomain *xd)
+{
+	struct u4_way *way;
+	bool leaving = false;
+
+	mutex_lock(&u4_ways_lock);
+	list_for_each_entry(way, &u4_ways, entry)
+		leaving |= way->plugged && READ_ONCE(way->plugged->gone) &&
+			   u4_way_leads_to(way, xd);
+	mutex_unlock(&u4_ways_lock);
+	return leaving;
+}
+
+/*
+ * A cable that is bound again finds the way that it has just left. Consumers are told of a new way
+ * without the lock, because they look for ways then.
+ */
 int u4_way_join(struct u4_cable *c)
 {
 	struct u4_way *way;
 	bool new = false;
+	int ms;
 
+	for (ms = 0; ms < U4_LEAVE_MS && u4_way_leaving(c->xd); ms += 20)
+		msleep(20);
 	mutex_lock(&u4_ways_lock);
 	list_for_each_entry(way, &u4_ways, entry)
 		if (!way->plugged && u4_way_leads_to(way, c->xd))
 			goto found;
 	way = u4_way_new(c);
-	if (!way)
+	if (IS_ERR(way))
 		goto unlock;
 	new = true;
 found:
@@ -155,40 +192,53 @@ unlock:
 	mutex_unlock(&u4_ways_lock);
 	if (new)
 		kfi_mux_list(&way->mux);
-	return way ? 0 : -ENOMEM;
+	return PTR_ERR_OR_ZERO(way);
 }
 
-/* Free ways without a cable that nobody uses. */
-static void u4_ways_sweep(struct work_struct *work)
+/* Free ways without a cable that nobody uses. Return: true if there are others without one */
+static bool u4_ways_sweep(void)
 {
 	struct u4_way *way, *next;
+	bool others = false;
 	LIST_HEAD(unused);
 
 	mutex_lock(&u4_ways_lock);
-	list_for_each_entry_safe(way, next, &u4_ways, entry)
-		if (!way->plugged && kfi_mux_retire(&way->mux))
+	list_for_each_entry_safe(way, next, &u4_ways, entry) {
+		if (way->plugged)
+			continue;
+		if (kfi_mux_retire(&way->mux))
 			list_move(&way->entry, &unused);
+		else
+			others = true;
+	}
 	mutex_unlock(&u4_ways_lock);
 	list_for_each_entry_safe(way, next, &unused, entry)
 		u4_way_free(way);
+	return others;
 }
 
-static DECLARE_WORK(u4_sweep, u4_ways_sweep);
+static void u4_sweep_fn(struct work_struct *work)
+{
+	if (u4_ways_sweep())
+		queue_delayed_work(u4_wq, to_delayed_work(work), HZ);
+}
+
+static DECLARE_DELAYED_WORK(u4_sweep, u4_sweep_fn);
 
 void u4_way_leave(struct u4_cable *c)
 {
 	mutex_lock(&u4_ways_lock);
 	c->way->plugged = NULL;
 	mutex_unlock(&u4_ways_lock);
-	queue_work(u4_wq, &u4_sweep);
+	mod_delayed_work(u4_wq, &u4_sweep, 0);
 }
 
-/* No cable is left, and no consumer. */
+/* No cable is left, and no consumer; the last queries and refusals end. */
 void u4_ways_exit(void)
 {
-	flush_work(&u4_sweep);
-	u4_ways_sweep(NULL);
-	WARN_ON(!list_empty(&u4_ways));
+	cancel_delayed_work_sync(&u4_sweep);
+	while (u4_ways_sweep())
+		msleep(20);
 }
 
 /* ---- domains ---- */
@@ -212,18 +262,6 @@ int u4_domain_open(struct kfi_domain *domain)
 		domain->limits.numa_node = dev_to_node(&way->plugged->xd->dev);
 	mutex_unlock(&u4_ways_lock);
 	return 0;
-}
-
-void u4_domain_close(struct kfi_domain *domain)
-{
-	kfi_mux_domain_close(domain);
-	queue_work(u4_wq, &u4_sweep);
-}
-
-void u4_pep_close(struct kfi_pep *pep)
-{
-	kfi_mux_pep_close(pep);
-	queue_work(u4_wq, &u4_sweep);
 }
 
 /* ---- what `kfi info` shows ---- */
