@@ -13,6 +13,7 @@
 #define U4_TRIAL	(3 * HZ)	/* a life has to begin within this time */
 #define U4_RETRY_MIN	(HZ / 5)	/* between logins */
 #define U4_RETRY_MAX	(2 * HZ)
+#define U4_SHORT	(10 * HZ)	/* after a life that was shorter there is a pause */
 
 void u4_cable_fault(struct u4_cable *c, const char *why)
 {
@@ -43,6 +44,8 @@ static void u4_path_off(struct u4_cable *c, bool late)
 	if (!c->paths)
 		return;
 	c->paths = false;
+	if (!late && READ_ONCE(xd->is_unplugged))
+		return;
 	if (late)
 		xd->is_unplugged = false;
 	tb_xdomain_disable_paths(xd, c->out_hop, c->tx.ring.hop, c->in_hop, c->rx.ring.hop);
@@ -58,10 +61,11 @@ static void u4_life_end(struct u4_cable *c, const char *why)
 	bool up = c->state == U4_UP;
 
 	if (up || why != c->said)
-		pr_info("kfi_usb4: %s: %s: %s\n", mux->name, up ? "down" : "no connection", why);
+		pr_info_ratelimited("kfi_usb4: %s: %s: %s\n", mux->name,
+				    up ? "down" : "no connection", why);
 	c->said = why;
-	if (up)
-		WRITE_ONCE(mux->life, mux->life + 1);
+	c->lives = up && time_after(jiffies, c->up_at + U4_SHORT) ? 0 : min(c->lives + 1, 8U);
+	c->not_before = jiffies + min(U4_RETRY_MIN << c->lives, U4_RETRY_MAX);
 	u4_tx_shut(c);
 	RCU_INIT_POINTER(c->way->cable, NULL);
 	if (!READ_ONCE(c->gone) && !READ_ONCE(c->over))
@@ -72,8 +76,11 @@ static void u4_life_end(struct u4_cable *c, const char *why)
 	u4_rings_stop(c);
 	mutex_unlock(&c->lock);
 	u4_tx_cancel(c);
-	if (up)
+	/* Records of this life were handled until now, and their calls belong to it. */
+	if (up) {
+		WRITE_ONCE(mux->life, mux->life + 1);
 		kfi_mux_down(mux);
+	}
 	c->state = U4_LOGIN;
 	u4_login_reset(c);
 	c->over = false;
@@ -87,7 +94,6 @@ static int u4_life_try(struct u4_cable *c)
 
 	c->state = U4_TRYING;
 	c->restart = false;
-	c->deadline = jiffies + U4_TRIAL;
 	mutex_lock(&c->lock);
 	if (!c->gone && !c->asleep)
 		ret = u4_rings_start(c);
@@ -95,6 +101,7 @@ static int u4_life_try(struct u4_cable *c)
 	if (ret)
 		return ret;
 	ret = u4_path_on(c);
+	c->deadline = jiffies + U4_TRIAL;
 	mutex_lock(&c->lock);
 	if (!ret && c->running)
 		u4_watch_start(c);
@@ -111,7 +118,8 @@ static void u4_life_up(struct u4_cable *c)
 
 	c->state = U4_UP;
 	c->said = NULL;
-	pr_info("kfi_usb4: %s: up\n", mux->name);
+	c->up_at = jiffies;
+	pr_info_ratelimited("kfi_usb4: %s: up\n", mux->name);
 	rcu_assign_pointer(c->way->cable, c);
 	mutex_lock(&c->lock);
 	if (c->running)
@@ -137,8 +145,11 @@ static const char *u4_refusal(int err)
 
 static unsigned long u4_work_login(struct u4_cable *c)
 {
-	int ret = u4_login(c);
+	int ret;
 
+	if (time_before(jiffies, c->not_before))
+		return c->not_before - jiffies;
+	ret = u4_login(c);
 	if (ret) {
 		if (c->tries > 4)
 			u4_publish_again();
@@ -215,6 +226,8 @@ struct u4_cable *u4_cable_new(struct tb_service *svc)
 	c->xd = tb_xdomain_get(tb_service_parent(svc));
 	INIT_DELAYED_WORK(&c->work, u4_cable_work);
 	init_waitqueue_head(&c->wait);
+	c->not_before = jiffies;
+	mutex_init(&c->ask_lock);
 	mutex_init(&c->login_lock);
 	c->out_hop = -1;
 	c->in_hop = -1;

@@ -8,6 +8,9 @@
  *
  * The core takes the next answer with our protocol's UUID for the reply, or a packet that reports
  * an error, so each reply is checked as if it came from anywhere.
+ *
+ * When a cable was removed the core ends, too. So no request begins then, and u4_remove() waits for
+ * the last one, by &u4_cable.ask_lock.
  */
 #include <linux/random.h>
 #include "usb4.h"
@@ -40,10 +43,16 @@ static int u4_msg_ask(struct u4_cable *c, struct u4w_msg *msg, struct u4w_msg *r
 	int ret;
 
 	*reply = (struct u4w_msg) {};
-	ret = tb_xdomain_request(c->xd, msg, sizeof(*msg), TB_CFG_PKG_XDOMAIN_REQ, reply,
-				 sizeof(*reply), TB_CFG_PKG_XDOMAIN_RESP, U4_REPLY_MS);
+	mutex_lock(&c->ask_lock);
+	ret = -ENODEV;
+	if (!READ_ONCE(c->gone))
+		ret = tb_xdomain_request(c->xd, msg, sizeof(*msg), TB_CFG_PKG_XDOMAIN_REQ, reply,
+					 sizeof(*reply), TB_CFG_PKG_XDOMAIN_RESP, U4_REPLY_MS);
+	mutex_unlock(&c->ask_lock);
 	if (ret)
 		return ret;
+	if ((reply->length_sn ^ msg->length_sn) >> U4W_MSG_SN_SHIFT & 3)
+		return -EPROTO;		/* to an earlier request */
 	if (memcmp(reply->proto, msg->proto, U4W_UUID) || memcmp(reply->from, msg->to, U4W_UUID) ||
 	    memcmp(reply->to, msg->from, U4W_UUID))
 		return -EPROTO;
@@ -58,7 +67,11 @@ static void u4_login_next_hop(struct u4_cable *c)
 {
 	int old = c->out_hop;
 
-	c->out_hop = tb_xdomain_alloc_out_hopid(c->xd, -1);
+	c->out_hop = -1;
+	if (old >= 0)
+		c->out_hop = tb_xdomain_alloc_out_hopid(c->xd, old + 1);
+	if (c->out_hop < 0)
+		c->out_hop = tb_xdomain_alloc_out_hopid(c->xd, -1);
 	if (old >= 0)
 		tb_xdomain_release_out_hopid(c->xd, old);
 }
@@ -79,7 +92,7 @@ static int u4_login_send(struct u4_cable *c)
 	if (c->out_hop < 0)
 		return -EAGAIN;
 	ret = u4_msg_ask(c, &msg, &reply);
-	c->tries = ret ? c->tries + 1 : 0;
+	c->tries = ret == -ETIMEDOUT ? c->tries + 1 : 0;
 	mutex_lock(&c->login_lock);
 	if (ret == -EPROTONOSUPPORT && reply.type == U4W_LOGIN_REPLY)
 		pr_warn_once("kfi_usb4: %s speaks version %u, and this side %u\n",
@@ -135,10 +148,14 @@ void u4_logout(struct u4_cable *c)
 
 void u4_login_free(struct u4_cable *c)
 {
+	mutex_lock(&c->login_lock);
 	if (c->in_hop >= 0)
 		tb_xdomain_release_in_hopid(c->xd, c->in_hop);
 	if (c->out_hop >= 0)
 		tb_xdomain_release_out_hopid(c->xd, c->out_hop);
+	c->in_hop = -1;
+	c->out_hop = -1;
+	mutex_unlock(&c->login_lock);
 }
 
 /* ---- the peer's ---- */
@@ -162,6 +179,8 @@ static bool u4_login_in_hop(struct u4_cable *c, int hop)
 /* Return: the status of the reply, a positive errno or 0 */
 static u32 u4_login_in(struct u4_cable *c, const struct u4w_msg *msg)
 {
+	if (READ_ONCE(c->gone))
+		return EAGAIN;
 	if (c->begun && msg->incarnation == c->theirs)
 		return 0;		/* it has not got our reply */
 	if (c->begun) {
@@ -171,6 +190,8 @@ static u32 u4_login_in(struct u4_cable *c, const struct u4w_msg *msg)
 	}
 	if (!u4_login_in_hop(c, msg->hop))
 		return EBUSY;
+	if (c->theirs != msg->incarnation)
+		u4_cable_kick(c);
 	WRITE_ONCE(c->theirs, msg->incarnation);
 	c->their_window = msg->window;
 	return 0;
@@ -204,7 +225,6 @@ static void u4_message_handle(struct u4_cable *c, const struct u4w_msg *msg, boo
 		u4_logout_in(c, msg);
 	mutex_unlock(&c->login_lock);
 	tb_xdomain_response(c->xd, &reply, sizeof(reply), TB_CFG_PKG_XDOMAIN_RESP);
-	u4_cable_kick(c);
 }
 
 /* &tb_protocol_handler.callback. Return: 1: the message was ours */

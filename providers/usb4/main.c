@@ -52,9 +52,8 @@ static const struct kfi_prov_ops u4_ops = {
 	.domain_size	= sizeof(struct kfi_mux_domain),
 	.addr_str	= u4_addr_str,
 	.domain_open	= u4_domain_open,
-	.domain_close	= u4_domain_close,
+	.domain_close	= kfi_mux_domain_close,
 	.ep_open	= kfi_mux_ep_open,
-	.pep_close	= u4_pep_close,
 	.parts		= u4_parts,
 };
 
@@ -78,7 +77,7 @@ MODULE_PARM_DESC(stream_kib,
 
 /*
  * Without a rescuer: the core's messages wait for work items that have none, either. Data do not
- * wait for this queue.
+ * wait for this queue, but the end of a life does.
  */
 struct workqueue_struct *u4_wq;
 
@@ -104,8 +103,6 @@ static int __init u4_init(void)
 	return 0;
 exit_login:
 	u4_login_exit();
-	flush_workqueue(u4_wq);
-	u4_ways_exit();
 deregister:
 	kfi_provider_deregister(&u4_prov.prov);
 exit_mux:

@@ -152,6 +152,11 @@ static int u4_probe(struct tb_service *svc, const struct tb_service_id *id)
 
 	if (!c)
 		return -ENOMEM;
+	if (uuid_equal(c->xd->local_uuid, c->xd->remote_uuid)) {
+		dev_warn(&svc->dev, "the host has the UUID of this one\n");
+		ret = -ENODEV;
+		goto free;
+	}
 	mutex_lock(&c->lock);
 	ret = u4_rings_alloc(c);
 	mutex_unlock(&c->lock);
@@ -160,8 +165,10 @@ static int u4_probe(struct tb_service *svc, const struct tb_service_id *id)
 		goto free;
 	}
 	ret = u4_way_join(c);
-	if (ret)
+	if (ret) {
+		dev_warn(&svc->dev, "no way to the host (%d)\n", ret);
 		goto free_rings;
+	}
 	tb_service_set_drvdata(svc, c);
 	spin_lock_bh(&u4_cables_lock);
 	list_add_tail(&c->entry, &u4_cables);
@@ -179,18 +186,27 @@ free:
 }
 
 /*
- * The host interface may be gone on return, so the rings and the mapped memory are freed here, and
- * whoever wants to use them finds that out under &u4_cable.lock. u4_cable_work() does the rest.
+ * The host interface may be gone on return, so the rings and the mapped memory are freed, and
+ * whoever wants to use them finds that out under &u4_cable.lock.
  */
-static void u4_remove(struct tb_service *svc)
+static void u4_let_go(struct u4_cable *c)
 {
-	struct u4_cable *c = tb_service_get_drvdata(svc);
-
 	mutex_lock(&c->lock);
 	WRITE_ONCE(c->gone, true);
 	u4_rings_stop(c);
 	u4_rings_free(c);
 	mutex_unlock(&c->lock);
+	mutex_lock(&c->ask_lock);
+	mutex_unlock(&c->ask_lock);
+	wake_up_all(&c->wait);
+}
+
+/* u4_cable_work() does the rest. */
+static void u4_remove(struct tb_service *svc)
+{
+	struct u4_cable *c = tb_service_get_drvdata(svc);
+
+	u4_let_go(c);
 	spin_lock_bh(&u4_cables_lock);
 	list_del_init(&c->entry);
 	c->removed = true;
@@ -216,7 +232,13 @@ static void u4_rest(struct u4_cable *c)
 
 static int u4_suspend(struct device *dev)
 {
-	u4_rest(tb_service_get_drvdata(tb_to_service(dev)));
+	struct u4_cable *c = tb_service_get_drvdata(tb_to_service(dev));
+
+	u4_rest(c);
+	/* They must not run while the host interface sleeps, whatever u4_cable_work() waits for. */
+	mutex_lock(&c->lock);
+	u4_rings_stop(c);
+	mutex_unlock(&c->lock);
 	return 0;
 }
 
@@ -234,7 +256,10 @@ static DEFINE_SIMPLE_DEV_PM_OPS(u4_pm, u4_suspend, u4_resume);
 /* The machine reboots: the peer need not find that out by itself. */
 static void u4_shutdown(struct tb_service *svc)
 {
-	u4_rest(tb_service_get_drvdata(svc));
+	struct u4_cable *c = tb_service_get_drvdata(svc);
+
+	u4_rest(c);
+	u4_let_go(c);
 }
 
 /* ---- the driver ---- */
@@ -257,17 +282,13 @@ static struct tb_service_driver u4_driver = {
 	.id_table	= u4_ids,
 };
 
+/* The driver comes last: when a cable was probed, nothing fails any more. */
 int u4_plug_init(void)
 {
-	int ret = tb_register_service_driver(&u4_driver);
+	int ret = u4_offer() ?: tb_register_service_driver(&u4_driver);
 
 	if (ret)
-		return ret;
-	ret = u4_offer();
-	if (ret) {
 		u4_withdraw();
-		tb_unregister_service_driver(&u4_driver);
-	}
 	return ret;
 }
 

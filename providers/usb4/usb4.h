@@ -21,6 +21,7 @@
  *   u4_cable.work (a work item)  the state of the cable, login, begin and end of lives. It waits for
  *				  the core, which holds tb->lock for long, and is waited for only by
  *				  the exit of the module: u4_remove() may be called under tb->lock
+ *   u4_cable.ask_lock (mutex)	  see there; a reply needs none of the other locks
  *   u4_ways_lock (mutex)	  the list of ways, and which have a cable
  *   u4_cable.login_lock (mutex)  what both sides have said in their logins
  *   u4_cable.lock (mutex)	  the rings exist and run; held to start, stop and free them, never
@@ -194,6 +195,11 @@ enum u4_state {
  * @paths: the path was configured; used by @work
  * @tries: logins that were not answered in a row; used by @work
  * @said: why there was no connection, as the log says; used by @work
+ * @up_at: time at which the life was up; used by @work
+ * @lives: lives in a row that were short, or did not begin; used by @work
+ * @not_before: time of the next login; used by @work
+ *
+ * @ask_lock: held while a message waits for its reply; u4_remove() waits for that
  *
  * @login_lock: protects the next members
  * @incarnation: ours, of the next life or this one. Changed by @work between lives
@@ -236,7 +242,10 @@ struct u4_cable {
 	bool			paths;
 	unsigned int		tries;
 	const char		*said;
+	unsigned long		up_at, not_before;
+	unsigned int		lives;
 
+	struct mutex		ask_lock;
 	struct mutex		login_lock;
 	u32			incarnation;
 	int			out_hop, in_hop;
@@ -379,13 +388,11 @@ void u4_watch_hurry(struct u4_cable *c);
 void u4_watch_expect(struct u4_cable *c);
 
 /* way.c: ways, domains and names. Process context */
-/* Find or create the way of a cable. Return: 0, -ENOMEM */
+/* Find or create the way of a cable. Return: 0; -ENOMEM; -EUSERS: there are too many */
 int u4_way_join(struct u4_cable *c);
 void u4_way_leave(struct u4_cable *c);
 void u4_ways_exit(void);
 int u4_domain_open(struct kfi_domain *domain);
-void u4_domain_close(struct kfi_domain *domain);
-void u4_pep_close(struct kfi_pep *pep);
 int u4_side(const char *text, void *side);
 void u4_addr_str(const void *addr, size_t len, char *buf, size_t size);
 int u4_parts(struct net *net, int (*emit)(void *arg, const struct kfi_part *part), void *arg);

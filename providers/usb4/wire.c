@@ -9,12 +9,14 @@ int u4w_check_msg(const struct u4w_msg *msg, size_t size)
 {
 	u32 words = (sizeof(*msg) - U4W_MSG_HEAD) / 4;
 
-	if (size < sizeof(*msg) || (msg->length_sn & U4W_MSG_LENGTH) != words)
+	if (size < offsetof(struct u4w_msg, incarnation))
 		return -EPROTO;
 	if (msg->type < U4W_LOGIN || msg->type > U4W_LOGOUT_REPLY)
 		return -EPROTO;
 	if (msg->version != U4W_VERSION)
 		return msg->type <= U4W_LOGIN_REPLY ? -EPROTONOSUPPORT : -EPROTO;
+	if (size < sizeof(*msg) || (msg->length_sn & U4W_MSG_LENGTH) != words)
+		return -EPROTO;
 	if (!msg->incarnation || msg->status > 0xfff)
 		return -EPROTO;
 	if (msg->type != U4W_LOGIN)

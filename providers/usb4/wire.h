@@ -12,6 +12,7 @@
 #ifdef __KERNEL__
 #include <linux/build_bug.h>
 #include <linux/errno.h>
+#include <linux/stddef.h>
 #include <linux/types.h>
 #include <asm/byteorder.h>
 #else

@@ -23,11 +23,12 @@ static void check_msg(u8 options, const u8 *data, size_t size)
 	PROMISE(!ret || ret == -EPROTO || ret == -EPROTONOSUPPORT);
 	if (ret == -EPROTO)
 		return;
-	PROMISE(size >= sizeof(*msg) && msg->type >= U4W_LOGIN && msg->type <= U4W_LOGOUT_REPLY);
+	PROMISE(size >= offsetof(struct u4w_msg, incarnation));
+	PROMISE(msg->type >= U4W_LOGIN && msg->type <= U4W_LOGOUT_REPLY);
 	PROMISE(!ret == (msg->version == U4W_VERSION));
 	if (ret)
 		return;
-	PROMISE(msg->incarnation && msg->status < 4096);
+	PROMISE(size >= sizeof(*msg) && msg->incarnation && msg->status < 4096);
 	if (msg->type == U4W_LOGIN)
 		PROMISE(!msg->status && msg->hop >= U4W_HOP_MIN && msg->hop <= U4W_HOP_MAX &&
 			msg->window >= U4W_WINDOW_MIN && msg->window <= U4W_WINDOW_MAX);
