@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * logins.c - messages that are wrong, storms of messages, and peers that do nothing once they have
+ * logged in.
+ */
+#include <linux/delay.h>
+#include "hostile.h"
+
+#define STORM		200U
+#define WRONG_LOGINS	2U	/* kfi_usb4 publishes its properties again after five */
+
+static bool goes_on(struct hu *hu, const char *what)
+{
+	if (!hu_get(hu, over) && hu_answers(hu))
+		return true;
+	pr_err("hostile: wrong: the life ends, or is stuck: %s\n", what);
+	return false;
+}
+
+/* ---- messages that are ignored ---- */
+
+#define IGNORED(what, member, value) \
+	{ what, offsetof(struct u4w_msg, member), value, sizeof(struct u4w_msg) }
+
+/**
+ * struct ignored - a LOGIN with one word that is not right
+ * @what: the word
+ * @at: its place
+ * @value: the word
+ * @size: bytes of the message
+ */
+static const struct ignored {
+	const char	*what;
+	size_t		at;
+	u32		value;
+	size_t		size;
+} ignored[] = {
+	IGNORED("type 0", type, 0),
+	IGNORED("type 5", type, 5),
+	IGNORED("type ~0", type, ~0U),
+	IGNORED("incarnation 0", incarnation, 0),
+	IGNORED("HopID 0", hop, 0),
+	IGNORED("a reserved HopID", hop, U4W_HOP_MIN - 1),
+	IGNORED("a HopID that no path has", hop, U4W_HOP_MAX + 1),
+	IGNORED("HopID -1", hop, ~0U),
+	IGNORED("window 0", window, 0),
+	IGNORED("a window too small", window, U4W_WINDOW_MIN - 1),
+	IGNORED("a window too large", window, U4W_WINDOW_MAX + 1),
+	IGNORED("window ~0", window, ~0U),
+	IGNORED("status 1", status, 1),
+	IGNORED("status ~0", status, ~0U),
+	IGNORED("length 0", length_sn, 0),
+	IGNORED("length 63", length_sn, 63),
+	IGNORED("length 17", length_sn, 17),
+	IGNORED("UUID of the protocol", proto, 0x12345678),
+	IGNORED("UUID of the sender", from, 0x12345678),
+	IGNORED("UUID of the receiver", to, 0x12345678),
+	IGNORED("route, upper half", route_hi, 1),
+	IGNORED("route, lower half", route_lo, 0x50505),
+	{ "a word less", offsetof(struct u4w_msg, length_sn), 17, sizeof(struct u4w_msg) - 4 },
+	{ "a word more", offsetof(struct u4w_msg, length_sn), 19, sizeof(struct u4w_msg) + 4 },
+	{ "the beginning", offsetof(struct u4w_msg, length_sn), 5, U4W_MSG_HEAD + 5 * 4 },
+};
+
+static bool is_ignored(struct hu *hu, const struct u4w_msg *msg, size_t size, const char *what)
+{
+	unsigned int before = hu_get(hu, replies);
+
+	hu_say(hu, msg, size);
+	if (goes_on(hu, what) && hu_get(hu, replies) == before)
+		return true;
+	pr_err("hostile: wrong: a message is not ignored: %s\n", what);
+	return false;
+}
+
+bool hu_ignored(struct hu *hu)
+{
+	struct {
+		struct u4w_msg	msg;
+		u32		more;
+	} say = {};
+	bool ok = true;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(ignored); i++) {
+		if (!hu_check(!hu_begin(hu), "no life begins"))
+			return false;
+		say.msg = hu_msg(hu, U4W_LOGIN);
+		say.msg.incarnation ^= 1;
+		*(u32 *)((u8 *)&say.msg + ignored[i].at) = ignored[i].value;
+		ok &= is_ignored(hu, &say.msg, ignored[i].size, ignored[i].what);
+	}
+	say.msg = hu_msg(hu, U4W_LOGIN);
+	say.msg.incarnation ^= 1;
+	export_uuid(say.msg.from, hu->xd->remote_uuid);
+	export_uuid(say.msg.to, hu->xd->local_uuid);
+	ok &= is_ignored(hu, &say.msg, sizeof(say.msg), "the victim's own UUID");
+	say.msg = hu_msg(hu, U4W_LOGOUT);
+	say.msg.version++;
+	return ok & is_ignored(hu, &say.msg, sizeof(say.msg), "a LOGOUT of another version");
+}
+
+/* ---- logins that are refused ---- */
+
+bool hu_versions(struct hu *hu)
+{
+	static const u32 versions[] = { 0, U4W_VERSION + 1, ~0U };
+	struct u4w_msg msg, reply;
+	unsigned int i;
+	bool ok = true;
+
+	for (i = 0; i < ARRAY_SIZE(versions); i++) {
+		msg = hu_msg(hu, U4W_LOGIN);
+		msg.version = versions[i];
+		msg.incarnation ^= 1;
+		/* Nothing behind the version is looked at. */
+		msg.hop = ~0U;
+		ok &= hu_check(!hu_ask(hu, &msg), "another version gets no reply");
+		reply = hu_get(hu, answer);
+		ok &= hu_check(reply.status == EPROTONOSUPPORT && reply.version == U4W_VERSION,
+			       "another version gets a wrong reply");
+	}
+	return ok & goes_on(hu, "another version");
+}
+
+/* Log in when the victim has no life. Return: the status of its reply, or ~0 */
+static u32 login_status(struct hu *hu, u32 hop)
+{
+	unsigned int tries;
+	struct u4w_msg msg;
+
+	for (tries = 0; tries < 50; tries++) {
+		hu_reborn(hu);
+		msg = hu_msg(hu, U4W_LOGIN);
+		msg.hop = hop;
+		if (!hu_ask(hu, &msg) && hu_get(hu, answer).status != EAGAIN)
+			return hu_get(hu, answer).status;
+		msleep(20);
+	}
+	return ~0U;
+}
+
+/* The mock has the HopIDs 8 to 15, so all others are "in use". No life begins, as HU_BUSY refuses. */
+bool hu_hops(struct hu *hu)
+{
+	bool ok = true;
+	u32 hop;
+
+	hu_end(hu);
+	hu_set(hu, reply, HU_BUSY);
+	for (hop = 16; hop <= U4W_HOP_MAX; hop += 677)
+		ok &= hu_check(login_status(hu, hop) == EBUSY, "a HopID in use is accepted");
+	for (hop = U4W_HOP_MIN; hop < 16; hop++)
+		ok &= hu_check(!login_status(hu, hop), "a HopID is kept");
+	for (hop = 15; hop >= U4W_HOP_MIN; hop--)
+		ok &= hu_check(!login_status(hu, hop), "a HopID is kept");
+	return ok;
+}
+
+/* ---- storms ---- */
+
+/* A new incarnation in each LOGIN ends a life, or makes the last one invalid. */
+bool hu_incarnations(struct hu *hu)
+{
+	unsigned long before = hu_mem_free();
+	struct u4w_msg msg;
+	unsigned int i, n = 0;
+
+	for (i = 0; i < STORM; i++) {
+		hu_reborn(hu);
+		msg = hu_msg(hu, U4W_LOGIN);
+		n += !hu_ask(hu, &msg);
+	}
+	return hu_check(n == STORM, "a LOGIN gets no reply") &
+	       hu_bounded(before, HU_FLOOD, "incarnations");
+}
+
+bool hu_logouts(struct hu *hu)
+{
+	struct u4w_msg msg = hu_msg(hu, U4W_LOGOUT);
+	unsigned long before = hu_mem_free();
+	unsigned int i;
+	bool ok = true;
+
+	for (i = 0; i < STORM && ok; i++) {
+		msg.incarnation = READ_ONCE(hu->incarnation) + 1 + i;
+		ok = hu_check(!hu_ask(hu, &msg), "a foreign LOGOUT gets no reply");
+	}
+	ok &= goes_on(hu, "foreign LOGOUTs");
+	msg.incarnation = READ_ONCE(hu->incarnation);
+	for (i = 0; i < STORM; i++)
+		hu_say(hu, &msg, sizeof(msg));
+	hu_rings_stop(hu);
+	for (i = 0; i < STORM / 10 && ok; i++) {
+		ok = hu_check(!hu_begin(hu), "no life begins");
+		hu_end(hu);
+	}
+	return ok & hu_bounded(before, HU_FLOOD, "LOGOUTs");
+}
+
+/* ---- replies ---- */
+
+/*
+ * The victim logs in and gets a reply that it must not accept, so no life begins: it would reply
+ * EAGAIN to a LOGIN with another incarnation.
+ */
+static bool reply_once(struct hu *hu, enum hu_reply how)
+{
+	struct u4w_msg msg;
+	unsigned int before;
+
+	if (!hu_check(!hu_begin(hu), "no life begins"))
+		return false;
+	hu_set(hu, reply, how);
+	hu_end(hu);
+	if (!hu_check(!login_status(hu, hu->out_hop), "a LOGIN is refused"))
+		return false;
+	before = hu_get(hu, logins);
+	victim_until(hu_get(hu, logins) - before >= WRONG_LOGINS, HU_WAIT_MS);
+	hu_reborn(hu);
+	msg = hu_msg(hu, U4W_LOGIN);
+	return hu_check(hu_get(hu, logins) != before, "the victim does not log in again") &
+	       hu_check(!hu_ask(hu, &msg) && !hu_get(hu, answer).status,
+			"a wrong reply is accepted");
+}
+
+bool hu_replies(struct hu *hu)
+{
+	enum hu_reply how;
+	bool ok = true, right;
+
+	for (how = HU_NONE; how < HU_REPLIES; how++) {
+		right = reply_once(hu, how);
+		hu_set(hu, reply, HU_HONEST);
+		if (!right)
+			pr_err("hostile: reply %u\n", how);
+		ok &= right;
+	}
+	return ok;
+}
+
+/* Replies to nothing, in a life and while the victim logs in */
+bool hu_unasked(struct hu *hu)
+{
+	unsigned long before = hu_mem_free();
+	struct u4w_msg msg;
+	unsigned int i;
+	bool ok = true;
+
+	for (i = 0; i < 2 * STORM; i++) {
+		if (i == STORM) {
+			ok = goes_on(hu, "replies to nothing");
+			hu_end(hu);
+		}
+		msg = hu_msg(hu, i & 1 ? U4W_LOGIN_REPLY : U4W_LOGOUT_REPLY);
+		msg.incarnation = prandom_u32_state(&hu->rnd) | 1;
+		tb_xdomain_response(hu->xd, &msg, sizeof(msg), TB_CFG_PKG_XDOMAIN_RESP);
+	}
+	msleep(1000);
+	return ok & hu_bounded(before, HU_FLOOD, "replies to nothing");
+}
+
+/* ---- peers that do nothing ---- */
+
+/* Return: the victim has ended the life between @from and @to seconds after @begin */
+static bool ended_in(struct hu *hu, unsigned long begin, unsigned int from, unsigned int to)
+{
+	bool ok = hu_check(hu_ends(hu, 3 * to * 1000), "the life goes on");
+
+	return ok & hu_check(time_after(jiffies, begin + from * HZ), "it ends too early") &
+	       hu_check(time_before(jiffies, begin + to * HZ), "it ends too late");
+}
+
+bool hu_silent(struct hu *hu)
+{
+	hu_set(hu, mute, true);
+	return ended_in(hu, jiffies, HU_TIMEOUT_S - 1, HU_TIMEOUT_S + 2);
+}
+
+/*
+ * The ring has no frames posted, so the victim's frames wait in its own. The peer sends, and claims
+ * to have heard the victim; it can't find out which of its frames was the first to be taken.
+ */
+bool hu_deaf(struct hu *hu)
+{
+	unsigned long before, begin;
+	struct u4w_frame f;
+	int ret;
+	u32 seq;
+
+	hu_end(hu);
+	before = hu_mem_free();
+	ret = hu_login(hu) ?: hu_rings_start(hu, 0);
+	if (!hu_check(!ret, "no life begins"))
+		return false;
+	hu->content.len = 0;
+	while (hu->content.len < U4W_CONTENT - 64)
+		hu_add_call(hu, hu_number(hu), HU_PORT_NOBODY, KFI_MUX_WINDOW_MIN);
+	begin = jiffies;
+	while (!hu_ends(hu, 100) && time_before(jiffies, begin + 3 * HU_TIMEOUT_S * HZ)) {
+		f = hu_header(hu, hu->content.len);
+		for (seq = 0; seq < 4; seq++) {
+			f.seq = seq;
+			hu_framed(hu, &f, hu->content.bytes, hu->content.len);
+		}
+	}
+	return ended_in(hu, begin, HU_TIMEOUT_S - 1, HU_TIMEOUT_S + 3) &
+	       hu_bounded(before, HU_FLOOD, "frames that are not read");
+}
+
+/* The victim gives up after three seconds, and tries again. */
+bool hu_ringless(struct hu *hu)
+{
+	unsigned int i;
+	bool ok = true;
+
+	for (i = 0; i < 3 && ok; i++) {
+		hu_end(hu);
+		ok = hu_check(!hu_login(hu), "a LOGIN fails");
+		spin_lock(&hu->lock);
+		hu->life = hu->theirs;
+		hu->over = false;
+		spin_unlock(&hu->lock);
+		ok = ok && ended_in(hu, jiffies, 2, 5);
+	}
+	return ok;
+}
