@@ -45,9 +45,10 @@ def make_scenario(pair, group, seed):
 
 
 def cases(group, names):
-    """Return functions and budgets by name, in order."""
-    rows = nvme.CASES if group == "nvme" else scenario.CASES
-    known = {function.__name__: (function, budget) for function, budget, _ in rows}
+    """Return functions and budgets by name, in order. Cases of different providers may have the same name."""
+    rows, provider = (nvme.CASES, "sockets") if group == "nvme" else (scenario.CASES, group)
+    known = {function.__name__: (function, budget) for function, budget, providers in rows
+             if not providers or provider in providers}
     return [known[name] for name in names.split()]
 
 
