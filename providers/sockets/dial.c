@@ -47,7 +47,7 @@ static int ks_dial_socket(struct kfi_link *link, struct socket **sockp)
 	struct socket *sock;
 	int ret;
 
-	ret = ks_socket(kfi_ep_net(ep), ep->domain->info, to->sa.sa_family, SOCK_STREAM, &sock);
+	ret = ks_socket(kfi_ep_net(ep), ks_iface_info(ep), to->sa.sa_family, SOCK_STREAM, &sock);
 	if (ret)
 		return ret;
 	ks_set_options(sock, ep->info->tx_attr->tclass);

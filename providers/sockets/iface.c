@@ -30,6 +30,14 @@ int ks_socket(struct net *net, const struct kfi_info *info, int family, int type
 	return ret;
 }
 
+/* An MSG endpoint may be one of another interface than its domain. */
+const struct kfi_info *ks_iface_info(const struct kfi_ep *ep)
+{
+	const struct kfi_domain_attr *own = ep->info->domain_attr;
+
+	return ep->type == KFI_EP_MSG && own && own->name ? ep->info : ep->domain->info;
+}
+
 void ks_stay(struct ks_stay *stay, const struct kfi_info *info, struct socket *sock)
 {
 	const struct kfi_domain_attr *domain = info->domain_attr;

@@ -185,6 +185,7 @@ u64 ks_levels(enum kfi_ep_type type);
 /* iface.c: interfaces of sockets. @info: that of the domain or of the passive endpoint */
 int ks_socket(struct net *net, const struct kfi_info *info, int family, int type,
 	      struct socket **sockp);
+const struct kfi_info *ks_iface_info(const struct kfi_ep *ep);
 void ks_stay(struct ks_stay *stay, const struct kfi_info *info, struct socket *sock);
 void ks_stay_end(struct ks_stay *stay);
 int ks_iface_init(void);

@@ -29,6 +29,8 @@ CLONE_NEWNET = 0x40000000
 NETWORK = (("a", "b"), "10.0.0.1", "10.0.0.2", "10.0.0.1")
 TARGETS = {
     "reference": (TYPES, *NETWORK),
+    "ofi": (("rdm", "msg"), *NETWORK),
+    "ofi-siw": (("rdm", "msg"), *NETWORK),
     "sockets": (TYPES, *NETWORK),
     # Processes are not offered the queue pairs that MSG endpoints over verbs are.
     "verbs": (("rdm",), *NETWORK),
@@ -37,6 +39,9 @@ TARGETS = {
     "usb4": (("rdm", "msg"), (None, None), "b.0", "a.0", "a"),
 }
 REFERENCE = {"rdm": "tcp;ofi_rxm", "msg": "tcp", "dgram": "udp"}
+# libfabric's own provider of verbs, on devices of kfi_ib or siw
+VERBS = {"rdm": "verbs;ofi_rxm", "msg": "verbs"}
+PROVIDERS = {"reference": REFERENCE, "ofi": VERBS, "ofi-siw": VERBS}
 # What a program of fabtests returns if its provider lacks something
 NOT_RUN = (errno.ENODATA, errno.ENOSYS)
 # Of the tests that count, so much has to pass over each provider and type of endpoints.
@@ -62,14 +67,14 @@ def lines(name):
 
 
 def exceptions(target):
-    """Return what need not pass over a target: type, pattern of commands, reason."""
+    """Return what need not pass over a target: type, pattern of commands, reason. "*" stands for all providers of kfabric."""
     found = []
     for line in lines("exceptions"):
         where, kind, rest = line.split(None, 2)
         pattern, sign, reason = rest.partition("  # ")
         if not sign or not reason.strip():
             sys.exit(f"ft: an exception without a reason: {line}")
-        if fnmatch.fnmatch(target, where) and kind in TARGETS[target][0]:
+        if fnmatch.fnmatch(target, where) and (where != "*" or target not in PROVIDERS) and kind in TARGETS[target][0]:
             found.append((kind, pattern.strip(), reason.strip()))
     return found
 
@@ -89,7 +94,7 @@ def start(args, node, command, log):
 
     # Other providers are left out: psm3 alone measures its clock for a second. The packages'
     # programs see all but that one.
-    providers = "tcp,udp,ofi_rxm" if args.target == "reference" else "kfi"
+    providers = {"reference": "tcp,udp,ofi_rxm", "ofi": "verbs,ofi_rxm", "ofi-siw": "verbs,ofi_rxm"}.get(args.target, "kfi")
     packaged = command[0].endswith(("-2.1", "-1.17"))
     environment = dict(os.environ, FI_PROVIDER="^psm3" if packaged else providers)
     # ofi_rxm gives an endpoint 4096 buffers of 16 KiB to receive into; touching them takes longer
@@ -187,7 +192,7 @@ def call(server, begin, log, timeout):
 
 def provider_words(args, test):
     """Return the options that choose the provider."""
-    return ["-p", REFERENCE[test.type] if args.target == "reference" else "kfi"]
+    return ["-p", PROVIDERS[args.target][test.type] if args.target in PROVIDERS else "kfi"]
 
 
 def run_pair(args, test, log):

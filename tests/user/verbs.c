@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -255,6 +256,150 @@ static bool receive(int round)
 	return ok;
 }
 
+/* ---- what programs expect ---- */
+
+#define INLINE	256	/* what the device has, at least */
+
+static int post_inline(struct ibv_qp *qp, enum ibv_wr_opcode opcode, void *addr, uint32_t len)
+{
+	struct ibv_sge sge = { (uintptr_t)addr, len, 0 };
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = opcode, .send_flags = IBV_SEND_INLINE,
+	}, *bad;
+
+	return ibv_post_send(qp, &wr, &bad);
+}
+
+/* The first message is written over when it was posted, and has no region. */
+static void serve_inline(void)
+{
+	struct rdma_cm_id *listener = endpoint(true, true), *id;
+	char *mem = memory();
+
+	if (rdma_listen(listener, 8) || rdma_get_request(listener, &id))
+		die("rdma_listen");
+	memset(mem, 0x33, INLINE);
+	if (post_inline(id->qp, IBV_WR_SEND, mem, INLINE))
+		die("ibv_post_send");
+	memset(mem, 0, INLINE);
+	if (rdma_accept(id, NULL))
+		die("rdma_accept");
+	sleep(60);
+}
+
+/* The peer's message comes, and an event when the peer has died. */
+static void receive_inline(pid_t server)
+{
+	struct rdma_cm_id *id = endpoint(false, true);
+	char *mem = memory();
+	struct ibv_mr *mr = ibv_reg_mr(id->pd, mem, SIZE, IBV_ACCESS_LOCAL_WRITE);
+	struct pollfd events = { .fd = id->verbs->async_fd, .events = POLLIN };
+	struct ibv_async_event event = {};
+	bool ok;
+
+	if (!mr || post_recv(id->qp, mem, SIZE, mr->lkey))
+		die("receive");
+	ok = !rdma_connect(id, NULL) && ended(id->recv_cq) == IBV_WC_SUCCESS &&
+	     mem[0] == 0x33 && !memcmp(mem, mem + 1, INLINE - 1) && !mem[INLINE];
+	judge("inline data has no region, and is free after the post", ok);
+	/* The peer receives no long message. */
+	if (post_send(id->qp, mem, SIZE, mr->lkey))
+		die("ibv_post_send");
+	kill(server, SIGKILL);
+	waitpid(server, NULL, 0);
+	ok = poll(&events, 1, 60000) == 1 && !ibv_get_async_event(id->verbs, &event) &&
+	     event.event_type == IBV_EVENT_QP_FATAL && event.element.qp == id->qp;
+	if (event.element.qp)
+		ibv_ack_async_event(&event);
+	judge("a connection that ends under a request is an event of the queue pair", ok);
+	ibv_dereg_mr(mr);
+	munmap(mem, SIZE);
+	rdma_destroy_ep(id);
+}
+
+static void inline_data(void)
+{
+	struct rdma_cm_id *id = endpoint(false, true);
+	struct ibv_qp_init_attr attr = plain;
+	struct ibv_qp *more;
+	char *mem = memory();
+
+	judge("inline data is limited", !post_inline(id->qp, IBV_WR_SEND, mem, INLINE) &&
+	      post_inline(id->qp, IBV_WR_SEND, mem, INLINE + 1) == EINVAL);
+	judge("a read has no inline data",
+	      post_inline(id->qp, IBV_WR_RDMA_READ, mem, 8) == EINVAL);
+	munmap(mem, SIZE);
+	judge("inline data that is not there", post_inline(id->qp, IBV_WR_SEND, mem, 8) == EFAULT);
+	attr.send_cq = id->send_cq;
+	attr.recv_cq = id->recv_cq;
+	attr.cap.max_inline_data = INLINE + 1;
+	more = ibv_create_qp(id->pd, &attr);
+	judge("too much inline data is refused", !more && errno == EINVAL);
+	rdma_destroy_ep(id);
+}
+
+static void no_way_to_rts(void)
+{
+	struct rdma_cm_id *id = endpoint(false, true);
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
+
+	judge("a queue pair without a connection is not ready to send",
+	      ibv_modify_qp(id->qp, &attr, IBV_QP_STATE) == EINVAL);
+	rdma_destroy_ep(id);
+}
+
+/* The device has no atomics, but regions may be for them: libfabric requests that. */
+static void region_for_atomics(void)
+{
+	struct rdma_cm_id *id = endpoint(false, true);
+	char *mem = memory();
+	struct ibv_mr *mr = ibv_reg_mr(id->pd, mem, SIZE, IBV_ACCESS_LOCAL_WRITE |
+				       IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC);
+
+	judge("a region for atomics", mr);
+	if (mr)
+		ibv_dereg_mr(mr);
+	munmap(mem, SIZE);
+	rdma_destroy_ep(id);
+}
+
+/* Entries that nobody has read go with their queue pair, and those of another one stay. */
+static void forgotten_entries(void)
+{
+	struct rdma_cm_id *id = endpoint(false, true);
+	struct ibv_cq *cq = ibv_create_cq(id->verbs, 1 << 17, NULL, NULL, 0);
+	struct ibv_qp_attr error = { .qp_state = IBV_QPS_ERR };
+	struct ibv_qp_init_attr attr = plain;
+	struct ibv_qp *qp[2];
+	uint32_t number = 0;
+	struct ibv_wc wc;
+	int i, k, n = 0;
+
+	if (!cq)
+		die("ibv_create_cq");
+	attr.send_cq = cq;
+	attr.recv_cq = cq;
+	for (i = 0; i < 2; i++) {
+		qp[i] = ibv_create_qp(id->pd, &attr);
+		if (!qp[i])
+			die("ibv_create_qp");
+		for (k = 0; k < 8; k++)
+			if (post_inline(qp[i], IBV_WR_SEND, &k, sizeof(k)))
+				die("ibv_post_send");
+		if (ibv_modify_qp(qp[i], &error, IBV_QP_STATE))
+			die("ibv_modify_qp");
+	}
+	usleep(200000);		/* all requests are flushed */
+	ibv_destroy_qp(qp[0]);
+	while (ibv_poll_cq(cq, 1, &wc) == 1 && ++n)
+		number = wc.qp_num;
+	judge("entries of a queue pair that is gone are skipped",
+	      n == 8 && number == qp[1]->qp_num);
+	ibv_destroy_qp(qp[1]);
+	ibv_destroy_cq(cq);
+	rdma_destroy_ep(id);
+}
+
 /* ---- more than the user may have ---- */
 
 /* Set a limit, of this process and of all others of its user. */
@@ -423,7 +568,7 @@ static void limits(void)
 
 int main(int argc, char **argv __attribute__((unused)))
 {
-	pid_t server;
+	pid_t server, sender;
 	int i, good = 0;
 
 	if (argc > 1) {
@@ -444,6 +589,18 @@ int main(int argc, char **argv __attribute__((unused)))
 	judge("messages of regions that end, into regions that have ended", good == ROUNDS);
 	kill(server, SIGKILL);
 	waitpid(server, NULL, 0);
+	sender = fork();
+	if (!sender) {
+		enter("/run/netns/a");
+		serve_inline();
+		_exit(0);
+	}
+	sleep(2);
+	receive_inline(sender);
+	inline_data();
+	no_way_to_rts();
+	region_for_atomics();
+	forgotten_entries();
 	refuse_elements();
 	refuse_foreign();
 	limit_events();

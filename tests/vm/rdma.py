@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""rdma.py [--provider sockets|ntb|usb4] [options] nfs|iser|nvme|srp...: the kernel's own RDMA ULPs over kfi_ib
+"""rdma.py [--provider sockets|tls|ntb|usb4] [options] nfs|iser|nvme|srp...: the kernel's own RDMA ULPs over kfi_ib
 
 Two machines of a stock kernel with a device of kfi_ib each, over kfi_sockets or over a bridge. Machine b has a disk for each
 ULP, machine a uses it; no ULP was changed. ULPs that are joined by commas are on the same pair of machines: each trouble comes
@@ -18,6 +18,7 @@ from scenario import PROMISE, Verdict, check, once_more  # noqa: E402
 import bed                                               # noqa: E402
 import nvme                                              # noqa: E402
 import pair as vm                                        # noqa: E402
+import tls_demo                                          # noqa: E402
 
 SERIES = "6.12"
 DISK_MIB = 256
@@ -26,7 +27,7 @@ LOG_MIB = 4                       # written and compared while trouble comes
 MTU = 9000                        # of the wire: an emulated machine moves four times as many bytes a second as with 1500
 REPORT = 0.25                     # seconds between two lines of a writelog
 # Both machines load these while they boot.
-MODULES = ("9p", "9pnet_virtio", "overlay", "virtio_blk", "ext4")
+MODULES = ("9p", "9pnet_virtio", "overlay", "virtio_blk", "ext4", "8021q")
 # The root directory of Debian's programs. What they write is in memory.
 ROOT = "/debian"
 ENTER = f"""set -e
@@ -44,6 +45,7 @@ echo 127.0.0.1 localhost >{ROOT}/etc/hosts
 """
 IN_ROOT = f"chroot {ROOT} "
 LINK = "kfi0"
+VLAN = "vlan5"
 MOUNT_CONFIG = "grep -q ' /sys/kernel/config ' /proc/mounts || mount -t configfs none /sys/kernel/config"
 
 
@@ -51,6 +53,9 @@ class Sockets:
     """What is below the RDMA devices: eth0, by TCP"""
 
     name = "sockets"
+    machines = "sockets"          # what joins them, as bed.py calls it
+    versions = (4, 6)             # of IP
+    secret = False                # no byte can be read on the wire
     netdev = "eth0"
     # A peer that is gone is noticed after seconds, and one whose machine has no time for a while is not gone. LIO's iSER
     # target forgets a device that goes while an initiator logs in, so none should have to do that unasked.
@@ -66,6 +71,18 @@ class Sockets:
     def enter(self, name):
         self.pair.run(name, self.load)
 
+    def vlan_address(self, name):
+        return f"10.79.5.{1 + sorted(self.pair.vms).index(name)}"
+
+    def add_vlans(self):
+        for name in self.pair.vms:
+            self.pair.run(name, f"modprobe 8021q && ip link add link {self.netdev} name {VLAN} type vlan id 5 && "
+                          f"ip addr add {self.vlan_address(name)}/24 dev {VLAN} && ip link set {VLAN} up")
+
+    def remove_vlans(self):
+        for name in self.pair.vms:
+            self.pair.run(name, f"ip link del {VLAN}")
+
     def netdev_down(self, name, seconds):
         """Take the network device down for a while, which removes its IPv6 address."""
         self.pair.run(name, f"ip link set {self.netdev} down; sleep {seconds}; ip link set {self.netdev} up; "
@@ -78,10 +95,24 @@ class Sockets:
             yield
 
 
+class Tls(Sockets):
+    """eth0, under TLS with keys, which the machines have for their IPv4 addresses"""
+
+    name = "tls"
+    versions = (4,)
+    secret = True
+    load = f"{Sockets.load} tls=psk"
+
+    def enter(self, name):
+        tls_demo.agent(self.pair, name)
+        super().enter(name)
+
+
 class Ntb(Sockets):
     """A bridge, by the Ethernet device that kfi_net gives it"""
 
     name = "ntb"
+    machines = "ntb"
     netdev = "kfi0"
     load = f"{bed.BELOW['ntb']} && modprobe kfi_ntb {PROMISE['ntb'][0]} && modprobe kfi_net"
     modules = "kfi_net kfi_ulp kfi_ntb"
@@ -111,6 +142,7 @@ class Usb4(Ntb):
     """A cable, by the Ethernet device that kfi_net gives it"""
 
     name = "usb4"
+    machines = "usb4"
     load = "modprobe kfi_net"
     modules = "kfi_net kfi_ulp kfi_usb4"
 
@@ -128,7 +160,7 @@ class Usb4(Ntb):
         yield
 
 
-NETWORKS = {"sockets": Sockets, "ntb": Ntb, "usb4": Usb4}
+NETWORKS = {"sockets": Sockets, "tls": Tls, "ntb": Ntb, "usb4": Usb4}
 
 
 class Ulp:
@@ -141,6 +173,8 @@ class Ulp:
     lasts = True                  # a's disk stays when its RDMA device goes
     waits = True                  # a's disk fails nothing while b is out of reach
     hangs = False                 # a write that is under way when its connection ends hangs for ever
+    anywhere = False              # the server listens at all addresses
+    vlan = False                  # a calls an address of the VLAN
 
     def __init__(self, pair, network, disk="/dev/vda"):
         self.pair = pair
@@ -171,7 +205,7 @@ class Ulp:
         """Copy a file to the other machine and compare it with what is there, if there are files."""
 
     def address(self, version, brackets=True):
-        address = self.network.address("b", version)
+        address = self.network.vlan_address("b") if self.vlan else self.network.address("b", version)
         return f"[{address}]" if version == 6 and brackets else address
 
     def in_root(self, name, command, timeout=60, check=True):
@@ -206,6 +240,7 @@ class Ulp:
 class Nfs(Ulp):
     """NFS 4.2 over RDMA: a file system on b's disk, mounted on a"""
 
+    anywhere = True
     modules = ("nfsd", "nfsv4", "rpcrdma")
     load = {"a": ("nfsv4", "rpcrdma"), "b": ("nfsd", "rpcrdma")}
     PORT = 20049
@@ -568,7 +603,7 @@ class Scenario:
         self.ulps = [ULPS[name](pair, self.network, f"/dev/vd{letter}") for name, letter in zip(names, "abcdef")]
         self.rounds = opts.rounds
         self.lot = random.Random(opts.seed)
-        self.versions = self.lot.sample((4, 6), 2)
+        self.versions = self.lot.sample((4, 6), 2) if 6 in self.network.versions else (4, 4)
 
     def load(self):
         """Let all writers write for a while, different each time."""
@@ -656,12 +691,47 @@ def served(s):
 def verified(s):
     """a copy, and reads and writes of 4 KiB to 256 KiB, each byte compared, by IPv4 and IPv6; nothing is left then"""
     for ulp in s.ulps:
-        for version in ulp.versions:
+        for version in sorted({*ulp.versions} & {*s.network.versions}):
             ulp.connect(version)
             ulp.copied()
             ulp.host.fio(ulp.where, "4k-256k", 8, 4, rw="randrw")
             ulp.disconnect()
             s.nothing_left()
+
+
+MARK = "These words of a file must not be seen on a wire that is secret."
+
+
+@case(300, "sockets", "tls")
+def wire(s):
+    """a capture of the wire shows what is written and read, unless the provider encrypts"""
+    for ulp in s.ulps:
+        ulp.connect()
+        path = os.path.join(s.pair.logs, "wire.pcap")
+        with tls_demo.capture(s.pair, "a", path):
+            s.pair.run("a", f"yes '{MARK}' | head -c 262144 >/tmp/mark && cat /tmp/mark >{ulp.where} && sync && "
+                       f"echo 3 >/proc/sys/vm/drop_caches && head -c 262144 {ulp.where} | cmp - /tmp/mark", 60)
+        ulp.disconnect()
+        with open(path, "rb") as file:
+            seen = file.read()
+        check(len(seen) > 2 * 262144, f"the capture has {len(seen)} bytes only")
+        check((MARK.encode() in seen) != s.network.secret, f"{path} shows {'' if s.network.secret else 'not '}what was written")
+    s.nothing_left()
+
+
+@case(300, "sockets", "ntb", "usb4")
+def vlan(s):
+    """servers are called at an address that comes later, of a VLAN above the interface of the device"""
+    s.network.add_vlans()
+    for ulp in s.ulps:
+        ulp.vlan = ulp.anywhere
+        if ulp.vlan:
+            ulp.connect()
+            ulp.copied()
+            ulp.disconnect()
+            ulp.vlan = False
+    s.nothing_left()
+    s.network.remove_vlans()
 
 
 @case(7200)
@@ -751,9 +821,12 @@ def machines(names, series, provider, logs, progress, **options):
             ko.append(vm.script(ULPS[name].script, series))
     modules = {module: None for name in names for module in (*MODULES, *ULPS[name].modules)}
     load = {node: [*MODULES, *(module for name in names for module in ULPS[name].load[node])] for node in "ab"}
-    share = f"local,path={root},mount_tag=debian,security_model=none,readonly=on,multidevs=remap"
-    return bed.machines(provider, series, logs, ko, programs=[tool, *nvme.programs()], modules=list(modules),
-                        load=load, memory="1G", disk=Disks(DISK_MIB, len(names)), qemu_extra=["-virtfs", share], progress=progress, **options)
+    extra = ["-virtfs", f"local,path={root},mount_tag=debian,security_model=none,readonly=on,multidevs=remap"]
+    if provider == "tls":
+        modules |= {module: None for module in tls_demo.MODULES}
+        extra += ["-virtfs", tls_demo.share()]
+    return bed.machines(NETWORKS[provider].machines, series, logs, ko, programs=[tool, *nvme.programs()], modules=list(modules),
+                        load=load, memory="1G", disk=Disks(DISK_MIB, len(names)), qemu_extra=extra, progress=progress, **options)
 
 
 def chosen(function, opts):
@@ -770,8 +843,8 @@ def run_ulps(group, verdict, opts):
     with machines(group.split(","), opts.series, opts.provider, logs, verdict.progress, mtu=MTU) as pair:
         scenario = Scenario(pair, group.split(","), opts)
         enter(pair, scenario.network, *pair.vms)
-        for function, budget, _ in CASES:
-            if chosen(function, opts) and not verdict.case(f"{opts.series} {opts.provider} {group}", function, budget, scenario):
+        for function, budget, providers in CASES:
+            if (not providers or opts.provider in providers) and chosen(function, opts) and not verdict.case(f"{opts.series} {opts.provider} {group}", function, budget, scenario):
                 verdict.say(group, "the cases after that", 0, "what the failed case has left is in their way; "
                             f"what the machines were doing is in {bed.Kfi(pair).stuck()}")
                 return

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""tlshd on the machines of a pair, with keys and certificates of theirs: for `make demo TLS=1` (tools/demo/wire_demo.py) and tests under TLS"""
+"""tlshd on the machines of a pair, with keys and certificates of theirs, and captures of the wire: for `make demo TLS=1`
+(tools/demo/wire_demo.py) and tests under TLS"""
 
+import contextlib
 import itertools
 
 import pair as vm
@@ -32,6 +34,17 @@ def share():
     """Return the value of the emulator's option that shows the machines tlshd and keyctl."""
     return (f"local,path={vm.script('../tls/tools')},mount_tag=tls,security_model=none,readonly=on,"
             "multidevs=remap")
+
+
+@contextlib.contextmanager
+def capture(pair, name, path):
+    """Write what passes the machine's first network device into a file."""
+    monitor = pair.vms[name].monitor
+    monitor.sendall(f"object_add filter-dump,id=wire,netdev=net0,file={path}\n".encode())
+    pair.run(name, "true")       # the emulator takes its commands in turn
+    yield
+    monitor.sendall(b"object_del wire\n")
+    pair.run(name, "sleep 0.5")
 
 
 def agent(pair, name):

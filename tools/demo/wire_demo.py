@@ -49,12 +49,8 @@ def certificates(out):
 def captured(pair, kfi, out, mode):
     """Capture some traffic between the machines. Return the file."""
     path = os.path.join(out, f"wire-{mode or 'clear'}.pcap")
-    machine = pair.vms["a"]
-    machine.monitor.sendall(f"object_add filter-dump,id=wire,netdev=net0,file={path}\n".encode())
-    pair.run("a", "true")       # the emulator takes its commands in turn
-    kfi.perf("a", pair.address("b"), op="write", size=SENT, iterations=COUNT, mode="bandwidth", verify=True)
-    machine.monitor.sendall(b"object_del wire\n")
-    pair.run("a", "sleep 0.5")
+    with tls_demo.capture(pair, "a", path):
+        kfi.perf("a", pair.address("b"), op="write", size=SENT, iterations=COUNT, mode="bandwidth", verify=True)
     return path
 
 

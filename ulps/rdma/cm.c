@@ -20,14 +20,14 @@
 
 /* ---- addresses ---- */
 
-static void cm_text(const struct sockaddr_storage *addr, const struct kib_dev *dev, char *buf,
+static void cm_text(const struct sockaddr_storage *addr, const char *ifname, char *buf,
 		    size_t size)
 {
 	const struct sockaddr_in6 *in6 = (const void *)addr;
 	int n = snprintf(buf, size, "%pISc", addr);
 
 	if (addr->ss_family == AF_INET6 && ipv6_addr_type(&in6->sin6_addr) & IPV6_ADDR_LINKLOCAL)
-		snprintf(buf + n, size - n, "%%%s", dev->netdev->name);
+		snprintf(buf + n, size - n, "%%%s", ifname);
 }
 
 /*
@@ -55,7 +55,7 @@ static struct dst_entry *cm_route(struct net *net, const struct sockaddr_storage
 	return NULL;
 }
 
-/* Does this node send by the network device what is for this address? */
+/* Does this node send by the network device, or a VLAN of it, what is for this address? */
 bool kib_routed(struct kib_dev *dev, const struct sockaddr_storage *to)
 {
 	struct net *net = kib_net_get(dev);
@@ -65,7 +65,9 @@ bool kib_routed(struct kib_dev *dev, const struct sockaddr_storage *to)
 	if (!net)
 		return false;
 	dst = cm_route(net, to);
-	yes = dst && !dst->error && dst->dev == dev->netdev;
+	rcu_read_lock();
+	yes = dst && !dst->error && kib_dev_serves(dev, dst->dev->ifindex);
+	rcu_read_unlock();
 	dst_release(dst);
 	put_net(net);
 	return yes;
@@ -90,15 +92,19 @@ static int cm_set_source(struct kfi_info *info, const struct sockaddr_storage *a
 	return 0;
 }
 
+/* The interface of the route is that of the device, or one that the device serves, too. */
 static int cm_find(struct kib_dev *dev, const struct iw_cm_id *id, struct kfi_info **info)
 {
-	char node[INET6_ADDRSTRLEN + IFNAMSIZ + 1];
+	char node[INET6_ADDRSTRLEN + IFNAMSIZ + 1], ifname[IFNAMSIZ];
+	const struct rdma_cm_id *ulp_id = id->context;
 	int ret;
 
 	if (*dev->way && !kib_routed(dev, &id->m_remote_addr))
 		return -EHOSTUNREACH;	/* an address of this node: it is at no other end */
-	cm_text(&id->m_remote_addr, dev, node, sizeof(node));
-	ret = kib_find(dev, node, 0, info);
+	if (!kib_dev_ifname(dev, ulp_id->route.addr.dev_addr.bound_dev_if, ifname))
+		return -EHOSTUNREACH;
+	cm_text(&id->m_remote_addr, ifname, node, sizeof(node));
+	ret = kib_find(dev, ifname, node, 0, info);
 	if (!ret && !*dev->way) {
 		ret = cm_set_source(*info, &id->m_local_addr);
 		if (ret)

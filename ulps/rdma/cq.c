@@ -50,6 +50,9 @@ int kib_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
 	return 0;
 }
 
+/* Entries that are looked at in one go with interrupts off */
+#define CQ_ENTRIES	1024
+
 static struct ib_wc *cq_entry(const struct kib_cq *cq, u32 number)
 {
 	return &cq->wc[number & (cq->ib.cqe - 1)];
@@ -79,6 +82,26 @@ static void cq_run(struct ib_cq *ib)
 }
 
 /*
+ * Take entries out, but those of queue pairs that are gone. Return: how many; *@more says whether
+ * to go on: a long queue may not keep interrupts off
+ */
+static int cq_take(struct kib_cq *cq, int count, struct ib_wc *wc, bool *more)
+{
+	const struct ib_wc *entry;
+	int n = 0, seen = 0;
+
+	lockdep_assert_held(&cq->lock);
+	while (n < count && seen < CQ_ENTRIES && cq->tail != cq->head) {
+		entry = cq_entry(cq, cq->tail++);
+		seen++;
+		if (entry->qp)
+			wc[n++] = *entry;
+	}
+	*more = n < count && cq->tail != cq->head;
+	return n;
+}
+
+/*
  * uverbs reads one entry at a time, and looks at its queue pair when that may be destroyed
  * already. A process that reads a queue in two threads may get the wrong number; the library does
  * not.
@@ -86,19 +109,22 @@ static void cq_run(struct ib_cq *ib)
 int kib_poll_cq(struct ib_cq *ib, int count, struct ib_wc *wc)
 {
 	struct kib_cq *cq = to_kib_cq(ib);
+	bool run = false, more;
 	unsigned long flags;
 	int n = 0;
-	bool run;
+	u32 tail;
 
-	spin_lock_irqsave(&cq->lock, flags);
-	while (n < count && cq->tail != cq->head)
-		wc[n++] = *cq_entry(cq, cq->tail++);
-	if (n && ib->uobject) {
-		cq->of.qp_num = wc->qp->qp_num;
-		wc->qp = &cq->of;
-	}
-	run = cq_freed(cq, n);
-	spin_unlock_irqrestore(&cq->lock, flags);
+	do {
+		spin_lock_irqsave(&cq->lock, flags);
+		tail = cq->tail;
+		n += cq_take(cq, count - n, wc + n, &more);
+		if (n && ib->uobject) {
+			cq->of.qp_num = wc->qp->qp_num;
+			wc->qp = &cq->of;
+		}
+		run |= cq_freed(cq, cq->tail - tail);
+		spin_unlock_irqrestore(&cq->lock, flags);
+	} while (more);
 	if (unlikely(run))
 		cq_run(ib);
 	return n;
@@ -153,22 +179,23 @@ void kib_cq_add(struct ib_cq *ib, const struct ib_wc *wc)
 		ib->comp_handler(ib, ib->cq_context);
 }
 
-/* Remove the entries of a queue pair that is destroyed: they name it. */
+/* The queue pair is destroyed: kib_poll_cq() skips its entries, which name it. */
 void kib_cq_forget(struct ib_cq *ib, struct ib_qp *qp)
 {
 	struct kib_cq *cq = to_kib_cq(ib);
 	unsigned long flags;
-	u32 from, to;
-	bool run;
+	u32 at, head;
+	int i;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	for (from = to = cq->tail; from != cq->head; from++) {
-		if (cq_entry(cq, from)->qp != qp)
-			*cq_entry(cq, to++) = *cq_entry(cq, from);
-	}
-	run = cq_freed(cq, cq->head - to);
-	cq->head = to;
+	at = cq->tail;
+	head = cq->head;	/* it adds no more */
 	spin_unlock_irqrestore(&cq->lock, flags);
-	if (run)
-		cq_run(ib);
+	while (at != head) {
+		spin_lock_irqsave(&cq->lock, flags);
+		for (i = 0; i < CQ_ENTRIES && at != head; i++, at++)
+			if (cq_entry(cq, at)->qp == qp)
+				cq_entry(cq, at)->qp = NULL;
+		spin_unlock_irqrestore(&cq->lock, flags);
+	}
 }

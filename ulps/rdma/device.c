@@ -33,10 +33,9 @@ static void dev_find_way(struct kib_dev *dev)
 		strscpy(dev->way, info.bus_info, sizeof(dev->way));
 }
 
-/* The provider is one that uses the network device alone, or one that has the way. */
-static struct kfi_info *dev_hints(const struct kib_dev *dev)
+/* The provider is one that uses the interface alone, or one that has the way. */
+static struct kfi_info *dev_hints(const struct kib_dev *dev, const char *ifname)
 {
-	const char *domain = *dev->way ? dev->way : dev->netdev->name;
 	struct kfi_info *hints = kfi_allocinfo();
 
 	if (!hints)
@@ -49,7 +48,7 @@ static struct kfi_info *dev_hints(const struct kib_dev *dev)
 	/* The ULP names a key before its region is registered, so the provider may not choose it. */
 	hints->domain_attr->mr_mode = KFI_MR_ALLOCATED;
 	hints->domain_attr->caps = *dev->way ? KFI_ONE_PEER : KFI_BOUND;
-	hints->domain_attr->name = kstrdup(domain, GFP_KERNEL);
+	hints->domain_attr->name = kstrdup(*dev->way ? dev->way : ifname, GFP_KERNEL);
 	if (hints->domain_attr->name)
 		return hints;
 	kfi_freeinfo(hints);
@@ -67,6 +66,22 @@ struct net *kib_net_get(struct kib_dev *dev)
 	return net;
 }
 
+/*
+ * The GID is the address of the network device. rdma_cm takes none that is 0 for a device, so one
+ * without an address, as a tunnel, has its name.
+ */
+void kib_dev_set_addr(struct kib_dev *dev)
+{
+	const struct net_device *netdev = dev->netdev;
+	union ib_gid gid = {};
+
+	if (netdev->addr_len)
+		memcpy(gid.raw, netdev->dev_addr, min_t(size_t, netdev->addr_len, ETH_ALEN));
+	else
+		memcpy(gid.raw, netdev->name, strnlen(netdev->name, ETH_ALEN));
+	dev->gid = gid;
+}
+
 /* The namespace in which the provider offers its domains. Ways belong to the machine. */
 static struct net *dev_fabric_net(struct kib_dev *dev)
 {
@@ -79,11 +94,13 @@ static struct net *dev_fabric_net(struct kib_dev *dev)
 }
 
 /*
- * Find the peer at @node; or with KFI_SOURCE all addresses of the network device, if that is @node.
- * A way has one end here and one peer, whatever their IP addresses are.
+ * Find the peer at @node by the interface; or with KFI_SOURCE, and without @node, what stands for
+ * all addresses that the interface has or will have: one of each family. A way has one end here
+ * and one peer, whatever their IP addresses are.
  * Return: 0; -ENODATA if there is none; or another negative error
  */
-int kib_find(struct kib_dev *dev, const char *node, u64 flags, struct kfi_info **info)
+int kib_find(struct kib_dev *dev, const char *ifname, const char *node, u64 flags,
+	     struct kfi_info **info)
 {
 	struct net *net = dev_fabric_net(dev);
 	struct kfi_info *hints;
@@ -92,7 +109,7 @@ int kib_find(struct kib_dev *dev, const char *node, u64 flags, struct kfi_info *
 	*info = NULL;
 	if (!net)
 		return -ENODEV;
-	hints = dev_hints(dev);
+	hints = dev_hints(dev, ifname);
 	if (hints)
 		ret = kfi_getinfo_net(net, KIB_API, *dev->way ? NULL : node, kib_service, flags,
 				      hints, info);
@@ -118,7 +135,7 @@ static int kib_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 		.sys_image_guid = ib->node_guid,
 		.device_cap_flags = IB_DEVICE_MEM_MGT_EXTENSIONS,
 		.kernel_cap_flags = IBK_ALLOW_USER_UNREG | IBK_LOCAL_DMA_LKEY | IBK_SG_GAPS_REG,
-		.max_mr_size = KIB_MAX_MSG,
+		.max_mr_size = KIB_MAX_REGION,
 		.page_size_cap = PAGE_SIZE,
 		.vendor_id = 0xffffff,	/* as that of rxe: nobody's */
 		.max_qp = KIB_MAX_QP,
@@ -142,10 +159,15 @@ static int kib_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 	return 0;
 }
 
+bool kib_dev_is_up(const struct kib_dev *dev)
+{
+	return netif_running(dev->netdev) && netif_carrier_ok(dev->netdev);
+}
+
 static int kib_query_port(struct ib_device *ib, u32 port, struct ib_port_attr *attr)
 {
 	const struct net_device *netdev = to_kib_dev(ib)->netdev;
-	bool up = netif_running(netdev) && netif_carrier_ok(netdev);
+	bool up = kib_dev_is_up(to_kib_dev(ib));
 
 	attr->gid_tbl_len = 1;
 	attr->max_msg_sz = KIB_MAX_MSG;
@@ -183,7 +205,7 @@ static int kib_alloc_pd(struct ib_pd *ib, struct ib_udata *udata)
 	ret = kfi_payer_take(pd->payer, KFI_PAYER_OTHERS, KFI_PAYER_OTHER_BYTES);
 	if (ret)
 		return ret;
-	ret = kfi_domain(dev->fabric, dev->info, &pd->domain, pd);
+	ret = kfi_domain(dev->fabric->fabric, dev->info, &pd->domain, pd);
 	if (ret)
 		goto give_back;
 	kfi_domain_set_account(pd->domain, kfi_payer_account(pd->payer));
@@ -216,15 +238,10 @@ static void kib_dealloc_driver(struct ib_device *ib)
 {
 	struct kib_dev *dev = to_kib_dev(ib);
 
-	cancel_delayed_work_sync(&dev->places_work);
 	rcu_barrier();		/* user_mr_free() is queued after a grace period */
 	flush_workqueue(kib_wq);
-	WARN_ON(!list_empty(&dev->places));
-	WARN_ON(!list_empty(&dev->calls));
-	if (dev->eq)
-		WARN_ON(kfi_close(&dev->eq->fid));
 	if (dev->fabric)
-		WARN_ON(kfi_close(&dev->fabric->fid));
+		kib_fabric_leave(dev);
 	kfi_freeinfo(dev->info);
 	free_percpu(dev->counts);
 	xa_destroy(&dev->qps);
@@ -292,18 +309,13 @@ static void dev_init(struct kib_dev *dev, struct net_device *netdev)
 	dev_hold(netdev);
 	dev->netdev = netdev;
 	dev->net = dev_net(netdev);
-	memcpy(dev->gid.raw, netdev->dev_addr, min_t(size_t, netdev->addr_len, ETH_ALEN));
+	kib_dev_set_addr(dev);
+	dev->up = kib_dev_is_up(dev);
 	dev->next_mr = get_random_u32() >> 8;
 	spin_lock_init(&dev->net_lock);
-	mutex_init(&dev->places_lock);
-	mutex_init(&dev->lock);
-	INIT_LIST_HEAD(&dev->places);
-	INIT_LIST_HEAD(&dev->listeners);
-	INIT_LIST_HEAD(&dev->calls);
-	INIT_DELAYED_WORK(&dev->places_work, kib_places_work);
 	xa_init_flags(&dev->qps, XA_FLAGS_ALLOC);
 	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC);
-	addrconf_addr_eui48((u8 *)&ib->node_guid, netdev->dev_addr);
+	addrconf_addr_eui48((u8 *)&ib->node_guid, dev->gid.raw);
 	ib->node_type = RDMA_NODE_RNIC;
 	ib->phys_port_cnt = 1;
 	ib->num_comp_vectors = num_possible_cpus();
@@ -325,10 +337,10 @@ static int dev_objects(struct kib_dev *dev)
 	int ret;
 
 	dev_find_way(dev);
-	ret = kib_find(dev, dev->netdev->name, KFI_SOURCE, &dev->info);
+	ret = kib_find(dev, dev->netdev->name, NULL, KFI_SOURCE, &dev->info);
 	if (ret == -ENODATA && !*dev->way) {
 		request_module(KFI_MODULE_IP);
-		ret = kib_find(dev, dev->netdev->name, KFI_SOURCE, &dev->info);
+		ret = kib_find(dev, dev->netdev->name, NULL, KFI_SOURCE, &dev->info);
 	}
 	if (ret)
 		return ret == -ENODATA ? -EADDRNOTAVAIL : ret;
@@ -338,14 +350,14 @@ static int dev_objects(struct kib_dev *dev)
 	net = dev_fabric_net(dev);
 	if (!net)
 		return -ENODEV;
-	ret = kfi_fabric_net(net, dev->info->fabric_attr, &dev->fabric, dev);
+	ret = kib_fabric_join(dev, net);
 	put_net(net);
-	return ret ?: kfi_eq_open(dev->fabric, NULL, &dev->eq, kib_place_event, dev);
+	return ret;
 }
 
 /*
  * Make the device of a network device. Context: process, without the RTNL; the caller keeps
- * @netdev. Return: 0; -EEXIST if it has one; -EADDRNOTAVAIL if it has no address yet
+ * @netdev. Return: 0; -EEXIST if it has one; -EADDRNOTAVAIL if no provider serves it
  */
 int kib_dev_add(const char *name, struct net_device *netdev)
 {

@@ -2,7 +2,7 @@
 /*
  * kib.h - shared by the files of kfi_ib.ko. docs/verbs-device.md describes how they work together.
  *
- * Locks, outermost first: &kib_dev.places_lock, &kib_qp.lock, &kib_dev.lock, &kib_qp.cm_lock,
+ * Locks, outermost first: &kib_fabric.places_lock, &kib_qp.lock, &kib_fabric.lock, &kib_qp.cm_lock,
  * &kib_ring.lock or &kib_srq.lock, &kib_cq.lock. The last four are taken with interrupts off.
  */
 #ifndef KIB_H
@@ -35,7 +35,7 @@ enum {
 	KIB_MAX_QP	= 65536,
 	KIB_MAX_WR	= 16384,	/* requests of a queue */
 	KIB_MAX_SGE	= 16,
-	KIB_MAX_CQE	= 1 << 16,	/* kib_cq_forget() walks them with interrupts off */
+	KIB_MAX_CQE	= 1 << 20,	/* libfabric's verbs;ofi_rxm makes queues of 196,608 entries */
 	KIB_MAX_PAGES	= 512,		/* of a fast registration */
 	KIB_MAX_MR	= 1 << 20,
 	KIB_MAX_READS	= 128,
@@ -45,8 +45,11 @@ enum {
 	KIB_CALLS	= 100,		/* unanswered calls; a passive endpoint has 128 */
 	KIB_DATA	= 256,		/* bytes of private data, with the hello or answer */
 	KIB_ROOM	= 18,		/* entries of a send's vector: 64 KiB and a header */
+	KIB_INLINE	= 256,		/* bytes of inline data, instead of all entries but one */
 	KIB_LKEY	= 1,		/* the key of all local memory; no region has it */
 };
+
+#define KIB_MAX_REGION	(1ULL << 40)	/* bytes of a region of a process */
 
 /* What is counted, in the order of stats.c */
 enum kib_counter {
@@ -72,24 +75,60 @@ struct kib_counts {
 };
 
 /**
- * struct kib_place - a passive endpoint at an address of the network device, or of its way
- * @entry: in &kib_dev.places
+ * struct kib_fabric - what the devices of a namespace, or the one of a way, share
+ * @entry: in the list of all fabrics
+ * @refs: its devices
+ * @cookie: number of the namespace in which the provider offers its domains, which nothing keeps
+ * @way: as that of its device
+ * @fabric: fabric of all domains
+ * @eq: events of @places
+ * @places_lock: serializes the changes of @devs, @places and &kib_dev.nr_listeners
+ * @devs: devices, and
+ * @places: passive endpoints; both are changed under @lock, too
+ * @places_work: the interfaces have changed
+ * @lock: protects the following members
+ * @listeners: listeners of rdma_cm
+ * @calls: calls that wait for an answer, by number, the oldest first
+ * @next_call: number of the next call
+ * @nr_calls: how many
+ */
+struct kib_fabric {
+	struct list_head	entry;
+	refcount_t		refs;
+	u64			cookie;
+	char			way[ETHTOOL_BUSINFO_LEN];
+	struct kfid_fabric	*fabric;
+	struct kfid_eq		*eq;
+	struct mutex		places_lock;
+	struct list_head	devs;
+	struct list_head	places;
+	struct delayed_work	places_work;
+	struct mutex		lock;
+	struct list_head	listeners;
+	struct list_head	calls;
+	unsigned long		next_call;
+	unsigned int		nr_calls;
+};
+
+/**
+ * struct kib_place - a passive endpoint at an interface, or at a way
+ * @entry: in &kib_fabric.places
  * @pep: the passive endpoint
- * @wanted: the device has the address; only while the places are compared with its addresses
- * @addr: its address
- * @len: bytes of it
+ * @wanted: a device wants it; only while the places are compared with the interfaces
+ * @ifindex: number of the interface; of a way that of its network device
+ * @format: of its address, which says the family
  */
 struct kib_place {
 	struct list_head	entry;
 	struct kfid_pep		*pep;
 	bool			wanted;
-	size_t			len;
-	u8			addr[];
+	int			ifindex;
+	u32			format;
 };
 
 /**
  * struct kib_call - a call that waits for an answer
- * @entry: in &kib_dev.calls
+ * @entry: in &kib_fabric.calls
  * @number: its number, which is the provider_data of iw_cm
  * @listener: listener that was told of it; it is only compared
  * @place: passive endpoint where it has arrived, which may be closed: it is only compared
@@ -116,23 +155,17 @@ struct kib_call {
  *	compared without the lock
  * @way: domain with one other end (KFI_ONE_PEER) whose kfi_net device @netdev is; empty if it is
  *	another device. Constant
- * @gid: GID, the address of @netdev
+ * @gid: GID, the address of @netdev. Written under the RTNL
+ * @up: what the last event of the port has said
  * @info: what the provider offers; domains are opened with it
  * @fabric: fabric of all domains
+ * @fabric_entry: in &kib_fabric.devs
+ * @nr_listeners: listeners of rdma_cm
  * @counts: statistics
- * @eq: events of @places
  * @qps: queue pairs by number
  * @mrs: regions by the upper 24 bits of their keys
  * @next_qp: where the search for a number begins
  * @next_mr: where the search for a key begins, a random number at first
- * @places_lock: serializes the changes of @places
- * @places: passive endpoints, one at each address of @netdev or @way while there are listeners
- * @places_work: an address of @netdev has come or gone
- * @lock: protects the following members
- * @listeners: listeners of rdma_cm
- * @calls: calls that wait for an answer, by number, the oldest first
- * @next_call: number of the next call
- * @nr_calls: how many
  */
 struct kib_dev {
 	struct ib_device	ib;
@@ -141,21 +174,15 @@ struct kib_dev {
 	struct net		*net;
 	char			way[ETHTOOL_BUSINFO_LEN];
 	union ib_gid		gid;
+	bool			up;
 	struct kfi_info		*info;
-	struct kfid_fabric	*fabric;
+	struct kib_fabric	*fabric;
+	struct list_head	fabric_entry;
+	unsigned int		nr_listeners;
 	struct kib_counts __percpu *counts;
-	struct kfid_eq		*eq;
 	struct xarray		qps;
 	struct xarray		mrs;
 	u32			next_qp, next_mr;
-	struct mutex		places_lock;
-	struct list_head	places;
-	struct delayed_work	places_work;
-	struct mutex		lock;
-	struct list_head	listeners;
-	struct list_head	calls;
-	unsigned long		next_call;
-	unsigned int		nr_calls;
 };
 
 /**
@@ -533,7 +560,19 @@ extern bool kib_reserved_ports;
 int kib_dev_add(const char *name, struct net_device *netdev);
 void kib_dev_netdev_gone(struct kib_dev *dev);
 struct net *kib_net_get(struct kib_dev *dev);
-int kib_find(struct kib_dev *dev, const char *node, u64 flags, struct kfi_info **info);
+int kib_find(struct kib_dev *dev, const char *ifname, const char *node, u64 flags,
+	     struct kfi_info **info);
+void kib_dev_set_addr(struct kib_dev *dev);
+bool kib_dev_is_up(const struct kib_dev *dev);
+
+/* fabric.c */
+int kib_fabric_join(struct kib_dev *dev, struct net *net);
+void kib_fabric_leave(struct kib_dev *dev);
+void kib_fabrics_changed(const struct net *net);
+int kib_places_update(struct kib_fabric *fabric);
+void kib_places_later(struct kib_fabric *fabric, unsigned long delay);
+bool kib_dev_serves(struct kib_dev *dev, int ifindex);
+bool kib_dev_ifname(struct kib_dev *dev, int ifindex, char *name);
 
 /* cq.c */
 int kib_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
@@ -639,7 +678,6 @@ void kib_cm_end(struct kib_qp *qp);
 int kib_create_listen(struct iw_cm_id *id, int backlog);
 int kib_destroy_listen(struct iw_cm_id *id);
 void kib_place_event(struct kfid_eq *eq, void *context);
-void kib_places_work(struct work_struct *work);
 struct kib_call *kib_call_take(struct kib_dev *dev, unsigned long number);
 void kib_call_free(struct kib_call *call);
 void kib_call_end(struct kib_dev *dev, struct kib_call *call, const void *data, size_t len);

@@ -4,6 +4,7 @@
  *
  *   main.c		parameters, `rdma link`, network devices that change; the module
  *   device.c		a device: its provider, its attributes, protection domains
+ *   fabric.c		what devices share: the fabric, and its passive endpoints
  *   listen.c  cm.c	listeners and calls; connections
  *   qp.c		queue pairs: life, rings, the runner
  *   send.c  recv.c	send and receive queues
@@ -13,9 +14,8 @@
  *   stats.c		statistics
  *   hello.h		private data of connections
  */
-#include <linux/inetdevice.h>
+#include <linux/if_vlan.h>
 #include <linux/module.h>
-#include <net/addrconf.h>
 #include <rdma/rdma_netlink.h>
 #include "kib.h"
 
@@ -32,15 +32,54 @@ struct workqueue_struct *kib_wq;
 
 /* ---- network devices ---- */
 
-static void port_changed(struct kib_dev *dev, bool up)
+static void dev_event(struct kib_dev *dev, enum ib_event_type type)
 {
 	struct ib_event event = {
-		.device = &dev->ib, .element.port_num = 1,
-		.event = up ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR,
+		.device = &dev->ib, .element.port_num = 1, .event = type,
 	};
 
-	if (KFI_IB_REPORTS_PORT)
-		ib_dispatch_event(&event);
+	ib_dispatch_event(&event);
+}
+
+static void port_changed(struct kib_dev *dev, bool up)
+{
+	if (KFI_IB_REPORTS_PORT && xchg(&dev->up, up) != up)
+		dev_event(dev, up ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR);
+}
+
+static void dev_netdev_event(struct kib_dev *dev, unsigned long type)
+{
+	switch (type) {
+	case NETDEV_UP:
+	case NETDEV_DOWN:
+	case NETDEV_CHANGE:
+		port_changed(dev, kib_dev_is_up(dev));
+		break;
+	case NETDEV_CHANGEADDR:
+		kib_dev_set_addr(dev);
+		dev_event(dev, IB_EVENT_GID_CHANGE);
+		break;
+	case NETDEV_UNREGISTER:
+		kib_dev_netdev_gone(dev);
+		ib_unregister_device_queued(&dev->ib);
+		break;
+	}
+}
+
+/* Has a VLAN come, or does one go? */
+static bool vlans_change(const struct net_device *netdev, unsigned long type, void *arg)
+{
+	const struct netdev_notifier_changeupper_info *info = arg;
+
+	switch (type) {
+	case NETDEV_CHANGEUPPER:
+		return is_vlan_dev(info->upper_dev);
+	case NETDEV_REGISTER:
+	case NETDEV_UNREGISTER:
+		return is_vlan_dev(netdev);
+	default:
+		return false;
+	}
 }
 
 static int netdev_event(struct notifier_block *nb, unsigned long type, void *arg)
@@ -48,46 +87,16 @@ static int netdev_event(struct notifier_block *nb, unsigned long type, void *arg
 	struct net_device *netdev = netdev_notifier_info_to_dev(arg);
 	struct ib_device *ib = ib_device_get_by_netdev(netdev, KFI_IB_DRIVER_ID);
 
+	if (vlans_change(netdev, type, arg))
+		kib_fabrics_changed(dev_net(netdev));
 	if (!ib)
 		return NOTIFY_DONE;
-	switch (type) {
-	case NETDEV_UP:
-	case NETDEV_DOWN:
-		port_changed(to_kib_dev(ib), type == NETDEV_UP);
-		break;
-	case NETDEV_UNREGISTER:
-		kib_dev_netdev_gone(to_kib_dev(ib));
-		ib_unregister_device_queued(ib);
-		break;
-	}
+	dev_netdev_event(to_kib_dev(ib), type);
 	ib_device_put(ib);
 	return NOTIFY_DONE;
 }
 
-static int address_changed(struct net_device *netdev)
-{
-	struct ib_device *ib = ib_device_get_by_netdev(netdev, KFI_IB_DRIVER_ID);
-
-	if (ib) {
-		mod_delayed_work(system_long_wq, &to_kib_dev(ib)->places_work, 0);
-		ib_device_put(ib);
-	}
-	return NOTIFY_DONE;
-}
-
-static int inet_event(struct notifier_block *nb, unsigned long type, void *arg)
-{
-	return address_changed(((struct in_ifaddr *)arg)->ifa_dev->dev);
-}
-
-static int inet6_event(struct notifier_block *nb, unsigned long type, void *arg)
-{
-	return address_changed(((struct inet6_ifaddr *)arg)->idev->dev);
-}
-
 static struct notifier_block netdev_nb = { .notifier_call = netdev_event };
-static struct notifier_block inet_nb = { .notifier_call = inet_event };
-static struct notifier_block inet6_nb = { .notifier_call = inet6_event };
 
 /* ---- the module ---- */
 
@@ -104,30 +113,17 @@ static int __init kib_init(void)
 	if (!kib_wq)
 		return -ENOMEM;
 	ret = register_netdevice_notifier(&netdev_nb);
-	if (ret)
-		goto destroy_wq;
-	ret = register_inetaddr_notifier(&inet_nb);
-	if (ret)
-		goto unregister_netdev;
-	ret = register_inet6addr_notifier(&inet6_nb);
-	if (ret)
-		goto unregister_inet;
+	if (ret) {
+		destroy_workqueue(kib_wq);
+		return ret;
+	}
 	rdma_link_register(&link_ops);
 	return 0;
-unregister_inet:
-	unregister_inetaddr_notifier(&inet_nb);
-unregister_netdev:
-	unregister_netdevice_notifier(&netdev_nb);
-destroy_wq:
-	destroy_workqueue(kib_wq);
-	return ret;
 }
 
 static void __exit kib_exit(void)
 {
 	rdma_link_unregister(&link_ops);
-	unregister_inet6addr_notifier(&inet6_nb);
-	unregister_inetaddr_notifier(&inet_nb);
 	unregister_netdevice_notifier(&netdev_nb);
 	ib_unregister_driver((enum rdma_driver_id)KFI_IB_DRIVER_ID);
 	synchronize_rcu();	/* for mr_ended() */

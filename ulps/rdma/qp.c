@@ -390,7 +390,7 @@ static int qp_endpoint(struct kib_qp *qp, struct kfi_info *info, bool reserved,
 	info->rx_attr->size = qp_rx_size(qp);
 	if (qp->ib.srq)
 		info->ep_attr->rx_ctx_cnt = KFI_SHARED_CONTEXT;
-	ret = kfi_eq_open(qp->dev->fabric, NULL, &qp->eq, kib_cm_event, qp);
+	ret = kfi_eq_open(qp->dev->fabric->fabric, NULL, &qp->eq, kib_cm_event, qp);
 	if (ret)
 		return ret;
 	ret = kfi_endpoint(to_kib_pd(qp->ib.pd)->domain, info, ep, qp);
@@ -518,13 +518,20 @@ static void qp_free(struct kib_qp *qp)
 	mutex_destroy(&qp->lock);
 }
 
-static bool qp_possible(const struct ib_qp_init_attr *attr)
+/* Of the kernel nobody has a use for inline data. */
+static bool qp_possible(const struct ib_qp_init_attr *attr, bool of_process)
 {
 	const struct ib_qp_cap *cap = &attr->cap;
 
 	return cap->max_send_wr <= KIB_MAX_WR && cap->max_recv_wr <= KIB_MAX_WR &&
 	       cap->max_send_sge <= KIB_MAX_SGE && cap->max_recv_sge <= KIB_MAX_SGE &&
-	       !cap->max_inline_data && attr->send_cq && attr->recv_cq;
+	       cap->max_inline_data <= (of_process ? KIB_INLINE : 0) &&
+	       attr->send_cq && attr->recv_cq;
+}
+
+static u32 qp_inline(const struct kib_qp *qp)
+{
+	return qp->owner ? KIB_INLINE : 0;
 }
 
 int kib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udata *udata)
@@ -535,7 +542,7 @@ int kib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udat
 
 	if (attr->qp_type != IB_QPT_RC || attr->create_flags)
 		return -EOPNOTSUPP;
-	if (!qp_possible(attr) || (attr->srq && attr->srq->pd != ib->pd))
+	if (!qp_possible(attr, udata) || (attr->srq && attr->srq->pd != ib->pd))
 		return -EINVAL;
 	kib_ring_init(&qp->sq, attr->cap.max_send_wr, attr->cap.max_send_sge, KIB_ROOM);
 	if (attr->srq)
@@ -570,6 +577,7 @@ int kib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udat
 		return ret;
 	}
 	ib->qp_num = number;
+	attr->cap.max_inline_data = qp_inline(qp);
 	return 0;
 }
 
@@ -647,6 +655,13 @@ static void qp_shutdown(struct kib_qp *qp)
 		kib_qp_fail(qp);
 }
 
+static bool qp_is_connected(const struct kib_qp *qp)
+{
+	enum kib_qp_state state = READ_ONCE(qp->state);
+
+	return state == KIB_QP_CONNECTING || state == KIB_QP_READY;
+}
+
 /* The connection changes the state, and so do the ULPs that end it. */
 int kib_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_udata *udata)
 {
@@ -665,8 +680,9 @@ int kib_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib
 		return 0;
 	case IB_QPS_INIT:
 	case IB_QPS_RTR:
-	case IB_QPS_RTS:
 		return READ_ONCE(qp->state) < KIB_QP_ERROR ? 0 : -EINVAL;
+	case IB_QPS_RTS:	/* there is no way to it without rdma_cm */
+		return qp_is_connected(qp) ? 0 : -EINVAL;
 	default:
 		return -EINVAL;
 	}
@@ -688,6 +704,7 @@ int kib_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 	attr->cap.max_recv_wr = qp->rq.depth;
 	attr->cap.max_send_sge = qp->sq.sge;
 	attr->cap.max_recv_sge = qp->rq.sge;
+	attr->cap.max_inline_data = qp_inline(qp);
 	attr->path_mtu = IB_MTU_4096;
 	attr->max_rd_atomic = qp->ord;
 	attr->max_dest_rd_atomic = qp->ird;

@@ -12,6 +12,7 @@
  *	LOCAL_INV		an invalidation; later requests wait until it has ended
  */
 #include <linux/slab.h>
+#include <linux/uaccess.h>
 #include "kib.h"
 
 /* What the start of a request has come to, besides 0: callbacks will end it; and errors */
@@ -54,18 +55,73 @@ static int send_fill_inv(struct kib_qp *qp, struct kib_slot *s, const struct ib_
 	return s->mr && s->mr->ib.pd == qp->ib.pd ? 0 : -EINVAL;
 }
 
-static int send_fill_rdma(struct kib_qp *qp, struct kib_slot *s, const struct ib_send_wr *wr,
-			  int dir)
+static void send_fill_rdma(struct kib_slot *s, const struct ib_send_wr *wr)
 {
 	s->remote = rdma_wr(wr)->remote_addr;
 	s->rkey = rdma_wr(wr)->rkey;
 	s->imm = be32_to_cpu(wr->ex.imm_data);
-	return kib_slot_map(qp->ib.pd, &qp->sq, s, wr->sg_list, wr->num_sge, dir);
 }
 
-static int send_fill(struct kib_qp *qp, struct kib_slot *s, const struct ib_send_wr *wr)
+static int send_fill_read(struct kib_qp *qp, struct kib_slot *s, const struct ib_send_wr *wr)
 {
-	if (wr->num_sge > qp->sq.sge || wr->send_flags & IB_SEND_INLINE)
+	if (wr->send_flags & IB_SEND_INLINE)
+		return -EINVAL;
+	send_fill_rdma(s, wr);
+	return kib_slot_map(qp->ib.pd, &qp->sq, s, wr->sg_list, wr->num_sge, ITER_DEST);
+}
+
+/*
+ * Read the inline data of a process, which may be anywhere in its memory. Context: process.
+ * Return: 0 or a negative error; *@len is 0 for a request without inline data
+ */
+static int send_read_inline(const struct kib_qp *qp, const struct ib_send_wr *wr, u8 *data,
+			    u32 *len)
+{
+	int i;
+
+	*len = 0;
+	if (!(wr->send_flags & IB_SEND_INLINE))
+		return 0;
+	if (!qp->owner || wr->num_sge > qp->sq.sge)
+		return -EINVAL;
+	for (i = 0; i < wr->num_sge; i++) {
+		if (wr->sg_list[i].length > KIB_INLINE - *len)
+			return -EINVAL;
+		if (copy_from_user(data + *len, u64_to_user_ptr(wr->sg_list[i].addr),
+				   wr->sg_list[i].length))
+			return -EFAULT;
+		*len += wr->sg_list[i].length;
+	}
+	return 0;
+}
+
+/* The data is behind the only entry of the vector. */
+static void send_map_inline(struct kib_slot *s, const u8 *data, u32 len)
+{
+	struct kvec *vec = (struct kvec *)s->vec;
+
+	static_assert(KIB_INLINE <= (KIB_ROOM - 1) * sizeof(*s->vec));
+	memcpy(&s->vec[1], data, len);
+	*vec = (struct kvec){ &s->vec[1], len };
+	s->len = len;
+	s->nr = !!len;
+	iov_iter_kvec(&s->iter, ITER_SOURCE, vec, s->nr, len);
+}
+
+static int send_map(struct kib_qp *qp, struct kib_slot *s, const struct ib_send_wr *wr,
+		    const u8 *data, u32 len)
+{
+	if (!(wr->send_flags & IB_SEND_INLINE))
+		return kib_slot_map(qp->ib.pd, &qp->sq, s, wr->sg_list, wr->num_sge, ITER_SOURCE);
+	send_map_inline(s, data, len);
+	return 0;
+}
+
+/* @data: inline data, of @len bytes */
+static int send_fill(struct kib_qp *qp, struct kib_slot *s, const struct ib_send_wr *wr,
+		     const u8 *data, u32 len)
+{
+	if (wr->num_sge > qp->sq.sge)
 		return -EINVAL;
 	s->step = KIB_WAITS;
 	s->cqe.done = send_done;
@@ -78,21 +134,22 @@ static int send_fill(struct kib_qp *qp, struct kib_slot *s, const struct ib_send
 	s->flags = wr->send_flags;
 	switch (wr->opcode) {
 	case IB_WR_SEND:
-		return kib_slot_map(qp->ib.pd, &qp->sq, s, wr->sg_list, wr->num_sge, ITER_SOURCE);
+		return send_map(qp, s, wr, data, len);
 	case IB_WR_SEND_WITH_IMM:
 		s->imm = be32_to_cpu(wr->ex.imm_data);
-		return kib_slot_map(qp->ib.pd, &qp->sq, s, wr->sg_list, wr->num_sge, ITER_SOURCE);
+		return send_map(qp, s, wr, data, len);
 	case IB_WR_SEND_WITH_INV:
 		s->rkey = wr->ex.invalidate_rkey;
-		return kib_slot_map(qp->ib.pd, &qp->sq, s, wr->sg_list, wr->num_sge, ITER_SOURCE);
+		return send_map(qp, s, wr, data, len);
 	case IB_WR_RDMA_WRITE:
 	case IB_WR_RDMA_WRITE_WITH_IMM:
-		return send_fill_rdma(qp, s, wr, ITER_SOURCE);
+		send_fill_rdma(s, wr);
+		return send_map(qp, s, wr, data, len);
 	case IB_WR_RDMA_READ:
-		return send_fill_rdma(qp, s, wr, ITER_DEST);
+		return send_fill_read(qp, s, wr);
 	case IB_WR_RDMA_READ_WITH_INV:	/* of its only element: rw.c may name an older key of it */
 		return wr->num_sge == 1 && wr->sg_list->lkey != KIB_LKEY && wr->sg_list->length ?
-		       send_fill_rdma(qp, s, wr, ITER_DEST) : -EINVAL;
+		       send_fill_read(qp, s, wr) : -EINVAL;
 	case IB_WR_REG_MR:
 		return send_fill_reg(qp, s, reg_wr(wr));
 	case IB_WR_LOCAL_INV:
@@ -109,13 +166,18 @@ int kib_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct ib
 	struct kib_slot *s;
 	const struct ib_send_wr *first = wr;
 	unsigned long flags;
+	u8 data[KIB_INLINE];
 	int ret = 0;
+	u32 len;
 
 	/* The lock is taken for each request, because a process chooses how many it posts. */
 	for (; wr; wr = wr->next) {
+		ret = send_read_inline(qp, wr, data, &len);
+		if (ret)
+			break;
 		spin_lock_irqsave(&ring->lock, flags);
 		s = kib_ring_slot(ring);
-		ret = s ? send_fill(qp, s, wr) : -ENOMEM;
+		ret = s ? send_fill(qp, s, wr, data, len) : -ENOMEM;
 		if (!ret)	/* pairs with kib_send_start() */
 			smp_store_release(&ring->head, ring->head + 1);
 		spin_unlock_irqrestore(&ring->lock, flags);
@@ -369,6 +431,23 @@ static enum ib_wc_opcode send_opcode(enum ib_wr_opcode opcode)
 	}
 }
 
+/* The first request has failed. If the peer is lost, that is an error of the queue pair as well. */
+static void send_failed(struct kib_qp *qp, enum ib_wc_status status)
+{
+	struct ib_event event = {
+		.device = qp->ib.device, .element.qp = &qp->ib, .event = IB_EVENT_QP_FATAL,
+	};
+	bool lost = status == IB_WC_WR_FLUSH_ERR || status == IB_WC_RETRY_EXC_ERR;
+
+	qp->sq_failed = true;
+	if (status != IB_WC_WR_FLUSH_ERR)
+		kib_count(qp->dev, KIB_FAILED, 1);
+	qp->sq_stop = true;
+	if (lost && READ_ONCE(qp->state) == KIB_QP_READY && qp->ib.event_handler)
+		qp->ib.event_handler(&event, qp->ib.qp_context);
+	kib_qp_fail(qp);
+}
+
 /*
  * Report the requests that have ended, as far as all before them have and the completion queue has
  * room. What a queue pair that is destroyed reports would be forgotten. Behind the first that has
@@ -397,13 +476,8 @@ void kib_send_report(struct kib_qp *qp)
 		if (wc.status == IB_WC_SUCCESS)
 			kib_count_send(qp->dev, s);
 		smp_store_release(&ring->tail, ring->tail + 1);	/* pairs with kib_ring_slot() */
-		if (wc.status != IB_WC_SUCCESS && !qp->sq_failed) {
-			qp->sq_failed = true;
-			if (wc.status != IB_WC_WR_FLUSH_ERR)
-				kib_count(qp->dev, KIB_FAILED, 1);
-			qp->sq_stop = true;
-			kib_qp_fail(qp);
-		}
+		if (wc.status != IB_WC_SUCCESS && !qp->sq_failed)
+			send_failed(qp, wc.status);
 		if (report)
 			kib_cq_add(qp->ib.send_cq, &wc);
 	}

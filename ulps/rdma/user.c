@@ -15,8 +15,9 @@
 #include <linux/vmalloc.h>
 #include "kib.h"
 
+/* libfabric requests atomics with each region that peers may write to; the device has none. */
 #define USER_ACCESS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ |	\
-			 IB_ACCESS_REMOTE_WRITE | IB_ACCESS_OPTIONAL)
+			 IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_OPTIONAL)
 
 /* ---- contexts ---- */
 
@@ -96,7 +97,7 @@ static int user_mr_map(struct kib_mr *mr)
 	struct sg_page_iter iter;
 	struct page **pages;
 
-	pages = kvmalloc_array(nr, sizeof(*pages), GFP_KERNEL_ACCOUNT);
+	pages = kvmalloc_array(nr, sizeof(*pages), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!pages)
 		return -ENOMEM;
 	for_each_sgtable_page(&mr->umem->sgt_append.sgt, &iter, 0)
@@ -178,7 +179,7 @@ struct ib_mr *kib_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 addr,
 
 	if (access & ~USER_ACCESS || KFI_IB_DMAH_GIVEN)
 		return ERR_PTR(-EOPNOTSUPP);
-	if (!length || length > KIB_MAX_MSG)
+	if (!length || length > KIB_MAX_REGION)
 		return ERR_PTR(-EINVAL);
 	mr = user_mr_new(to_kib_pd(pd), user_mr_bytes(start, length));
 	if (IS_ERR(mr))
