@@ -2,10 +2,10 @@
 /*
  * trust.c - files that this command obeys: of mirrors, of the map, of secrets
  *
- * The file of a mirror names the disks that are written to, and the command that reads it is root's.
- * So such a file has to be one that only root or the caller can change. That is a matter of the file,
- * and of each folder and symbolic link on the way to it: whoever can write to a folder can put
- * another file in the place of one in it.
+ * The file of a mirror names the disks that are written to, and the command that reads it is
+ * root's. So such a file has to be one that only root or the caller can change. That is a matter of
+ * the file, and of each folder and symbolic link on the way to it: a user that can write to a
+ * folder can put another file in the place of one in it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -157,8 +157,9 @@ int open_trusted(const char *path, enum trusted kind)
 
 	if (!walk_to(&walk, path))
 		return -1;
-	if (kind == TRUSTED_FOLDER ? !S_ISDIR(walk.st.st_mode) : !S_ISREG(walk.st.st_mode)) {
-		complain("%s: this has to be a %s", path, kind == TRUSTED_FOLDER ? "folder" : "file");
+	if ((walk.st.st_mode & S_IFMT) != (kind == TRUSTED_FOLDER ? S_IFDIR : S_IFREG)) {
+		complain("%s: this has to be a %s", path,
+			 kind == TRUSTED_FOLDER ? "folder" : "file");
 		return -1;
 	}
 	if (kind == TRUSTED_SECRET && walk.st.st_mode & 077) {
