@@ -8,8 +8,8 @@
  * port.
  *
  * iw_cm may drop a CONNECT_REQUEST without a word, if it has no memory or the listener ends. So a
- * call is known to it by number only, the oldest one is refused when there are too many, and the
- * end of a listener refuses its calls that were not accepted, those that its ULP knows, too.
+ * call is known to it by number only, one is refused when there are too many, and the end of a
+ * listener refuses its calls that were not accepted, those that its ULP knows, too.
  */
 #include <linux/delay.h>
 #include <linux/inetdevice.h>
@@ -18,6 +18,8 @@
 #include <net/ipv6.h>
 #include <rdma/rdma_cm.h>
 #include "kib.h"
+
+#define KIB_ORIGIN6	8	/* bytes of an IPv6 address that are those of a machine or a site */
 
 /**
  * struct kib_listener - a listener of rdma_cm
@@ -97,18 +99,60 @@ void kib_call_end(struct kib_dev *dev, struct kib_call *call, const void *data, 
 }
 
 /*
- * Store a call, which a listener will be told of. The oldest of many others goes: its caller
- * has given up, or iw_cm has forgotten it.
+ * Do these calls come from one machine, as far as the network below knows, and may unprivileged
+ * processes have made both of them or none? A machine has a whole prefix of IPv6 addresses, and a
+ * way has one machine at its other end.
+ */
+static bool same_origin(const struct kib_dev *dev, const struct kib_call *a,
+			const struct kib_call *b)
+{
+	const struct sockaddr_in6 *a6 = a->info->dest_addr, *b6 = b->info->dest_addr;
+	const struct sockaddr_in *a4 = a->info->dest_addr, *b4 = b->info->dest_addr;
+
+	if (*dev->way)
+		return true;
+	if (a->privileged != b->privileged || a4->sin_family != b4->sin_family)
+		return false;
+	return a4->sin_family == AF_INET ? a4->sin_addr.s_addr == b4->sin_addr.s_addr :
+		!memcmp(&a6->sin6_addr, &b6->sin6_addr, KIB_ORIGIN6);
+}
+
+/* The oldest call of the origin that has the most of them */
+static struct kib_call *call_surplus(struct kib_dev *dev)
+{
+	struct kib_call *call, *other, *found = NULL;
+	unsigned int most = 0, n;
+
+	lockdep_assert_held(&dev->lock);
+	list_for_each_entry(call, &dev->calls, entry) {
+		n = 0;
+		list_for_each_entry(other, &dev->calls, entry)
+			n += same_origin(dev, call, other);
+		if (n > most) {
+			most = n;
+			found = call;
+		}
+		if (2 * most >= dev->nr_calls)
+			break;	/* no other origin has more */
+	}
+	return found;
+}
+
+/*
+ * Store a call, which a listener will be told of. If the device keeps as many as it may, it refuses
+ * an old one, whose caller has probably given up, or which iw_cm has forgotten. That one is of the
+ * origin that has the most, so a peer that calls faster than the ULP answers takes no place from
+ * the calls of others, which the ULP may be about to accept.
  */
 static void call_link(struct kib_dev *dev, struct kib_call *call)
 {
-	struct kib_call *oldest;
+	struct kib_call *surplus;
 
 	lockdep_assert_held(&dev->lock);
 	if (dev->nr_calls == KIB_CALLS) {
-		oldest = list_first_entry(&dev->calls, struct kib_call, entry);
-		call_unlink(dev, oldest);
-		call_refuse(dev, oldest, NULL, 0);
+		surplus = call_surplus(dev);
+		call_unlink(dev, surplus);
+		call_refuse(dev, surplus, NULL, 0);
 	}
 	call->number = ++dev->next_call;
 	list_add_tail(&call->entry, &dev->calls);
