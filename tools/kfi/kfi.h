@@ -124,6 +124,26 @@ const char *ep_state_name(uint32_t state);
 bool parse_size(const char *text, uint64_t max, uint64_t *value);
 void size_text(uint64_t bytes, char *buf, size_t size);
 
+/* ---- trust.c: files that this command obeys ---- */
+
+/**
+ * enum trusted - what is to be opened
+ * @TRUSTED_FILE: a regular file
+ * @TRUSTED_SECRET: a regular file that only its owner may read
+ * @TRUSTED_FOLDER: a folder
+ */
+enum trusted {
+	TRUSTED_FILE,
+	TRUSTED_SECRET,
+	TRUSTED_FOLDER,
+};
+
+/*
+ * Open what no user but root and the caller can change. Return: a file descriptor, or -1 after a
+ * message.
+ */
+int open_trusted(const char *path, enum trusted kind);
+
 /* ---- fields.c: objects as tables and JSON ---- */
 
 enum field_kind {

@@ -4,6 +4,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -174,6 +175,23 @@ static bool write_map(FILE *file, const struct map *map)
 	return !ferror(file) && !fflush(file);
 }
 
+/*
+ * Create a file that load_file() accepts: whatever the umask is, others may not write to it. A link
+ * that another user has put in its place is not followed.
+ */
+static FILE *create_file(const char *name)
+{
+	FILE *file;
+	int fd;
+
+	unlink(name);	/* of a command that was interrupted */
+	fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	file = fd < 0 ? NULL : fdopen(fd, "w");
+	if (!file && fd >= 0)
+		close(fd);
+	return file;
+}
+
 /* Write a new file, and replace the old one only when the new one is complete and on the disk. */
 static int save_file(const char *name, const struct map *map)
 {
@@ -188,8 +206,8 @@ static int save_file(const char *name, const struct map *map)
 		return file_error(name);
 	}
 	if (!strcmp(name, MAP_FILE))
-		mkdir(MAP_FOLDER, 0755);	/* if this fails, fopen() reports the reason */
-	file = fopen(fresh, "w");
+		mkdir(MAP_FOLDER, 0755);	/* if this fails, create_file() reports the reason */
+	file = create_file(fresh);
 	if (!file)
 		return file_error(fresh);
 	ok = write_map(file, map) && !fsync(fileno(file));
@@ -242,11 +260,14 @@ static int read_map(FILE *file, const char *name, struct map *map)
 static int load_file(const char *name, struct map *map)
 {
 	FILE *file;
-	int ret;
+	int fd, ret;
 
 	if (!strcmp(name, "-"))
 		return read_map(stdin, "standard input", map);
-	file = fopen(name, "r");
+	fd = open_trusted(name, TRUSTED_FILE);
+	if (fd < 0)
+		return EXIT_FAILED;
+	file = fdopen(fd, "r");
 	if (!file)
 		return file_error(name);
 	ret = read_map(file, name, map);

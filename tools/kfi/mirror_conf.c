@@ -7,7 +7,7 @@
  * Nth of its peers, in the order of the file, is at @port + N - 1: so nodes of one address each
  * need no more than the first port in the file.
  */
-#define _GNU_SOURCE	/* asprintf() */
+#define _GNU_SOURCE	/* asprintf(), scandirat() */
 #include <confuse.h>
 #include <ctype.h>
 #include <dirent.h>
@@ -434,6 +434,21 @@ static struct mirror_conf *make_conf(const char *name, const char *file, cfg_t *
 	return NULL;
 }
 
+static bool parse_file(cfg_t *cfg, const char *file)
+{
+	int fd = open_trusted(file, TRUSTED_FILE);
+	FILE *from;
+	bool ok;
+
+	if (fd < 0)
+		return false;
+	from = must(fdopen(fd, "r"));
+	cfg->filename = must(strdup(file));	/* for parse_error(); cfg_free() frees it */
+	ok = cfg_parse_fp(cfg, from) == CFG_SUCCESS;
+	fclose(from);
+	return ok;
+}
+
 /*
  * Return: 0, with the mirror in @out, or NULL if this node has no part in it; -1 after a message
  */
@@ -448,10 +463,7 @@ static int read_file(const struct mirror_where *where, const char *name, struct 
 	if (asprintf(&file, "%s/%s" SUFFIX, where->dir, name) < 0)
 		must(NULL);
 	cfg_set_error_function(cfg, parse_error);
-	ret = cfg_parse(cfg, file);
-	if (ret == CFG_FILE_ERROR)
-		complain("%s: %s", file, strerror(errno));
-	ret = ret == CFG_SUCCESS && check_file(file, cfg) ? 0 : -1;
+	ret = parse_file(cfg, file) && check_file(file, cfg) ? 0 : -1;
 	n = ret ? 0 : cfg_size(cfg, "node");
 	while (me < n && strcmp(cfg_title(cfg_getnsec(cfg, "node", me)), where->node))
 		me++;
@@ -497,10 +509,14 @@ static int is_conf(const struct dirent *entry)
 int mirror_conf_all(const struct mirror_where *where, struct mirror_conf **list)
 {
 	struct mirror_conf **end = list;
+	int fd = open_trusted(where->dir, TRUSTED_FOLDER), n, i, ret = EXIT_OK;
 	struct dirent **entries;
-	int n = scandir(where->dir, &entries, is_conf, alphasort), i, ret = EXIT_OK;
 
 	*list = NULL;
+	if (fd < 0)
+		return EXIT_FAILED;
+	n = scandirat(fd, ".", &entries, is_conf, alphasort);
+	close(fd);
 	if (n < 0) {
 		complain("%s: %s", where->dir, strerror(errno));
 		return EXIT_FAILED;

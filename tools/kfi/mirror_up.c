@@ -6,14 +6,12 @@
  * Each verb may be repeated: what is as it should be is left alone.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <keyutils.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -134,25 +132,17 @@ static int run_confs(const struct scope *scope, int argc, char **argv, conf_verb
 /* Return: bytes, or -1 after a message */
 static ssize_t read_secret(const char *path, char *secret)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t len = -1;
-	struct stat st;
+	int fd = open_trusted(path, TRUSTED_SECRET);
+	ssize_t len;
 
-	if (fd < 0 || fstat(fd, &st)) {
-		complain("%s: %s", path, strerror(errno));
-	} else if (!S_ISREG(st.st_mode) || st.st_mode & 077) {
-		complain("%s: this has to be a file that only its owner may read", path);
-	} else if (st.st_uid && st.st_uid != geteuid()) {
-		complain("%s: this belongs to another user, who knows and may change it", path);
-	} else {
-		len = read(fd, secret, SECRET_MAX + 1);
-		if (len < SECRET_MIN || len > SECRET_MAX) {
-			complain("%s: a secret has %d to %d bytes", path, SECRET_MIN, SECRET_MAX);
-			len = -1;
-		}
+	if (fd < 0)
+		return -1;
+	len = read(fd, secret, SECRET_MAX + 1);
+	if (len < SECRET_MIN || len > SECRET_MAX) {
+		complain("%s: a secret has %d to %d bytes", path, SECRET_MIN, SECRET_MAX);
+		len = -1;
 	}
-	if (fd >= 0)
-		close(fd);
+	close(fd);
 	return len;
 }
 

@@ -49,7 +49,14 @@ static struct kfi_info *dev_hints(const struct kib_dev *dev, const char *ifname)
 	hints->domain_attr->mr_mode = KFI_MR_ALLOCATED;
 	hints->domain_attr->caps = *dev->way ? KFI_ONE_PEER : KFI_BOUND;
 	hints->domain_attr->name = kstrdup(*dev->way ? dev->way : ifname, GFP_KERNEL);
-	if (hints->domain_attr->name)
+	/*
+	 * Only the provider of the device is asked: kfi_verbs takes a lock of rdma_cm to answer,
+	 * which rdma_cm may hold while it calls kib_create_listen().
+	 */
+	if (dev->info)
+		hints->fabric_attr->prov_name = kstrdup(dev->info->fabric_attr->prov_name,
+							GFP_KERNEL);
+	if (hints->domain_attr->name && (!dev->info || hints->fabric_attr->prov_name))
 		return hints;
 	kfi_freeinfo(hints);
 	return NULL;

@@ -7,13 +7,15 @@
  * its address and port.
  *
  * iw_cm may drop a CONNECT_REQUEST without a word, if it has no memory or the listener ends. So a
- * call is known to it by number only, the oldest one is refused when there are too many, and the
- * end of a listener refuses its calls that were not accepted, those that its ULP knows, too.
+ * call is known to it by number only, one is refused when there are too many, and the end of a
+ * listener refuses its calls that were not accepted, those that its ULP knows, too.
  */
 #include <linux/slab.h>
 #include <net/ipv6.h>
 #include <rdma/rdma_cm.h>
 #include "kib.h"
+
+#define KIB_ORIGIN6	8	/* bytes of an IPv6 address that are those of a machine or a site */
 
 /**
  * struct kib_listener - a listener of rdma_cm
@@ -114,18 +116,60 @@ void kib_call_end(struct kib_dev *dev, struct kib_call *call, const void *data, 
 }
 
 /*
- * Store a call, which a listener will be told of. The oldest of many others goes: its caller
- * has given up, or iw_cm has forgotten it.
+ * Do these calls come from one machine, as far as the network below knows, and may unprivileged
+ * processes have made both of them or none? A machine has a whole prefix of IPv6 addresses, and a
+ * way has one machine at its other end.
+ */
+static bool same_origin(const struct kib_fabric *fabric, const struct kib_call *a,
+			const struct kib_call *b)
+{
+	const struct sockaddr_in6 *a6 = a->info->dest_addr, *b6 = b->info->dest_addr;
+	const struct sockaddr_in *a4 = a->info->dest_addr, *b4 = b->info->dest_addr;
+
+	if (*fabric->way)
+		return true;
+	if (a->privileged != b->privileged || a4->sin_family != b4->sin_family)
+		return false;
+	return a4->sin_family == AF_INET ? a4->sin_addr.s_addr == b4->sin_addr.s_addr :
+		!memcmp(&a6->sin6_addr, &b6->sin6_addr, KIB_ORIGIN6);
+}
+
+/* The oldest call of the origin that has the most of them */
+static struct kib_call *call_surplus(struct kib_fabric *fabric)
+{
+	struct kib_call *call, *other, *found = NULL;
+	unsigned int most = 0, n;
+
+	lockdep_assert_held(&fabric->lock);
+	list_for_each_entry(call, &fabric->calls, entry) {
+		n = 0;
+		list_for_each_entry(other, &fabric->calls, entry)
+			n += same_origin(fabric, call, other);
+		if (n > most) {
+			most = n;
+			found = call;
+		}
+		if (2 * most >= fabric->nr_calls)
+			break;	/* no other origin has more */
+	}
+	return found;
+}
+
+/*
+ * Store a call, which a listener will be told of. If the fabric keeps as many as it may, it refuses
+ * an old one, whose caller has probably given up, or which iw_cm has forgotten. That one is of the
+ * origin that has the most, so a peer that calls faster than the ULP answers takes no place from
+ * the calls of others, which the ULP may be about to accept.
  */
 static void call_link(struct kib_fabric *fabric, struct kib_call *call)
 {
-	struct kib_call *oldest;
+	struct kib_call *surplus;
 
 	lockdep_assert_held(&fabric->lock);
 	if (fabric->nr_calls == KIB_CALLS) {
-		oldest = list_first_entry(&fabric->calls, struct kib_call, entry);
-		call_unlink(fabric, oldest);
-		call_refuse(fabric, oldest, NULL, 0);
+		surplus = call_surplus(fabric);
+		call_unlink(fabric, surplus);
+		call_refuse(fabric, surplus, NULL, 0);
 	}
 	call->number = ++fabric->next_call;
 	list_add_tail(&call->entry, &fabric->calls);

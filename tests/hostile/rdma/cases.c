@@ -202,22 +202,34 @@ static bool foreign(void)
 		     "a caller of another namespace is connected");
 }
 
-#define FLOOD	400	/* calls, of which the device keeps a hundred */
+#define KEPT	100	/* calls without an answer that the device keeps */
+#define FLOOD	(4 * KEPT)
 
-/* Calls that the ULP does not answer take no place from those that it does. */
+/*
+ * Calls that the ULP does not answer take no place from those that it does, nor from one of another
+ * origin that it has not answered yet. All callers of a bridge are of one origin.
+ */
 static bool flood(void)
 {
 	struct hi_peer *p = kvcalloc(FLOOD, sizeof(*p), GFP_KERNEL);
 	struct kib_hello hello = hi_hello();
 	bool ok = p && check(!hi_ulp_mute(), "a second port can't be listened at");
 	unsigned int n = 0, ended = 0, i;
+	int calls = atomic_read(&hi_seen.unanswered);
 
 	hello.dst_port = cpu_to_be16(HI_PORT + 1);
 	hi_patience = 0;
-	for (; ok && n < FLOOD; n++)
+	for (; ok && n < FLOOD; n++) {
+		hi_reserved = !n;
 		hi_call(&p[n], &hello, sizeof(hello));
+		ok = n || check(wait_until(&hi_seen.unanswered, calls + 1), "a call was not heard");
+	}
+	hi_reserved = false;
 	hi_patience = HI_WAIT;
-	ok = ok && served();
+	ok = ok && check(wait_until(&hi_seen.unanswered, calls + KEPT + 1),
+			 "too few calls were heard") &&
+	     served() && check(hi_bridge() || p[0].err != -ECONNREFUSED,
+			       "a call makes room for those of another origin");
 	hi_ulp_unmute();
 	for (i = 0; i < n; i++) {
 		ended += wait_for_completion_timeout(&p[i].answered, HI_WAIT) && p[i].err;

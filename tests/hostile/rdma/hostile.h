@@ -53,6 +53,7 @@ struct hi_msg {
 /**
  * struct hi_seen - what the ULP has seen since it was opened
  * @calls: connection requests
+ * @unanswered: those at the port where no call is answered
  * @messages: of peers that behave; @disorder: those with another number than expected
  * @others: messages of peers that do not, and receives that have failed
  * @limits: IB_EVENT_SRQ_LIMIT_REACHED
@@ -60,6 +61,7 @@ struct hi_msg {
  */
 struct hi_seen {
 	atomic_t	calls;
+	atomic_t	unanswered;
 	atomic_t	messages, disorder;
 	atomic_t	others;
 	atomic_t	limits;

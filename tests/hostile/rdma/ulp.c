@@ -433,6 +433,7 @@ static int mute_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	if (ulp_nr_unanswered == HI_UNANSWERED)
 		return -ENOSPC;
 	ulp_unanswered[ulp_nr_unanswered++] = id;
+	atomic_inc(&hi_seen.unanswered);
 	return 0;
 }
 
