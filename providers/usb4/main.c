@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kfi_usb4 - kfabric over USB4 and Thunderbolt cables between two hosts. Frames go through a pair of
- * DMA rings of the host interfaces.
+ * kfi_usb4 - kfabric over USB4 and Thunderbolt cables between two hosts. Frames go through a pair
+ * of DMA rings of the host interfaces.
  *
  *   main.c		parameters, operations, init and exit of the module
  *   usb4.h		objects, states and locks
