@@ -3,8 +3,8 @@
  * cable.c - the life of a cable: one work item logs in, begins lives and ends them.
  *
  * The core removes the service of a cable that was pulled, in old kernels under tb->lock. The work
- * item may wait for that lock just then. So u4_remove() (plug.c) does not wait for the work item: it
- * stops and frees the rings by itself, and the work item finds that out and drops the rest.
+ * item may wait for that lock just then. So u4_remove() (plug.c) does not wait for the work item:
+ * it stops and frees the rings by itself, and the work item finds that out and drops the rest.
  */
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -29,28 +29,45 @@ static int u4_path_on(struct u4_cable *c)
 					  c->rx.ring.hop);
 
 	c->paths = !ret;
+	if (!ret && READ_ONCE(c->xd->is_unplugged))
+		c->late = true;
 	return ret;
 }
 
 /*
- * The core has removed the paths of a cable that was pulled, and ignores this call. But if it has
- * configured our path after that, because it was about to when the cable was pulled, nobody removes
- * it. Then @late is true.
+ * If the cable was pulled, the core ignores this call, and has removed the path itself or is about
+ * to. A connection manager in firmware may find after a sleep of the machine that the cable is
+ * plugged after all: so this is left to the core.
  */
-static void u4_path_off(struct u4_cable *c, bool late)
+static void u4_path_off(struct u4_cable *c)
 {
-	struct tb_xdomain *xd = c->xd;
-
 	if (!c->paths)
 		return;
 	c->paths = false;
-	if (!late && READ_ONCE(xd->is_unplugged))
+	tb_xdomain_disable_paths(c->xd, c->out_hop, c->tx.ring.hop, c->in_hop, c->rx.ring.hop);
+	if (!READ_ONCE(c->xd->is_unplugged))
+		c->late = false;
+}
+
+/*
+ * The core has configured our path after it had removed those of a cable that was pulled. Nobody
+ * removes it then, and it is in the way of the next cable in this port. The core has to be told
+ * that the cable is plugged, or it ignores the call. That must not be seen by the drivers of other
+ * services: they would wait for tb->lock, and old kernels unbind them under this lock. So wait
+ * until the core has released it. The path is found by its rings, because the peer may have another
+ * HopID by now.
+ */
+static void u4_path_off_late(struct u4_cable *c)
+{
+	struct tb_xdomain *xd = c->xd;
+
+	if (!c->late)
 		return;
-	if (late)
-		xd->is_unplugged = false;
-	tb_xdomain_disable_paths(xd, c->out_hop, c->tx.ring.hop, c->in_hop, c->rx.ring.hop);
-	if (late)
-		xd->is_unplugged = true;
+	mutex_lock(&xd->tb->lock);
+	mutex_unlock(&xd->tb->lock);
+	WRITE_ONCE(xd->is_unplugged, false);
+	tb_xdomain_disable_paths(xd, -1, c->tx.ring.hop, -1, c->rx.ring.hop);
+	WRITE_ONCE(xd->is_unplugged, true);
 }
 
 /* ---- lives ---- */
@@ -71,7 +88,7 @@ static void u4_life_end(struct u4_cable *c, const char *why)
 	if (!READ_ONCE(c->gone) && !READ_ONCE(c->over))
 		u4_logout(c);
 	/* Before the rings: a path may never become idle if its ring was stopped. */
-	u4_path_off(c, false);
+	u4_path_off(c);
 	mutex_lock(&c->lock);
 	u4_rings_stop(c);
 	mutex_unlock(&c->lock);
@@ -106,8 +123,6 @@ static int u4_life_try(struct u4_cable *c)
 	if (!ret && c->running)
 		u4_watch_start(c);
 	mutex_unlock(&c->lock);
-	if (READ_ONCE(c->gone) || READ_ONCE(c->xd->is_unplugged))
-		u4_path_off(c, READ_ONCE(c->xd->is_unplugged));
 	return ret;
 }
 
@@ -162,12 +177,17 @@ static unsigned long u4_work_login(struct u4_cable *c)
 	return U4_RETRY_MAX;
 }
 
-/* The cable was removed: drop what u4_remove() has left. */
+/*
+ * The cable was removed: drop what u4_remove() has left. The next cable to this host waits until
+ * this one has left its way.
+ */
 static void u4_work_last(struct u4_cable *c)
 {
+	u4_path_off_late(c);
 	u4_way_leave(c);
 	u4_login_free(c);
 	cancel_delayed_work(&c->work);	/* nobody queues it any more */
+	u4_cable_unlist(c);
 	u4_cable_put(c);
 }
 
@@ -191,7 +211,7 @@ static void u4_cable_work(struct work_struct *work)
 		u4_work_last(c);
 		return;
 	}
-	if (asleep) {
+	if (asleep || READ_ONCE(c->gone)) {
 		WRITE_ONCE(c->rests, true);
 		wake_up_all(&c->wait);
 		return;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * login.c - messages between the hosts: LOGIN, which tells incarnation, HopID and window, and LOGOUT.
+ * login.c - messages between the hosts: LOGIN, which tells incarnation, HopID and window, and
+ * LOGOUT.
  *
- * u4_cable_work() sends them, and waits for the replies. u4_message() receives those of the peer. The
- * core calls it in the work item that receives replies as well, so it must not wait for anything
- * that waits for a reply: nothing does under &u4_cable.login_lock.
+ * u4_cable_work() sends them, and waits for the replies. u4_message() receives those of the peer.
+ * The core calls it in the work item that receives replies as well, so it must not wait for
+ * anything that waits for a reply: nothing does under &u4_cable.login_lock.
  *
  * The core takes the next answer with our protocol's UUID for the reply, or a packet that reports
  * an error, so each reply is checked as if it came from anywhere.
@@ -252,9 +253,10 @@ static struct tb_protocol_handler u4_handler = {
 	.callback	= u4_message,
 };
 
-int u4_login_init(void)
+/* The core refuses nothing but a handler without a UUID or a callback. */
+void u4_login_init(void)
 {
-	return tb_register_protocol_handler(&u4_handler);
+	WARN_ON(tb_register_protocol_handler(&u4_handler));
 }
 
 void u4_login_exit(void)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kfi_usb4 - kfabric over USB4 and Thunderbolt cables between two hosts. Frames go through a pair of
- * DMA rings of the host interfaces.
+ * kfi_usb4 - kfabric over USB4 and Thunderbolt cables between two hosts. Frames go through a pair
+ * of DMA rings of the host interfaces.
  *
  *   main.c		parameters, operations, init and exit of the module
  *   usb4.h		objects, states and locks
@@ -94,15 +94,12 @@ static int __init u4_init(void)
 	ret = kfi_provider_register(&u4_prov.prov);
 	if (ret)
 		goto exit_mux;
-	ret = u4_login_init();
-	if (ret)
-		goto deregister;
 	ret = u4_plug_init();
 	if (ret)
-		goto exit_login;
+		goto deregister;
+	/* Last, as nothing may fail then: a message may be handled at any time. */
+	u4_login_init();
 	return 0;
-exit_login:
-	u4_login_exit();
 deregister:
 	kfi_provider_deregister(&u4_prov.prov);
 exit_mux:
@@ -117,7 +114,6 @@ static void __exit u4_exit(void)
 {
 	kfi_provider_deregister(&u4_prov.prov);
 	u4_plug_exit();
-	flush_workqueue(u4_wq);
 	u4_ways_exit();
 	destroy_workqueue(u4_wq);
 	kfi_mux_prov_exit(&u4_prov);

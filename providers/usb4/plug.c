@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * plug.c - the driver of the service "kfabric" that other hosts offer: cables that are plugged and
- * pulled, machines that go to sleep, and our own offer.
+ * pulled, machines that go to sleep, host interfaces that go, and our own offer.
  */
 #include <linux/module.h>
 #include <linux/pm.h>
@@ -22,7 +22,8 @@ struct u4_cable *u4_cable_find(u64 route, const void *local, const void *remote)
 
 	spin_lock_bh(&u4_cables_lock);
 	list_for_each_entry(c, &u4_cables, entry) {
-		if (c->xd->route == route && !memcmp(c->xd->local_uuid, local, U4W_UUID) &&
+		if (!c->removed && c->xd->route == route &&
+		    !memcmp(c->xd->local_uuid, local, U4W_UUID) &&
 		    !memcmp(c->xd->remote_uuid, remote, U4W_UUID)) {
 			kref_get(&c->ref);
 			found = c;
@@ -61,13 +62,23 @@ bool u4_cable_removed(struct u4_cable *c)
 	return removed;
 }
 
-static void u4_cables_each(void (*fn)(struct u4_cable *c))
+void u4_cable_unlist(struct u4_cable *c)
+{
+	spin_lock_bh(&u4_cables_lock);
+	list_del_init(&c->entry);
+	spin_unlock_bh(&u4_cables_lock);
+}
+
+/* @dma: only cables of this host interface; NULL: all */
+static void u4_cables_each(void (*fn)(struct u4_cable *c), const struct device *dma)
 {
 	struct u4_cable *c, *all[U4_CABLES];
 	unsigned int i, n = 0;
 
 	spin_lock_bh(&u4_cables_lock);
 	list_for_each_entry(c, &u4_cables, entry) {
+		if (dma && c->dma != dma)
+			continue;
 		if (n == U4_CABLES)
 			break;
 		kref_get(&c->ref);
@@ -143,6 +154,81 @@ static void u4_withdraw(void)
 	mutex_unlock(&u4_publish_lock);
 }
 
+/* ---- ends ---- */
+
+/*
+ * End the life and begin none. u4_cable_work() may wait for tb->lock, and a context that holds it
+ * for a lock that the caller has: so the time to wait is bounded.
+ */
+static void u4_rest(struct u4_cable *c)
+{
+	mutex_lock(&c->lock);
+	WRITE_ONCE(c->rests, false);
+	WRITE_ONCE(c->asleep, true);
+	mutex_unlock(&c->lock);
+	u4_cable_kick(c);
+	wait_event_timeout(c->wait, READ_ONCE(c->rests) || READ_ONCE(c->gone), U4_REST);
+}
+
+/*
+ * The host interface may be gone on return, so the rings and the mapped memory are freed, and
+ * whoever wants to use them finds that out under &u4_cable.lock.
+ */
+static void u4_let_go(struct u4_cable *c)
+{
+	mutex_lock(&c->lock);
+	WRITE_ONCE(c->gone, true);
+	u4_rings_stop(c);
+	u4_rings_free(c);
+	mutex_unlock(&c->lock);
+	mutex_lock(&c->ask_lock);
+	mutex_unlock(&c->ask_lock);
+	wake_up_all(&c->wait);
+}
+
+/* ---- host interfaces that go ---- */
+
+/* The core frees all paths with the host interface. */
+static void u4_host_gone(struct u4_cable *c)
+{
+	u4_rest(c);
+	u4_let_go(c);
+	flush_delayed_work(&c->work);
+	c->late = false;
+}
+
+/*
+ * A host interface is about to lose its driver, and with it goes the core's memory of this domain.
+ * The core does not wait for calls of ours that are under way. u4_remove() can't wait for them,
+ * since it may be called under tb->lock, and some kernels do not call it at all. Here nobody holds
+ * that lock.
+ */
+static int u4_host_notify(struct notifier_block *nb, unsigned long event, void *dev)
+{
+	if (event == BUS_NOTIFY_UNBIND_DRIVER)
+		u4_cables_each(u4_host_gone, dev);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block u4_host_nb = { .notifier_call = u4_host_notify };
+static DEFINE_MUTEX(u4_host_lock);		/* protects u4_host_bus */
+static typeof_member(struct device, bus) u4_host_bus;	/* all host interfaces are on this bus */
+
+static void u4_host_watch(struct device *dma)
+{
+	mutex_lock(&u4_host_lock);
+	if (!u4_host_bus && !bus_register_notifier(dma->bus, &u4_host_nb))
+		u4_host_bus = dma->bus;
+	mutex_unlock(&u4_host_lock);
+}
+
+/* No cable is left. */
+static void u4_host_unwatch(void)
+{
+	if (u4_host_bus)
+		bus_unregister_notifier(u4_host_bus, &u4_host_nb);
+}
+
 /* ---- plugs and pulls ---- */
 
 static int u4_probe(struct tb_service *svc, const struct tb_service_id *id)
@@ -164,6 +250,7 @@ static int u4_probe(struct tb_service *svc, const struct tb_service_id *id)
 		dev_warn(&svc->dev, "no rings for kfi_usb4 (%d)\n", ret);
 		goto free;
 	}
+	u4_host_watch(c->dma);
 	ret = u4_way_join(c);
 	if (ret) {
 		dev_warn(&svc->dev, "no way to the host (%d)\n", ret);
@@ -185,22 +272,6 @@ free:
 	return ret;
 }
 
-/*
- * The host interface may be gone on return, so the rings and the mapped memory are freed, and
- * whoever wants to use them finds that out under &u4_cable.lock.
- */
-static void u4_let_go(struct u4_cable *c)
-{
-	mutex_lock(&c->lock);
-	WRITE_ONCE(c->gone, true);
-	u4_rings_stop(c);
-	u4_rings_free(c);
-	mutex_unlock(&c->lock);
-	mutex_lock(&c->ask_lock);
-	mutex_unlock(&c->ask_lock);
-	wake_up_all(&c->wait);
-}
-
 /* u4_cable_work() does the rest. */
 static void u4_remove(struct tb_service *svc)
 {
@@ -208,27 +279,12 @@ static void u4_remove(struct tb_service *svc)
 
 	u4_let_go(c);
 	spin_lock_bh(&u4_cables_lock);
-	list_del_init(&c->entry);
 	c->removed = true;
 	mod_delayed_work(u4_wq, &c->work, 0);
 	spin_unlock_bh(&u4_cables_lock);
 }
 
 /* ---- sleep ---- */
-
-/*
- * End the life and begin none. u4_cable_work() may wait for tb->lock, and a context that holds it for
- * a lock that the caller has: so the time to wait is bounded.
- */
-static void u4_rest(struct u4_cable *c)
-{
-	mutex_lock(&c->lock);
-	WRITE_ONCE(c->rests, false);
-	WRITE_ONCE(c->asleep, true);
-	mutex_unlock(&c->lock);
-	u4_cable_kick(c);
-	wait_event_timeout(c->wait, READ_ONCE(c->rests) || READ_ONCE(c->gone), U4_REST);
-}
 
 static int u4_suspend(struct device *dev)
 {
@@ -292,21 +348,30 @@ int u4_plug_init(void)
 	return ret;
 }
 
-/* The work item of the core that calls u4_message() has come to its end. */
-static void u4_flush_messages(struct u4_cable *c)
+/*
+ * The work item of the core that calls u4_message() has come to its end. Any host can send a
+ * message, also one without a cable of ours, so this is called for all devices of the core.
+ */
+static int u4_flush_messages(struct device *dev, void *unused)
 {
-	struct tb_ring *control = c->xd->tb->nhi->rx_rings[0];
+	struct tb_ring *control;
 
+	if (!dev->type || strcmp(dev->type->name, "thunderbolt_domain"))
+		return 0;
+	control = container_of(dev, struct tb, dev)->nhi->rx_rings[0];
 	if (control)
 		flush_work(&control->work);
+	return 0;
 }
 
 /* Lives end in order, so that peers are told. No message is handled after this. */
 void u4_plug_exit(void)
 {
-	u4_cables_each(u4_rest);
+	u4_cables_each(u4_rest, NULL);
 	u4_withdraw();
 	u4_login_exit();
-	u4_cables_each(u4_flush_messages);
+	bus_for_each_dev(u4_driver.driver.bus, NULL, NULL, u4_flush_messages);
 	tb_unregister_service_driver(&u4_driver);
+	flush_workqueue(u4_wq);		/* cables leave the list */
+	u4_host_unwatch();
 }

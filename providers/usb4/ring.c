@@ -3,10 +3,10 @@
  * ring.c - the two rings of a cable, and the memory of their frames.
  *
  * Both rings are polled by u4_poll(). With a polled ring the core masks the interrupt when it comes
- * and calls ring->start_poll(), in hard interrupt context. The core offers that for receiving rings.
- * It works for sending rings as well, if the driver sets the function itself. Otherwise the core
- * would reap frames in a work item of system_wq, which has no rescuer, so writeback over a cable
- * could wait for memory that only writeback sets free.
+ * and calls ring->start_poll(), in hard interrupt context. The core offers that for receiving
+ * rings. It works for sending rings as well, if the driver sets the function itself. Otherwise the
+ * core would reap frames in a work item of system_wq, which has no rescuer, so writeback over a
+ * cable could wait for memory that only writeback sets free.
  */
 #include <linux/dma-mapping.h>
 #include <linux/gfp.h>
@@ -43,9 +43,9 @@ void u4_ring_unmask(struct u4_ring *ring)
 
 /*
  * The core warns if the interrupt of a ring that stops is masked. So unmask it, and mask it no
- * more: without start_poll the core leaves it alone. A frame that the core reaps from then on has no
- * callback, and belongs to us like all others when tb_ring_stop() has returned. u4_poll() must not
- * run.
+ * more: without start_poll the core leaves it alone. A frame that the core reaps from then on has
+ * no callback, and belongs to us like all others when tb_ring_stop() has returned. u4_poll() must
+ * not run.
  */
 static void u4_ring_stop(struct u4_ring *ring)
 {

@@ -9,8 +9,8 @@
  *	 v  acknowledged v  be repeated	 v		 v
  *	-+---------------+---------------+---------------+--->  numbers of frames
  *
- * As a rule @sent is @high. It goes back to @una when the peer says that frames got lost. A frame is
- * given to the ring again only when the ring has no more use for it.
+ * As a rule @sent is @high. It goes back to @una when the peer says that frames got lost. A frame
+ * is given to the ring again only when the ring has no more use for it.
  */
 #include <linux/dma-mapping.h>
 #include <linux/rcupdate.h>
@@ -29,7 +29,7 @@ static struct u4_ctl *to_u4_ctl(struct kfi_mux_ctl *ctl)
 
 /* ---- frames ---- */
 
-/* Give a frame to the ring. A frame that the ring does not take is repeated like one that got lost. */
+/* Give a frame to the ring. One that the ring does not take is repeated like one that got lost. */
 static void u4_tx_frame(struct u4_cable *c, struct u4_slot *slot, struct u4w_frame *f)
 {
 	struct u4_tx *tx = &c->tx;

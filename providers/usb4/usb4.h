@@ -18,9 +18,10 @@
  *
  * Contexts and locks, outermost first:
  *
- *   u4_cable.work (a work item)  the state of the cable, login, begin and end of lives. It waits for
- *				  the core, which holds tb->lock for long, and is waited for only by
- *				  the exit of the module: u4_remove() may be called under tb->lock
+ *   u4_cable.work (a work item)  the state of the cable, login, begin and end of lives. It waits
+ *				  for the core, which holds tb->lock for long. So u4_remove(), which
+ *				  may be called under tb->lock, does not wait for it. The exit of
+ *				  the module does, and u4_host_notify()
  *   u4_cable.ask_lock (mutex)	  see there; a reply needs none of the other locks
  *   u4_ways_lock (mutex)	  the list of ways, and which have a cable
  *   u4_cable.login_lock (mutex)  what both sides have said in their logins
@@ -31,7 +32,8 @@
  *   u4_cables_lock (spin)	  the list of cables
  *   tb_ring.lock (spin, irq)	  of the core; see u4_ring_stop()
  *
- * Received frames are handled by u4_cable.poll alone, in softirq. So the receiving side has no lock.
+ * Received frames are handled by u4_cable.poll alone, in softirq. So the receiving side has no
+ * lock.
  */
 #ifndef _KFI_USB4_USB4_H
 #define _KFI_USB4_USB4_H
@@ -132,7 +134,7 @@ struct u4_tx {
  * @gap_told: it was told so
  * @missed: frames with records came before @open
  * @asked: the peer wants a STATE frame
- * @unannounced: frames that came without an interrupt since the timer has looked. Reset by the timer
+ * @unannounced: frames that came without an interrupt since the timer, which resets it, has looked
  */
 struct u4_rx {
 	struct u4_ring	ring;
@@ -179,7 +181,7 @@ enum u4_state {
  * struct u4_cable - a cable that is plugged
  * @ref: references: of the service until u4_cable_work() has seen that it is gone; of users of
  *	u4_cable_find()
- * @entry: entry in the list of cables
+ * @entry: entry in the list of cables, as long as u4_cable_work() may run
  * @xd: the other host, referenced
  * @dma: the device that reads and writes the frames, until the rings are freed
  * @way: its way
@@ -193,6 +195,7 @@ enum u4_state {
  * @over: the peer knows that the life has ended
  * @deadline: time at which U4_TRYING ends
  * @paths: the path was configured; used by @work
+ * @late: that was when the cable had been pulled, see u4_path_off_late(); used by @work
  * @tries: logins that were not answered in a row; used by @work
  * @said: why there was no connection, as the log says; used by @work
  * @up_at: time at which the life was up; used by @work
@@ -240,6 +243,7 @@ struct u4_cable {
 	bool			over;
 	unsigned long		deadline;
 	bool			paths;
+	bool			late;
 	unsigned int		tries;
 	const char		*said;
 	unsigned long		up_at, not_before;
@@ -332,6 +336,7 @@ void u4_cable_put(struct u4_cable *c);
 void u4_cable_kick(struct u4_cable *c);
 /* Return: true if it was removed, and u4_cable_work() runs for the last time */
 bool u4_cable_removed(struct u4_cable *c);
+void u4_cable_unlist(struct u4_cable *c);	/* u4_cable_work() has done its last */
 
 /* cable.c: the life of a cable */
 struct u4_cable *u4_cable_new(struct tb_service *svc);	/* process context */
@@ -340,8 +345,8 @@ void u4_cable_free(struct u4_cable *c);		/* process context; one that never live
 void u4_cable_fault(struct u4_cable *c, const char *why);
 
 /* login.c: messages */
-int u4_login_init(void);
-void u4_login_exit(void);
+void u4_login_init(void);
+void u4_login_exit(void);	/* messages may still be handled */
 /* The next three are called by u4_cable_work(). Choose an incarnation for the next life */
 void u4_login_reset(struct u4_cable *c);
 /* Log in. Return: 0: both sides have logged in, and a life may begin; -EAGAIN */

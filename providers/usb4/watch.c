@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * watch.c - the timer of a cable. It does what nothing else happens for: it acknowledges frames that
- * no other frame has acknowledged, asks a peer that does not, ends the life if the peer is silent,
- * and notices that an interrupt got lost.
+ * watch.c - the timer of a cable. It does what nothing else happens for: it acknowledges frames
+ * that no other frame has acknowledged, asks a peer that does not, ends the life if the peer is
+ * silent, and notices that an interrupt got lost.
  *
  * The timer runs every 10 ms while something is on the way, and otherwise every 250 ms.
  */
@@ -12,7 +12,7 @@
 #define U4_TICK_IDLE	msecs_to_jiffies(250)
 #define U4_ASK		msecs_to_jiffies(20)
 #define U4_ASK_MAX	msecs_to_jiffies(500)
-#define U4_SILENCE	msecs_to_jiffies(1000)	/* after which a peer is asked whether it is there */
+#define U4_SILENCE	msecs_to_jiffies(1000)	/* after which a peer is asked for a sign */
 #define U4_STRIKES	2
 
 void u4_watch_hurry(struct u4_cable *c)

@@ -3,8 +3,8 @@
  * way.c - ways to other hosts, which are domains to consumers, and their names.
  *
  * A way is created with the first cable to a host. When the cable is pulled, the way stays if a
- * consumer uses it: connections end, but endpoints, listeners and network devices find the host again
- * when a cable to it is plugged, in whatever port. Two cables to one host are two ways.
+ * consumer uses it: connections end, but endpoints, listeners and network devices find the host
+ * again when a cable to it is plugged, in whatever port. Two cables to one host are two ways.
  */
 #include <linux/ctype.h>
 #include <linux/delay.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * wire.c - checks messages, and decodes and encodes the headers of frames and records. All functions
- * are pure: the fuzzer builds this file in user space.
+ * wire.c - checks messages, and decodes and encodes the headers of frames and records. All
+ * functions are pure: the fuzzer builds this file in user space.
  */
 #include "wire.h"
 

@@ -11,7 +11,7 @@
 #define CALLS		5000U
 #define BACKLOG		32U	/* callers that a listener keeps, a parameter of kfi_usb4 */
 #define CALLERS		600U
-#define CALLER_MEM	(256UL << 10)	/* the memory of a connection, and more than that of a caller */
+#define CALLER_MEM	(256UL << 10)	/* of a connection; a caller has less */
 #define STREAM_BYTES	2048U	/* more than a caller may send before its hello was read */
 
 static bool goes_on(struct hu *hu, const char *what)
@@ -129,7 +129,9 @@ bool hu_calls(struct hu *hu)
 	       hu_bounded(before, HU_FLOOD, "calls") & goes_on(hu, "calls");
 }
 
-/* A CALL with a body that is not right. Return: the victim answers it with @status; 0: it does not */
+/*
+ * A CALL with a body that is not right. Return: the victim answers it with @status; 0: it does not
+ */
 static bool call_is(struct hu *hu, struct kmw_calling c, u8 version, u16 zero, u32 status)
 {
 	struct kfi_mux_rec rec;
@@ -246,9 +248,9 @@ static u32 victim_port(const struct victim *v)
 }
 
 /*
- * The connection is open, no byte has come, and the window is that of a caller without a hello. Bytes
- * that are no hello would end the connection even within the window: tests/hostile/ntb sends frames
- * that are right, beyond the window of a connection that was admitted.
+ * The connection is open, no byte has come, and the window is that of a caller without a hello.
+ * Bytes that are no hello would end the connection even within the window: tests/hostile/ntb sends
+ * frames that are right, beyond the window of a connection that was admitted.
  */
 static void add_wrong(struct hu *hu, u32 number, unsigned int kind)
 {
@@ -321,7 +323,8 @@ bool hu_streams(struct hu *hu)
 		add_wrong(hu, number, kind);
 		ok = hu_check(!hu_records(hu), "the life ends") &&
 		     hu_check(victim_until(hu_got(hu, number).closes == 1, HU_SEND_MS),
-			      "the connection goes on") && goes_on(hu, "a connection that is wrong");
+			      "the connection goes on") &&
+		     goes_on(hu, "a connection that is wrong");
 		if (!ok)
 			pr_err("hostile: kind %u\n", kind);
 	}

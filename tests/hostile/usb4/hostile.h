@@ -158,7 +158,9 @@ struct hu {
 	struct hu_got		got[HU_NUMBERS];
 };
 
-/* All functions run in process context, and return 0 or a negative error if nothing else is said. */
+/*
+ * All functions run in process context, and return 0 or a negative error if nothing else is said.
+ */
 
 /* Set or read a member of the peer under its lock. */
 #define hu_set(hu, member, value)					\
@@ -204,7 +206,10 @@ void hu_end(struct hu *hu);		/* log out, and stop */
 bool hu_ends(struct hu *hu, unsigned int ms);
 /* the header of an honest frame: the next one with @len bytes of records, or a STATE frame */
 struct u4w_frame hu_header(struct hu *hu, u32 len);
-/* Send @size bytes as a frame, whatever they are. Return: 0, -ENOTCONN: the life is over, -ETIMEDOUT */
+/*
+ * Send @size bytes as a frame, whatever they are. Return: 0, -ENOTCONN: the life is over,
+ * -ETIMEDOUT
+ */
 int hu_frame(struct hu *hu, const void *bytes, u32 size);
 /* Send a frame with this header, and @len bytes, of which the header need not know. The same */
 int hu_framed(struct hu *hu, const struct u4w_frame *f, const void *bytes, u32 len);

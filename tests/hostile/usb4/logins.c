@@ -140,7 +140,9 @@ static u32 login_status(struct hu *hu, u32 hop)
 	return ~0U;
 }
 
-/* The mock has the HopIDs 8 to 15, so all others are "in use". No life begins, as HU_BUSY refuses. */
+/*
+ * The mock has the HopIDs 8 to 15, so all others are "in use". No life begins, as HU_BUSY refuses.
+ */
 bool hu_hops(struct hu *hu)
 {
 	bool ok = true;

@@ -229,6 +229,7 @@ int tb_xdomain_request(struct tb_xdomain *xd, const void *request, size_t reques
 	struct tb_ctl *ctl = xd->tb->ctl;
 	int err;
 
+	WARN_ON(READ_ONCE(ctl->host->unbound));
 	init_completion(&rq.done);
 	INIT_WORK_ONSTACK(&rq.work, tm_request_work);
 	mutex_lock(&ctl->lock);

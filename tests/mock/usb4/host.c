@@ -25,6 +25,40 @@ static const struct device_type tm_domain_type = {
 	.release	= tm_domain_release,
 };
 
+/* The first time there is no domain yet, and no longer the last time. */
+static int tm_function_probe(struct platform_device *function)
+{
+	struct tm_host *host = &tm_host[function->id];
+
+	if (host->tb)
+		tm_xdomains_back(host);
+	return 0;
+}
+
+static void tm_function_remove(struct platform_device *function)
+{
+	struct tm_host *host = &tm_host[function->id];
+
+	if (host->tb)
+		tm_xdomains_gone(host);
+}
+
+static struct platform_driver tm_driver = {
+	.probe	= tm_function_probe,
+	.remove	= tm_function_remove,
+	.driver	= { .name = "mock-usb4" },
+};
+
+int tm_driver_init(void)
+{
+	return platform_driver_register(&tm_driver);
+}
+
+void tm_driver_exit(void)
+{
+	platform_driver_unregister(&tm_driver);
+}
+
 /* It is on a bus, so that an IOMMU can translate for it. */
 static int tm_function_add(struct tm_host *host)
 {

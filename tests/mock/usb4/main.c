@@ -116,6 +116,9 @@ static int __init tm_init(void)
 	err = tm_bus_init();
 	if (err)
 		goto err_properties;
+	err = tm_driver_init();
+	if (err)
+		goto err_bus;
 	tm_fault_seed();
 	tm_iommu_join();
 	err = tm_add_hosts();
@@ -130,6 +133,8 @@ static int __init tm_init(void)
 
 err_iommu:
 	tm_iommu_leave();
+	tm_driver_exit();
+err_bus:
 	tm_bus_exit();
 err_properties:
 	tm_properties_exit();
@@ -150,6 +155,7 @@ static void __exit tm_exit(void)
 	tm_host_remove(&tm_host[0]);
 	tm_host_remove(&tm_host[1]);
 	tm_iommu_leave();
+	tm_driver_exit();
 	tm_bus_exit();
 	tm_properties_exit();
 }

@@ -182,8 +182,10 @@ struct tm_host {
 
 	/* by command: the next so many interrupts get lost, rings can't be allocated, ... */
 	u32			lose_interrupts, fail_rings, fail_paths;
-	u32			slow_paths_ms;	/* READ_ONCE */
+	u32			slow_paths_ms, slow_free_ms;	/* READ_ONCE */
 	bool			silent;		/* no service is announced; READ_ONCE */
+
+	bool			unbound;	/* has no driver; under tb.lock, and READ_ONCE */
 };
 
 struct tm_xdomain {
@@ -229,6 +231,9 @@ int tm_host_add(struct tm_host *host);
 void tm_host_remove(struct tm_host *host);	/* no cable is plugged */
 /* the host interface vanishes: rings are started and stopped no more */
 void tm_host_set_gone(struct tm_host *host, bool gone);
+/* the driver of host interfaces, which /sys/bus/platform binds and unbinds */
+int tm_driver_init(void);
+void tm_driver_exit(void);
 
 /* bus.c */
 int tm_bus_init(void);
@@ -251,6 +256,9 @@ void tm_port_exit(struct tm_port *port);	/* may sleep: the xdomain is removed */
 /* the host is suspended or resumed: no cable is discovered meanwhile */
 void tm_xdomains_stop(struct tm_host *host);
 void tm_xdomains_start(struct tm_host *host);
+/* the host interface has lost its driver, or has one again; may sleep */
+void tm_xdomains_gone(struct tm_host *host);
+void tm_xdomains_back(struct tm_host *host);
 void tm_properties_notify(struct tb_xdomain *xd);	/* the other host reads them again, soon */
 
 /* channel.c: packets that services exchange */
@@ -282,6 +290,7 @@ void tm_fault_seed(void);
 
 /* ring.c: in hard interrupt context, under nhi.lock */
 void tm_ring_interrupt(struct tb_ring *ring);
+bool tm_rings_left(struct tm_host *host);	/* drivers have rings; any context */
 
 /* control.c: the files in debugfs */
 void tm_control_init(void);

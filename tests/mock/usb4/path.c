@@ -101,7 +101,8 @@ int tb_xdomain_enable_paths(struct tb_xdomain *xd, int transmit_path, int transm
 	int err;
 
 	mutex_lock(&xd->tb->lock);
-	err = tm_path_fault(port->host);
+	/* In the kernel the memory of the domain is free. */
+	err = WARN_ON(port->host->unbound) ? -ENODEV : tm_path_fault(port->host);
 	if (!err)
 		err = tm_tunnel_add(port->host, &like);
 	mutex_unlock(&xd->tb->lock);
@@ -150,6 +151,7 @@ int tb_xdomain_disable_paths(struct tb_xdomain *xd, int transmit_path, int trans
 
 	if (!READ_ONCE(xd->is_unplugged)) {
 		mutex_lock(&xd->tb->lock);
+		WARN_ON(port->host->unbound);
 		list_for_each_entry_safe(t, next, &port->host->tunnels, entry) {
 			if (!tm_names(&wanted, t))
 				continue;

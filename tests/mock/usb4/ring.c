@@ -4,6 +4,7 @@
  * kernel. Frames are in ring.queue until there are descriptors for them, and in ring.in_flight
  * until they are completed.
  */
+#include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/export.h>
 #include <linux/module.h>
@@ -413,9 +414,24 @@ void tb_ring_free(struct tb_ring *ring)
 	dma_free_coherent(ring->nhi->dev, ring->size * sizeof(*ring->descriptors),
 			  ring->descriptors, ring->descriptors_dma);
 	flush_work(&ring->work);
+	if (ring->hop)
+		msleep(READ_ONCE(tm_host_of(ring->nhi)->slow_free_ms));
 	kfree(to_tm_ring(ring));
 }
 EXPORT_SYMBOL_GPL(tb_ring_free);
+
+bool tm_rings_left(struct tm_host *host)
+{
+	unsigned long flags;
+	bool left = false;
+	int hop;
+
+	spin_lock_irqsave(&host->nhi.lock, flags);
+	for (hop = 1; hop < TM_HOPS; hop++)
+		left |= host->tx_rings[hop] || host->rx_rings[hop];
+	spin_unlock_irqrestore(&host->nhi.lock, flags);
+	return left;
+}
 
 int tb_ring_throttling(struct tb_ring *ring, unsigned int interval_nsec)
 {

@@ -374,6 +374,21 @@ static void tm_xdomain_stop(struct tb_xdomain *xd)
 	cancel_delayed_work_sync(&xd->properties_changed_work);
 }
 
+/* Return: what tm_xdomain_unregister() has to be called for */
+static struct tb_xdomain *tm_xdomain_take(struct tm_port *port)
+{
+	struct tb_xdomain *xd = port->xd;
+
+	lockdep_assert_held(&port->host->tb->lock);
+	WRITE_ONCE(xd->is_unplugged, true);
+	mutex_lock(&xd->lock);
+	xd->removing = true;
+	mutex_unlock(&xd->lock);
+	tm_xdomain_stop(xd);
+	tm_set_xdomain(port, NULL);
+	return xd;
+}
+
 /* Linux 7.2 unbinds drivers when it has released tb->lock, older ones under it. */
 static void tm_unplugged(struct tm_port *port)
 {
@@ -381,13 +396,7 @@ static void tm_unplugged(struct tm_port *port)
 	struct tb_xdomain *xd;
 
 	mutex_lock(&tb->lock);
-	xd = port->xd;
-	WRITE_ONCE(xd->is_unplugged, true);
-	mutex_lock(&xd->lock);
-	xd->removing = true;
-	mutex_unlock(&xd->lock);
-	tm_xdomain_stop(xd);
-	tm_set_xdomain(port, NULL);
+	xd = tm_xdomain_take(port);
 	if (tm_old_core)
 		tm_xdomain_unregister(xd);
 	tm_paths_drop(port);
@@ -426,8 +435,48 @@ static void tm_hotplug(struct work_struct *work)
 	spin_unlock_irq(&tm_lock);
 	if (port->xd && (!plugged || port->life != life))
 		tm_unplugged(port);
-	if (plugged && !port->xd)
+	if (plugged && !port->xd && !READ_ONCE(port->host->unbound))
 		tm_plugged(port, life);
+}
+
+/*
+ * Old kernels unbind drivers under tb->lock. Linux 7.2 leaves the xdomains on the bus, and their
+ * drivers bound: here they go, too, but only when nothing of the domain is left.
+ */
+void tm_xdomains_gone(struct tm_host *host)
+{
+	struct tb_xdomain *xd[TM_CABLES] = {};
+	struct tm_port *port;
+	int i;
+
+	mutex_lock(&host->tb->lock);
+	WRITE_ONCE(host->unbound, true);
+	for (i = 0; i < tm_cables; i++) {
+		port = &tm_cable[i].port[host->index];
+		if (!port->xd)
+			continue;
+		tm_paths_drop(port);
+		xd[i] = tm_xdomain_take(port);
+		if (!tm_old_core)
+			continue;
+		tm_xdomain_unregister(xd[i]);
+		xd[i] = NULL;
+	}
+	mutex_unlock(&host->tb->lock);
+	flush_workqueue(host->tb->wq);
+	WARN(tm_rings_left(host), "host %c goes, and drivers have rings\n", host->name);
+	for (i = 0; i < tm_cables; i++)
+		if (xd[i])
+			tm_xdomain_unregister(xd[i]);
+}
+
+void tm_xdomains_back(struct tm_host *host)
+{
+	int i;
+
+	WRITE_ONCE(host->unbound, false);
+	for (i = 0; i < tm_cables; i++)
+		mod_delayed_work(host->tb->wq, &tm_cable[i].port[host->index].hotplug, 0);
 }
 
 void tm_port_init(struct tm_port *port)

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""pulls.py - pull a cable below programs that use it. It runs in the guest, see run.
+
+Each round runs a pair of programs of fabtests over a mock cable, and pulls the cable at a random
+moment. The pair can't go on, so one of its programs ends by itself, with an error; the other one of
+endpoints without connections may wait for a message. Then the cable is put back, and a pair that is
+left alone ends well. The last line is "N passed, N failed"."""
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+import time
+
+import ft
+import removals
+
+# Whether both have to end, and the programs. Each of them runs for much longer than a round.
+PROGRAMS = (
+    (False, "fi_rdm_pingpong -I 100000000 -W 1 -S 64"),
+    (True, "fi_msg_pingpong -I 100000000 -W 1 -S 64"),
+    (False, "fi_rdm_tagged_bw -I 100000000 -W 8 -S 262144"),
+    (False, "fi_rma_bw -e rdm -o write -I 100000000 -W 8 -S 65536"),
+)
+AFTERWARDS = "rdm ping - short fi_pingpong-2.1 -c -I 50"
+CONTROL = "/sys/kernel/debug/kfi_usb4_mock/control"
+# Seconds in which a program has to end: a call that waits for the cable has a time-out of its own.
+PATIENCE = 60
+
+
+def cable(verb):
+    """Send a command to the mock."""
+    with open(CONTROL, "w", encoding="ascii") as file:
+        file.write(f"cable 0 {verb}")
+
+
+def put_back(tool):
+    """Plug the cable, and wait until both hosts see that it is up."""
+    cable("plug")
+    for _ in range(300):
+        shown = subprocess.run([tool, "show", "devices"], check=True, capture_output=True, text=True)
+        if shown.stdout.count("up,") == 2:
+            return
+        time.sleep(0.1)
+    sys.exit("pulls: the cable does not come up")
+
+
+def ends(pair, both):
+    """Wait for a program, or for both. Return what is wrong, or None."""
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        codes = [process.poll() for process in pair]
+        if (all if both else any)(code is not None for code in codes):
+            return "saw no error" if 0 in codes else None
+        time.sleep(0.02)
+    return f"does not end after the cable was pulled: {codes}"
+
+
+def play(args, dice, number):
+    """One round. Returns what was wrong, or None, and a description."""
+    both, command = PROGRAMS[number % len(PROGRAMS)]
+    delay = dice.uniform(0, 1)
+    log = f"{args.logs}/{number:03}"
+    _, _, own, other, reach = ft.TARGETS[args.target]
+    words = command.split() + ["-p", "kfi"]
+    server = ft.start(args, None, words + ["-s", own], f"{log}.server")
+    ft.settle(server)
+    client = ft.start(args, None, words + ["-s", other, reach], f"{log}.client")
+    ft.settle(client)
+    time.sleep(delay)
+    fault = None
+    if any(process.poll() is not None for process in (server, client)):
+        fault = f"ended before the cable was pulled: {[server.poll(), client.poll()]}"
+    cable("unplug")
+    fault = fault or ends((server, client), both)
+    for process in (server, client):
+        removals.wait(process, 1)
+        ft.stop(process)
+    put_back(args.tool)
+    if not fault:
+        result, why = ft.perform(args, ft.Test(AFTERWARDS), f"{log}.after")
+        fault = None if result == "passed" else f"afterwards: {result} ({why})"
+    return fault, f"{command}: after {delay:.3f} s"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--programs", required=True, help="what tests/user/fabtests prints")
+    parser.add_argument("--logs", required=True, help="a folder for the output of the programs")
+    parser.add_argument("--tool", required=True, help="the command kfi")
+    parser.add_argument("--count", type=int, default=len(PROGRAMS), help="rounds")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    args = parser.parse_args()
+    args.target, args.timeout = "usb4", 60
+    os.makedirs(args.logs, exist_ok=True)
+    print(f"pulls: seed {args.seed}, {args.count} rounds", flush=True)
+    dice, failed = random.Random(args.seed), 0
+    for number in range(args.count):
+        fault, what = play(args, dice, number)
+        print(f"{'NOT OK' if fault else 'ok':<7} pulls {number} {what}", flush=True)
+        if fault:
+            failed += 1
+            print(f"        {fault}")
+            ft.tail(f"{args.logs}/{number:03}")
+    print(f"{args.count - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
