@@ -1,0 +1,281 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""usb4_counts.py [-k WORD] [--rounds N] [6.12]: kfi_net and kfi_ib over a cable beside thunderbolt_net and siw, by instructions
+
+Two machines on usb4sim, joined by one cable, which all four drivers use at the same time. The emulator counts the instructions that
+both machines execute (executed.py): those of the drivers, the network stack, and the programs. Its clock runs by them, too, so
+timers do not depend on other load of the host. A stream is counted while it runs. A message is sent a number of times, and then three
+times as often; the difference, divided, is its cost without that of programs that start, connect and end. The networks take turns.
+
+build/vm-<series>/counts-usb4/results.json has all results, with the functions that the instructions belong to. At the end they are compared
+with the aims of kfi_usb4, one a line: the last line is "N passed, N failed", and a missed aim counts as failed. With -k only cases
+with that word in their name are counted, and nothing is compared.
+"""
+
+import argparse
+import collections
+import contextlib
+import json
+import os
+import statistics
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+import bed               # noqa: E402
+import executed          # noqa: E402
+import pair as vm        # noqa: E402
+import usb4sim           # noqa: E402
+
+ROUNDS = 5
+LIBS = "/usr/lib/x86_64-linux-gnu/libibverbs/"
+PORT = 5000
+Network = collections.namedtuple("Network", "name device rdma subnet")
+OURS = Network("kfi_net", "kfi0", "kfi", "10.76.0.")
+STOCK = Network("thunderbolt_net", "thunderbolt0", "siw", "10.79.0.")
+NETWORKS = (OURS, STOCK)
+# One nanosecond of the machine's clock is one instruction. While a machine is idle, its clock follows the host's.
+COUNTING = ("-icount", "shift=0")
+CLOCK = "tsc_early_khz=1000000"
+# Beside an emulator that counts, with other work on the host, everything takes its time.
+PATIENCE = 600
+# A machine that the host keeps waiting is not dead.
+QUIET = "timeout_s=60 connect_timeout_ms=60000"
+SETUP = f"""set -e
+echo driver {LIBS}libkfi >/etc/libibverbs.d/kfi.driver
+modprobe -a rdma_ucm ib_uverbs siw
+{bed.BELOW["usb4"]}
+modprobe kfi_usb4 {QUIET}
+modprobe -a thunderbolt_net kfi_net kfi_ib
+"""
+DEVICE = """set -e
+until [ -d /sys/class/net/{device} ]; do sleep 0.1; done
+ip addr add {subnet}{number}/24 dev {device} && ip link set {device} up
+until ip link show dev {device} | grep -q LOWER_UP; do sleep 0.1; done
+rdma link add {device} type {rdma} netdev {device}
+until ping -c 1 -W 1 {subnet}{other} >/dev/null; do sleep 0.1; done
+"""
+# They run until they are ended.
+QPERF = f"qperf -lp {PORT}", f"qperf -lp {PORT} -ip {PORT + 1} -t 100000 -m {{size}} {{address}} {{name}}"
+VERBS = "ulimit -l unlimited; {name} -e -R -F -d {device} -s {size} -n {times}"
+PERFTEST = VERBS, VERBS + " {address}"
+# What is done: name, commands of b and a, the program's word for it, bytes, how many of what is counted, the aim
+Case = collections.namedtuple("Case", "what commands name size times aim")
+MIB = 1 << 20
+CASES = (
+    Case("TCP stream, a MiB", QPERF, "tcp_bw", 65536, 96, 0.8),
+    Case("verbs message of 64 bytes there and back", PERFTEST, "ib_send_lat", 64, 100, 1.0),
+)
+# Functions of a case that are kept
+FUNCTIONS = 40
+
+
+class Counts:
+    """One pair of machines, and what was counted"""
+
+    def __init__(self, pair, plugin, progress):
+        self.pair = pair
+        self.plugin = plugin
+        self.progress = progress
+        self.rows = []
+
+    def prepare(self):
+        """Set up all devices."""
+        self.each(lambda name, number: SETUP)
+        for network in NETWORKS:
+            self.progress(f"until the device of {network.name} is up")
+            self.each(lambda name, number: DEVICE.format(number=number, other=3 - number, **network._asdict()))
+        self.symbols = {name: executed.Symbols(self.pair.run(name, "grep -E ' [tTwW] ' /proc/kallsyms", PATIENCE).text) for name in self.pair.vms}
+
+    def each(self, script):
+        jobs = [self.pair.spawn(name, script(name, number)) for number, name in enumerate(self.pair.vms, 1)]
+        for job in jobs:
+            if job.wait(PATIENCE).status:
+                raise vm.Failed(f"{job.vm.name} is not set up:\n{job.output()}")
+
+    @contextlib.contextmanager
+    def programs(self, case, network, times=0):
+        """Both programs of a case run."""
+        server, client = (command.format(address=f"{network.subnet}2", device=network.device, name=case.name, size=case.size, times=times)
+                          for command in case.commands)
+        jobs = [self.pair.spawn("b", server)]
+        try:
+            self.pair.run("b", "sleep 1", PATIENCE)       # of its own clock, which is longer than it takes to listen
+            jobs.append(self.pair.spawn("a", client))
+            yield jobs
+        finally:
+            for job in jobs:
+                if job.poll() is None:
+                    job.kill()
+
+    def counters(self):
+        return {name: self.plugin.counters(name) for name in self.pair.vms}
+
+    def spent(self, before, after):
+        """Return what both machines have executed in between, by function."""
+        found = collections.Counter()
+        for name, symbols in self.symbols.items():
+            found.update(symbols.functions(executed.spent(before[name], after[name])))
+        return found
+
+    def sent(self, at_least=0):
+        """Wait until a has sent so many bytes over the cable. Return how many it has."""
+        stats = self.pair.devices.wait_until(lambda now: now["devices"]["nhi.a"]["bytes_sent"] >= at_least, PATIENCE)
+        return stats["devices"]["nhi.a"]["bytes_sent"]
+
+    def moment(self):
+        """Return the counters of both machines in the midst of a stream, and the bytes that a has sent then: the mean of before and after."""
+        first = self.sent()
+        counters = self.counters()
+        return counters, (first + self.sent()) / 2
+
+    def stream(self, case, network):
+        """Return the instructions of a MiB, by function, in the midst of a stream."""
+        with self.programs(case, network):
+            self.sent(self.sent() + case.times * MIB // 4)
+            before, start = self.moment()
+            self.sent(start + case.times * MIB)
+            after, end = self.moment()
+        found = self.spent(before, after)
+        return {function: count * MIB / (end - start) for function, count in found.items()}
+
+    def count(self, case, network, times):
+        """Run an operation that often. Return what both machines execute meanwhile, by function."""
+        before = self.counters()
+        with self.programs(case, network, times) as jobs:
+            for job in jobs:
+                result = job.wait(PATIENCE)
+                if result.status:
+                    raise vm.Failed(f"{job} ended with {result.status}:\n{result.text}")
+        for name in self.pair.vms:
+            self.pair.run(name, "sleep 0.5", PATIENCE)    # until the last acknowledgements are there
+        return self.spent(before, self.counters())
+
+    def cost(self, case, network):
+        """Return the instructions of one operation, by function."""
+        if case.commands is QPERF:
+            return self.stream(case, network)
+        once, thrice = (self.count(case, network, factor * case.times) for factor in (1, 3))
+        thrice.subtract(once)
+        return {function: count / (2 * case.times) for function, count in thrice.items()}
+
+    def run(self, case, rounds):
+        """Count a case in turns, and keep its row."""
+        costs = {network.name: [] for network in NETWORKS}
+        for number in range(rounds):
+            for network in NETWORKS:
+                self.progress(f"{case.what}: {network.name}, round {number + 1} of {rounds}")
+                costs[network.name].append(self.cost(case, network))
+        sums = {name: [sum(cost.values()) for cost in each] for name, each in costs.items()}
+        ratios = [ours / stock for ours, stock in zip(*sums.values())]
+        row = {"what": case.what, "aim": case.aim, "ratio": round(statistics.median(ratios), 4), "ratios": [round(ratio, 4) for ratio in ratios],
+               "instructions": {name: round(statistics.median(each)) for name, each in sums.items()},
+               "functions": {name: most(each) for name, each in costs.items()},
+               "modules": {name: by_module(each) for name, each in costs.items()}}
+        self.rows.append(row)
+        return row
+
+
+def medians(costs):
+    return {function: statistics.median(cost.get(function, 0) for cost in costs) for function in set().union(*costs)}
+
+
+def most(costs):
+    """Return the functions with the most instructions."""
+    found = sorted(medians(costs).items(), key=lambda item: -item[1])
+    return [{"function": function, "module": module, "instructions": round(count)} for (function, module), count in found[:FUNCTIONS]]
+
+
+def by_module(costs):
+    found = collections.Counter()
+    for (_, module), count in medians(costs).items():
+        found[module] += count
+    return {module: round(count) for module, count in found.most_common() if round(count) > 0}
+
+
+def show(row, functions):
+    numbers = row["instructions"]
+    print(f"{row['what']}: " + ", ".join(f"{name} {count:,}" for name, count in numbers.items()) +
+          f"; {row['ratio']:.3f} ({min(row['ratios']):.3f} to {max(row['ratios']):.3f})", flush=True)
+    for name in numbers if functions else ():
+        print(f"  {name}: " + ", ".join(f"{module} {count:,}" for module, count in row["modules"][name].items()))
+        for each in row["functions"][name][:functions]:
+            print(f"    {each['instructions']:>12,} {each['function']} ({each['module']})")
+
+
+def judge(rows):
+    """Print the aims. Return how many are met, and how many missed."""
+    print()
+    passed = failed = 0
+    for row in rows:
+        if row["aim"] is None:
+            continue
+        # of the worst round, so that no missed aim is called met
+        worst = max(row["ratios"])
+        met = worst <= row["aim"]
+        print(f"{'ok  ' if met else 'FAIL'} {row['what']}: {worst:.3f} of the instructions, aim: at most {row['aim']}")
+        passed += met
+        failed += not met
+    return passed, failed
+
+
+def save(logs, release, rows):
+    with open(os.path.join(logs, "results.json"), "w", encoding="utf-8") as file:
+        json.dump({"kernel": release, "rows": rows}, file, indent=1)
+        file.write("\n")
+
+
+def machines(series, logs, ko, plugin, progress):
+    programs = ["/etc/libibverbs.d/siw.driver:/etc/libibverbs.d/siw.driver", os.path.join(bed.TOP, "tools", "kfi", "kfi"),
+                *(f"/usr/bin/{name}" for name in ("qperf", "ib_send_lat"))]
+    programs += [f"{folder}lib{name}-rdmav34.so:{LIBS}lib{name}-rdmav34.so"
+                 for name, folder in (("kfi", f"{bed.TOP}/tools/rdma-core/"), ("siw", LIBS))]
+    pair = vm.Pair(series, logs, ko=[ko, vm.script("stock-modules", series)], programs=programs, modules=usb4sim.MODULES, cpus=1,
+                   memory="1G", append=CLOCK, qemu_extra=COUNTING, devices=bed.Devices(plugin, usb4sim.Usb4sim("a0-b0")),
+                   boot_timeout=PATIENCE, progress=progress)
+    pair.accel = "tcg,thread=single"    # the only one whose clock runs by instructions
+    return pair
+
+
+def measure(opts, logs, progress):
+    """Count all that is wanted, and return the rows."""
+    progress.during("looking for programs and libkfi-rdmav34.so", [os.path.join(vm.HERE, "need"), "bridge"], os.path.join(logs, "need.log"))
+    plugin = executed.Executed()
+    with machines(opts.series, logs, bed.build(opts.series, progress, logs)[0], plugin, progress) as pair:
+        counts = Counts(pair, plugin, progress)
+        counts.prepare()
+        for case in CASES:
+            if opts.word not in case.what:
+                continue
+            row = counts.run(case, opts.rounds)
+            progress.end()
+            show(row, opts.functions)
+            save(logs, pair.release, counts.rows)
+        pair.check_logs()
+    return counts.rows
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("series", nargs="?", choices=("6.12",), default="6.12")
+    parser.add_argument("-k", dest="word", metavar="WORD", default="")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--functions", type=int, default=0, help="so many functions with the most instructions are shown")
+    opts = parser.parse_args()
+    logs = os.path.join(vm.BUILD, f"vm-{opts.series}", "counts-usb4")
+    os.makedirs(logs, exist_ok=True)
+    progress = vm.Progress()
+    try:
+        rows = measure(opts, logs, progress)
+    except vm.VmError as error:
+        progress.end()
+        print(f"{error}\n0 passed, 1 failed")
+        return 1
+    if opts.word:
+        return 0
+    passed, failed = judge(rows)
+    print(f"\n{passed} passed, {failed} failed")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
