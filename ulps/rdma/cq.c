@@ -179,11 +179,26 @@ void kib_cq_add(struct ib_cq *ib, const struct ib_wc *wc)
 		ib->comp_handler(ib, ib->cq_context);
 }
 
+/* Take entries of queue pairs that are gone from the front. Return: whether there are more */
+static bool cq_skip(struct kib_cq *cq, bool *run)
+{
+	unsigned long flags;
+	int n = 0;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	for (; n < CQ_ENTRIES && cq->tail != cq->head && !cq_entry(cq, cq->tail)->qp; n++)
+		cq->tail++;
+	*run |= cq_freed(cq, n);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return n == CQ_ENTRIES;
+}
+
 /* The queue pair is destroyed: kib_poll_cq() skips its entries, which name it. */
 void kib_cq_forget(struct ib_cq *ib, struct ib_qp *qp)
 {
 	struct kib_cq *cq = to_kib_cq(ib);
 	unsigned long flags;
+	bool run = false;
 	u32 at, head;
 	int i;
 
@@ -198,4 +213,8 @@ void kib_cq_forget(struct ib_cq *ib, struct ib_qp *qp)
 				cq_entry(cq, at)->qp = NULL;
 		spin_unlock_irqrestore(&cq->lock, flags);
 	}
+	while (cq_skip(cq, &run))
+		;
+	if (run)	/* those that wait for room would wait for a poll otherwise */
+		cq_run(ib);
 }

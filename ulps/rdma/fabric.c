@@ -27,31 +27,32 @@ static bool netdevs_relate(const struct net_device *a, const struct net_device *
 	       (is_vlan_dev(b) && vlan_dev_real_dev(b) == a);
 }
 
-/* Does the device serve the interface? Context: RCU read section */
-bool kib_dev_serves(struct kib_dev *dev, int ifindex)
+/* Return: the interface if the device serves it, or NULL. Context: RCU read section */
+static struct net_device *served_netdev(struct kib_dev *dev, int ifindex)
 {
 	struct net *net = READ_ONCE(dev->net);
 	struct net_device *netdev = net ? dev_get_by_index_rcu(net, ifindex) : NULL;
 
-	return netdev && netdevs_relate(netdev, dev->netdev);
+	return netdev && netdevs_relate(netdev, dev->netdev) ? netdev : NULL;
+}
+
+/* Does the device serve the interface? Context: RCU read section */
+bool kib_dev_serves(struct kib_dev *dev, int ifindex)
+{
+	return served_netdev(dev, ifindex);
 }
 
 /* Store the name of an interface that the device serves. Return: whether it is one */
 bool kib_dev_ifname(struct kib_dev *dev, int ifindex, char *name)
 {
-	struct net *net = kib_net_get(dev);
-	bool yes = false;
+	const struct net_device *netdev;
 
-	if (!net)
-		return false;
 	rcu_read_lock();
-	if (kib_dev_serves(dev, ifindex)) {
-		strscpy(name, dev_get_by_index_rcu(net, ifindex)->name, IFNAMSIZ);
-		yes = true;
-	}
+	netdev = served_netdev(dev, ifindex);
+	if (netdev)
+		strscpy(name, netdev->name, IFNAMSIZ);
 	rcu_read_unlock();
-	put_net(net);
-	return yes;
+	return netdev;
 }
 
 /* ---- places ---- */
@@ -67,14 +68,15 @@ static void place_close(struct kib_fabric *fabric, struct kib_place *place)
 	kfree(place);
 }
 
-static int place_open(struct kib_fabric *fabric, struct kfi_info *info, int ifindex)
+static int place_open(struct kib_fabric *fabric, struct kfi_info *info, const char *ifname,
+		      int ifindex)
 {
 	struct kib_place *place = kzalloc(sizeof(*place), GFP_KERNEL);
 	int ret;
 
 	if (!place)
 		return -ENOMEM;
-	place->wanted = true;
+	strscpy(place->ifname, ifname, sizeof(place->ifname));
 	place->ifindex = ifindex;
 	place->format = info->addr_format;
 	ret = kfi_passive_ep(fabric->fabric, info, &place->pep, NULL);
@@ -91,32 +93,26 @@ static int place_open(struct kib_fabric *fabric, struct kfi_info *info, int ifin
 	return ret;
 }
 
-static struct kib_place *place_at(struct kib_fabric *fabric, const struct kfi_info *info,
-				  int ifindex)
+static bool place_exists(struct kib_fabric *fabric, const struct kfi_info *info, int ifindex)
 {
 	struct kib_place *place;
 
 	list_for_each_entry(place, &fabric->places, entry)
 		if (place->ifindex == ifindex && place->format == info->addr_format)
-			return place;
-	return NULL;
+			return true;
+	return false;
 }
 
 /* Open the missing places of an interface. Other devices may want the same ones. */
-static int places_want(struct kib_dev *dev, const char *ifname, int ifindex)
+static int places_open(struct kib_dev *dev, const char *ifname, int ifindex)
 {
-	struct kib_place *place;
 	struct kfi_info *list, *info;
 	int ret, err = 0;
 
 	ret = kib_find(dev, ifname, NULL, KFI_SOURCE, &list);
-	for (info = list; info; info = info->next) {
-		place = place_at(dev->fabric, info, ifindex);
-		if (place)
-			place->wanted = true;
-		else
-			err = place_open(dev->fabric, info, ifindex) ?: err;
-	}
+	for (info = list; info; info = info->next)
+		if (!place_exists(dev->fabric, info, ifindex))
+			err = place_open(dev->fabric, info, ifname, ifindex) ?: err;
 	kfi_freeinfo(list);
 	return ret && ret != -ENODATA && ret != -ENODEV ? ret : err;
 }
@@ -153,7 +149,6 @@ static int dev_interfaces(struct kib_dev *dev, struct vlans *vlans)
 	return vlans->err;
 }
 
-/* A device without listeners wants none. */
 static int dev_places(struct kib_dev *dev)
 {
 	struct vlans vlans = {};
@@ -165,44 +160,73 @@ static int dev_places(struct kib_dev *dev)
 	if (!dev->nr_listeners)
 		return 0;
 	if (*dev->way)
-		return places_want(dev, dev->netdev->name, dev->netdev->ifindex);
+		return places_open(dev, dev->netdev->name, dev->netdev->ifindex);
 	xa_init(&vlans.ifindexes);
 	ret = dev_interfaces(dev, &vlans);
 	xa_for_each(&vlans.ifindexes, ifindex, entry)
 		if (kib_dev_ifname(dev, ifindex, name))
-			ret = places_want(dev, name, ifindex) ?: ret;
+			ret = places_open(dev, name, ifindex) ?: ret;
 	xa_destroy(&vlans.ifindexes);
 	return ret;
 }
 
-/* Open the places that devices want, and close all others. */
-int kib_places_update(struct kib_fabric *fabric)
+/* Does a device with listeners serve the interface, and has that the name that it had? */
+static bool place_wanted(struct kib_fabric *fabric, const struct kib_place *place)
+{
+	char name[IFNAMSIZ];
+	struct kib_dev *dev;
+
+	list_for_each_entry(dev, &fabric->devs, fabric_entry)
+		if (dev->nr_listeners && kib_dev_ifname(dev, place->ifindex, name))
+			return !strcmp(name, place->ifname);
+	return false;
+}
+
+/*
+ * Close the places that no device wants, which may be in the way of others, and open those that are
+ * missing. Return: 0 or a negative error, for the places of @which. The others are tried again.
+ */
+int kib_places_update(struct kib_fabric *fabric, const struct kib_dev *which)
 {
 	struct kib_place *place, *next;
 	struct kib_dev *dev;
-	int ret = 0;
+	int err, ret = 0;
 
 	lockdep_assert_held(&fabric->places_lock);
-	list_for_each_entry(dev, &fabric->devs, fabric_entry)
-		ret = dev_places(dev) ?: ret;
-	list_for_each_entry_safe(place, next, &fabric->places, entry) {
-		if (!place->wanted)
+	list_for_each_entry_safe(place, next, &fabric->places, entry)
+		if (!place_wanted(fabric, place))
 			place_close(fabric, place);
-		else
-			place->wanted = false;
+	list_for_each_entry(dev, &fabric->devs, fabric_entry) {
+		err = dev_places(dev);
+		if (err)	/* another socket has the port, or memory is short */
+			kib_places_later(fabric, HZ);
+		if (dev == which)
+			ret = err;
 	}
 	return ret;
 }
 
-/* Try again after a failure, as when another socket has the port. */
+/* Does the device have a place? */
+bool kib_dev_has_place(struct kib_dev *dev)
+{
+	struct kib_place *place;
+	bool has = false;
+
+	lockdep_assert_held(&dev->fabric->places_lock);
+	rcu_read_lock();
+	list_for_each_entry(place, &dev->fabric->places, entry)
+		has |= kib_dev_serves(dev, place->ifindex);
+	rcu_read_unlock();
+	return has;
+}
+
 static void places_work(struct work_struct *work)
 {
 	struct kib_fabric *fabric = container_of(to_delayed_work(work), struct kib_fabric,
 						 places_work);
 
 	mutex_lock(&fabric->places_lock);
-	if (kib_places_update(fabric))
-		kib_places_later(fabric, HZ / 4);
+	kib_places_update(fabric, NULL);
 	mutex_unlock(&fabric->places_lock);
 }
 
@@ -211,7 +235,7 @@ void kib_places_later(struct kib_fabric *fabric, unsigned long delay)
 	queue_delayed_work(system_long_wq, &fabric->places_work, delay);
 }
 
-/* A VLAN has come or gone in the namespace. */
+/* An interface has another name, or a VLAN has come or gone in the namespace. */
 void kib_fabrics_changed(const struct net *net)
 {
 	struct kib_fabric *fabric;
@@ -254,9 +278,13 @@ free:
 	return ERR_PTR(ret);
 }
 
+/* No device is left, so no place is wanted. */
 static void fabric_free(struct kib_fabric *fabric)
 {
 	cancel_delayed_work_sync(&fabric->places_work);
+	mutex_lock(&fabric->places_lock);
+	kib_places_update(fabric, NULL);
+	mutex_unlock(&fabric->places_lock);
 	WARN_ON(!list_empty(&fabric->places) || !list_empty(&fabric->calls));
 	WARN_ON(kfi_close(&fabric->eq->fid));
 	WARN_ON(kfi_close(&fabric->fabric->fid));

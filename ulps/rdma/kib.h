@@ -114,15 +114,15 @@ struct kib_fabric {
  * struct kib_place - a passive endpoint at an interface, or at a way
  * @entry: in &kib_fabric.places
  * @pep: the passive endpoint
- * @wanted: a device wants it; only while the places are compared with the interfaces
  * @ifindex: number of the interface; of a way that of its network device
+ * @ifname: its name when the place was opened, by which the provider knows it
  * @format: of its address, which says the family
  */
 struct kib_place {
 	struct list_head	entry;
 	struct kfid_pep		*pep;
-	bool			wanted;
 	int			ifindex;
+	char			ifname[IFNAMSIZ];
 	u32			format;
 };
 
@@ -441,6 +441,7 @@ enum kib_qp_state {
  * @taken: shared receives that have ended, by &kfi_cqe.nr; protected by the lock of @rq
  * @last_told: the ULP knows that no message takes a shared receive any more; written by @end_work
  * @destroyed: the ULP wants no more entries
+ * @shut: this side has begun an orderly end
  * @sig_all: each send request is reported
  * @stopped: the endpoint has no room: kib_qp_room() is due. For the runner
  * @barrier: request that has to end before the next one starts, an invalidation; for the runner
@@ -474,6 +475,7 @@ struct kib_qp {
 	struct list_head	taken;
 	bool			last_told;
 	bool			destroyed;
+	bool			shut;
 	bool			sig_all;
 	bool			stopped;
 	struct kib_slot		*barrier;
@@ -569,7 +571,8 @@ bool kib_dev_is_up(const struct kib_dev *dev);
 int kib_fabric_join(struct kib_dev *dev, struct net *net);
 void kib_fabric_leave(struct kib_dev *dev);
 void kib_fabrics_changed(const struct net *net);
-int kib_places_update(struct kib_fabric *fabric);
+int kib_places_update(struct kib_fabric *fabric, const struct kib_dev *which);
+bool kib_dev_has_place(struct kib_dev *dev);
 void kib_places_later(struct kib_fabric *fabric, unsigned long delay);
 bool kib_dev_serves(struct kib_dev *dev, int ifindex);
 bool kib_dev_ifname(struct kib_dev *dev, int ifindex, char *name);

@@ -3,8 +3,8 @@
  * listen.c - listeners, and the calls that arrive at them.
  *
  * A fabric listens at one service for all listeners of its devices: ports of RDMA are no ports of
- * the network below. The hello of a caller, which arrives at a place (fabric.c), names a listener by
- * its address and port.
+ * the network below. The hello of a caller, which arrives at a place (fabric.c), names a listener
+ * by its address and port.
  *
  * iw_cm may drop a CONNECT_REQUEST without a word, if it has no memory or the listener ends. So a
  * call is known to it by number only, one is refused when there are too many, and the end of a
@@ -260,24 +260,29 @@ static bool listens_at(const struct iw_cm_id *id, const struct sockaddr_storage 
 }
 
 /*
- * One of the same family is preferred: rdma_cm may listen at 0.0.0.0 and at [::]. It listens on
- * each device, also on those of other namespaces, but serves there none of their callers.
+ * rdma_cm listens on each device, also on those of other namespaces, but serves there none of their
+ * callers. One on the device of the interface is preferred, and then one of the same family: it may
+ * listen at 0.0.0.0 and at [::].
  */
 static struct kib_listener *find_listener(struct kib_fabric *fabric, const struct kib_place *place,
 					  const struct sockaddr_storage *to)
 {
-	struct kib_listener *l, *other = NULL;
+	struct kib_listener *l, *found = NULL;
+	int rank, best = -1;
 
 	lockdep_assert_held(&fabric->lock);
 	list_for_each_entry(l, &fabric->listeners, entry) {
 		if (l->net != READ_ONCE(l->dev->net) || !listens_at(l->id, to) ||
 		    !kib_dev_serves(l->dev, place->ifindex))
 			continue;
-		if (l->id->local_addr.ss_family == to->ss_family)
-			return l;
-		other = l;
+		rank = 2 * (l->dev->netdev->ifindex == place->ifindex) +
+		       (l->id->local_addr.ss_family == to->ss_family);
+		if (rank > best) {
+			best = rank;
+			found = l;
+		}
 	}
-	return other;
+	return found;
 }
 
 /* Tell a listener. Return: 0; or a negative error, with which the call is refused */
@@ -367,7 +372,7 @@ static void listener_end(struct kib_listener *l)
 	}
 	mutex_unlock(&fabric->lock);
 	if (!--l->dev->nr_listeners)
-		kib_places_update(fabric);
+		kib_places_later(fabric, 0);
 	l->id->rem_ref(l->id);
 	kfree(l);
 }
@@ -381,7 +386,7 @@ int kib_create_listen(struct iw_cm_id *id, int backlog)
 	struct kib_dev *dev = to_kib_dev(id->device);
 	struct kib_fabric *fabric = dev->fabric;
 	struct kib_listener *l = kzalloc(sizeof(*l), GFP_KERNEL);
-	int ret;
+	int ret = 0;
 
 	if (!l)
 		return -ENOMEM;
@@ -394,11 +399,9 @@ int kib_create_listen(struct iw_cm_id *id, int backlog)
 	list_add_tail(&l->entry, &fabric->listeners);
 	id->provider_data = l;
 	mutex_unlock(&fabric->lock);
-	dev->nr_listeners++;
-	ret = kib_places_update(fabric);
-	if (ret)
-		kib_places_later(fabric, HZ / 4);
-	if (ret != -ENOMEM && !list_empty(&fabric->places))
+	if (!dev->nr_listeners++)	/* others have their places, or will */
+		ret = kib_places_update(fabric, dev);
+	if (ret != -ENOMEM && kib_dev_has_place(dev))
 		ret = 0;
 	if (ret)
 		listener_end(l);

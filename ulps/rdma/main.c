@@ -16,6 +16,7 @@
  */
 #include <linux/if_vlan.h>
 #include <linux/module.h>
+#include <linux/rtnetlink.h>
 #include <rdma/rdma_netlink.h>
 #include "kib.h"
 
@@ -43,8 +44,11 @@ static void dev_event(struct kib_dev *dev, enum ib_event_type type)
 
 static void port_changed(struct kib_dev *dev, bool up)
 {
-	if (KFI_IB_REPORTS_PORT && xchg(&dev->up, up) != up)
-		dev_event(dev, up ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR);
+	ASSERT_RTNL();
+	if (!KFI_IB_REPORTS_PORT || dev->up == up)
+		return;
+	dev->up = up;
+	dev_event(dev, up ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR);
 }
 
 static void dev_netdev_event(struct kib_dev *dev, unsigned long type)
@@ -66,8 +70,8 @@ static void dev_netdev_event(struct kib_dev *dev, unsigned long type)
 	}
 }
 
-/* Has a VLAN come, or does one go? */
-static bool vlans_change(const struct net_device *netdev, unsigned long type, void *arg)
+/* May other interfaces need places now? */
+static bool places_change(const struct net_device *netdev, unsigned long type, void *arg)
 {
 	const struct netdev_notifier_changeupper_info *info = arg;
 
@@ -77,6 +81,8 @@ static bool vlans_change(const struct net_device *netdev, unsigned long type, vo
 	case NETDEV_REGISTER:
 	case NETDEV_UNREGISTER:
 		return is_vlan_dev(netdev);
+	case NETDEV_CHANGENAME:
+		return true;
 	default:
 		return false;
 	}
@@ -87,7 +93,7 @@ static int netdev_event(struct notifier_block *nb, unsigned long type, void *arg
 	struct net_device *netdev = netdev_notifier_info_to_dev(arg);
 	struct ib_device *ib = ib_device_get_by_netdev(netdev, KFI_IB_DRIVER_ID);
 
-	if (vlans_change(netdev, type, arg))
+	if (places_change(netdev, type, arg))
 		kib_fabrics_changed(dev_net(netdev));
 	if (!ib)
 		return NOTIFY_DONE;

@@ -647,6 +647,7 @@ static void qp_shutdown(struct kib_qp *qp)
 {
 	int ret = -EBUSY;
 
+	WRITE_ONCE(qp->shut, true);
 	if (mutex_trylock(&qp->lock)) {
 		ret = qp->ep ? kfi_shutdown(qp->ep, 0) : -ENOTCONN;
 		mutex_unlock(&qp->lock);

@@ -443,7 +443,8 @@ static void send_failed(struct kib_qp *qp, enum ib_wc_status status)
 	if (status != IB_WC_WR_FLUSH_ERR)
 		kib_count(qp->dev, KIB_FAILED, 1);
 	qp->sq_stop = true;
-	if (lost && READ_ONCE(qp->state) == KIB_QP_READY && qp->ib.event_handler)
+	if (lost && READ_ONCE(qp->state) == KIB_QP_READY && !READ_ONCE(qp->shut) &&
+	    !READ_ONCE(qp->destroyed) && qp->ib.event_handler)
 		qp->ib.event_handler(&event, qp->ib.qp_context);
 	kib_qp_fail(qp);
 }
