@@ -212,7 +212,7 @@ static int u4_host_notify(struct notifier_block *nb, unsigned long event, void *
 
 static struct notifier_block u4_host_nb = { .notifier_call = u4_host_notify };
 static DEFINE_MUTEX(u4_host_lock);		/* protects u4_host_bus */
-static typeof_member(struct device, bus) u4_host_bus;	/* all host interfaces are on this bus */
+static typeof_member(struct device, bus) u4_host_bus;	/* of all host interfaces */
 
 static void u4_host_watch(struct device *dma)
 {

@@ -19,9 +19,9 @@
  * Contexts and locks, outermost first:
  *
  *   u4_cable.work (a work item)  the state of the cable, login, begin and end of lives. It waits
- *				  for the core, which holds tb->lock for long. So u4_remove(), which
- *				  may be called under tb->lock, does not wait for it. The exit of
- *				  the module does, and u4_host_notify()
+ *				  for the core, which holds tb->lock for long. u4_remove() may be
+ *				  called under tb->lock, so it does not wait for the work item. The
+ *				  exit of the module and u4_host_notify() do
  *   u4_cable.ask_lock (mutex)	  see there; a reply needs none of the other locks
  *   u4_ways_lock (mutex)	  the list of ways, and which have a cable
  *   u4_cable.login_lock (mutex)  what both sides have said in their logins
@@ -134,7 +134,7 @@ struct u4_tx {
  * @gap_told: it was told so
  * @missed: frames with records came before @open
  * @asked: the peer wants a STATE frame
- * @unannounced: frames that came without an interrupt since the timer, which resets it, has looked
+ * @unannounced: frames that came without an interrupt; the timer resets it
  */
 struct u4_rx {
 	struct u4_ring	ring;

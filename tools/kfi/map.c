@@ -206,7 +206,7 @@ static int save_file(const char *name, const struct map *map)
 		return file_error(name);
 	}
 	if (!strcmp(name, MAP_FILE))
-		mkdir(MAP_FOLDER, 0755);	/* if this fails, create_file() reports the reason */
+		mkdir(MAP_FOLDER, 0755);	/* create_file() reports what is wrong */
 	file = create_file(fresh);
 	if (!file)
 		return file_error(fresh);

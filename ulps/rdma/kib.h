@@ -2,8 +2,9 @@
 /*
  * kib.h - shared by the files of kfi_ib.ko. docs/verbs-device.md describes how they work together.
  *
- * Locks, outermost first: &kib_fabric.places_lock, &kib_qp.lock, &kib_fabric.lock, &kib_qp.cm_lock,
- * &kib_ring.lock or &kib_srq.lock, &kib_cq.lock. The last four are taken with interrupts off.
+ * Locks, outermost first: &kib_fabric.places_lock, &kib_qp.lock, &kib_fabric.lock,
+ * &kib_qp.cm_lock, &kib_ring.lock or &kib_srq.lock, &kib_cq.lock. The last four are taken with
+ * interrupts off.
  */
 #ifndef KIB_H
 #define KIB_H
@@ -35,7 +36,7 @@ enum {
 	KIB_MAX_QP	= 65536,
 	KIB_MAX_WR	= 16384,	/* requests of a queue */
 	KIB_MAX_SGE	= 16,
-	KIB_MAX_CQE	= 1 << 20,	/* libfabric's verbs;ofi_rxm makes queues of 196,608 entries */
+	KIB_MAX_CQE	= 1 << 20,	/* verbs;ofi_rxm of libfabric makes long queues */
 	KIB_MAX_PAGES	= 512,		/* of a fast registration */
 	KIB_MAX_MR	= 1 << 20,
 	KIB_MAX_READS	= 128,
@@ -45,7 +46,7 @@ enum {
 	KIB_CALLS	= 100,		/* unanswered calls; a passive endpoint has 128 */
 	KIB_DATA	= 256,		/* bytes of private data, with the hello or answer */
 	KIB_ROOM	= 18,		/* entries of a send's vector: 64 KiB and a header */
-	KIB_INLINE	= 256,		/* bytes of inline data, instead of all entries but one */
+	KIB_INLINE	= 256,		/* bytes of inline data, in place of entries */
 	KIB_LKEY	= 1,		/* the key of all local memory; no region has it */
 };
 

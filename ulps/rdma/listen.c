@@ -15,7 +15,7 @@
 #include <rdma/rdma_cm.h>
 #include "kib.h"
 
-#define KIB_ORIGIN6	8	/* bytes of an IPv6 address that are those of a machine or a site */
+#define KIB_ORIGIN6	8	/* bytes of the prefix that a machine or a site has */
 
 /**
  * struct kib_listener - a listener of rdma_cm

@@ -185,7 +185,7 @@ struct tm_host {
 	u32			slow_paths_ms, slow_free_ms;	/* READ_ONCE */
 	bool			silent;		/* no service is announced; READ_ONCE */
 
-	bool			unbound;	/* has no driver; under tb.lock, and READ_ONCE */
+	bool			unbound;	/* has no driver; tb.lock, and READ_ONCE */
 };
 
 struct tm_xdomain {
