@@ -74,13 +74,24 @@ static u64 nm_take_due(struct nm_end *end)
 	return due;
 }
 
+/* Is this interrupt one of those that are lost? Its doorbell stays pending. */
+static bool nm_bell_lost(struct nm_end *end)
+{
+	u32 one_of = READ_ONCE(end->lose_irq);
+
+	if (!one_of || ++end->irqs < one_of)
+		return false;
+	end->irqs = 0;
+	return true;
+}
+
 static void nm_bell_interrupt(struct nm_end *end)
 {
 	u64 due = nm_take_due(end);
 	int vector;
 
 	for (vector = 0; due >> vector; vector++) {
-		if (!(due & BIT_ULL(vector)))
+		if (!(due & BIT_ULL(vector)) || nm_bell_lost(end))
 			continue;
 		nm_add(end, NM_BELL_IRQS, 1);
 		ntb_db_event(&end->ntb, vector);
@@ -127,6 +138,14 @@ void nm_link_interrupt(struct nm_end *end)
 			      HRTIMER_MODE_REL_PINNED_HARD);
 }
 
+/* The driver knows the new state, and its client is not told. */
+static bool nm_link_lost(struct nm_end *end)
+{
+	u32 n = READ_ONCE(end->lose_event);
+
+	return n && cmpxchg(&end->lose_event, n, n - 1) == n && n == 1;
+}
+
 /* As in the Intel driver: an interrupt after which the link is as before is ignored. */
 static enum hrtimer_restart nm_link_interrupted(struct hrtimer *timer)
 {
@@ -136,6 +155,8 @@ static enum hrtimer_restart nm_link_interrupted(struct hrtimer *timer)
 	if (up == end->seen_up)
 		return HRTIMER_NORESTART;
 	WRITE_ONCE(end->seen_up, up);
+	if (nm_link_lost(end))
+		return HRTIMER_NORESTART;
 	nm_add(end, NM_LINK_IRQS, 1);
 	if (up && nm_late_ms)
 		hrtimer_start(&end->late_irq, ms_to_ktime(nm_late_ms),
@@ -155,8 +176,31 @@ static enum hrtimer_restart nm_link_again(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
+/* A third port that takes the scratchpad for its own writes to it each millisecond. */
+static enum hrtimer_restart nm_intruded(struct hrtimer *timer)
+{
+	struct nm_end *end = container_of(timer, struct nm_end, intrusion);
+	u32 intruder = READ_ONCE(end->intruder);
+
+	if (!intruder)
+		return HRTIMER_NORESTART;
+	WRITE_ONCE(end->spad[intruder - 1], intruder);
+	hrtimer_forward_now(timer, ms_to_ktime(1));
+	return HRTIMER_RESTART;
+}
+
+void nm_intrude(struct nm_end *end, u32 intruder)
+{
+	WRITE_ONCE(end->intruder, intruder);
+	if (intruder)
+		hrtimer_start(&end->intrusion, 0, HRTIMER_MODE_REL_HARD);
+	else
+		hrtimer_cancel(&end->intrusion);
+}
+
 void nm_bell_init(struct nm_end *end)
 {
+	hrtimer_setup(&end->intrusion, nm_intruded, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
 	spin_lock_init(&end->lock);
 	end->mask = NM_BELL_MASK;
 	hrtimer_setup(&end->bell_irq, nm_bell_expired, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
@@ -169,6 +213,7 @@ void nm_bell_reset(struct nm_end *end)
 	hrtimer_cancel(&end->bell_irq);
 	hrtimer_cancel(&end->link_irq);
 	hrtimer_cancel(&end->late_irq);
+	nm_intrude(end, 0);
 	end->pending = 0;
 	end->due = 0;
 	end->mask = NM_BELL_MASK;

@@ -52,7 +52,30 @@ NM_COMMAND(link_stuck, nm_link_configure(t->bridge, &t->bridge->stuck, n[0]))
 NM_COMMAND(link_posted, nm_link_configure(t->bridge, &t->bridge->posted_us, n[0]))
 NM_COMMAND(link_devices, nm_link_configure(t->bridge, &t->bridge->devices_us, n[0]))
 NM_COMMAND(stick, WRITE_ONCE(t->end->stuck, n[0]))
+NM_COMMAND(link_late_cpu, nm_link_configure(t->bridge, &t->bridge->late_us[0], n[0]))
+NM_COMMAND(link_late_dma, nm_link_configure(t->bridge, &t->bridge->late_us[1], n[0]))
 NM_COMMAND(lose_tlp, WRITE_ONCE(t->end->lose_tlp, n[0]))
+NM_COMMAND(lose_event, WRITE_ONCE(t->end->lose_event, n[0]))
+NM_COMMAND(lose_irq, WRITE_ONCE(t->end->lose_irq, n[0]))
+NM_COMMAND(dead_spads, WRITE_ONCE(t->end->dead_pads, n[0]))
+NM_COMMAND(below, WRITE_ONCE(t->end->below_kib, n[0]))
+NM_COMMAND(longest, WRITE_ONCE(t->end->longest_kib, n[0]))
+
+static int nm_damage_spad(const struct nm_target *t, const u32 *n)
+{
+	if (n[0] >= NM_SPADS)
+		return -EINVAL;
+	WRITE_ONCE(t->end->spad[n[0]], ~READ_ONCE(t->end->spad[n[0]]));
+	return 0;
+}
+
+static int nm_intruder(const struct nm_target *t, const u32 *n)
+{
+	if (n[0] > NM_SPADS)
+		return -EINVAL;
+	nm_intrude(t->end, n[0]);
+	return 0;
+}
 
 /* The machine of the end dies: it sends nothing any more, and then its device is removed. */
 static int nm_kill(const struct nm_target *t, const u32 *n)
@@ -98,7 +121,16 @@ static const struct nm_command nm_commands[] = {
 	{ "end", "kill", 0, nm_kill },
 	{ "end", "revive", 0, nm_revive },
 	{ "end", "stuck", 1, nm_stick },
+	{ "link", "late-cpu", 1, nm_link_late_cpu },
+	{ "link", "late-dma", 1, nm_link_late_dma },
 	{ "end", "lose-tlp", 1, nm_lose_tlp },
+	{ "end", "lose-event", 1, nm_lose_event },
+	{ "end", "lose-irq", 1, nm_lose_irq },
+	{ "end", "damage-spad", 1, nm_damage_spad },
+	{ "end", "dead-spads", 1, nm_dead_spads },
+	{ "end", "intruder", 1, nm_intruder },
+	{ "end", "below", 1, nm_below },
+	{ "end", "longest", 1, nm_longest },
 	{ "dma", "fail-write", 1, nm_dma_fail_write },
 	{ "dma", "reorder", 1, nm_dma_reorder },
 	{ "dma", "hang", 1, nm_dma_hang },
@@ -215,6 +247,7 @@ static const char *const nm_count_name[NM_COUNTS] = {
 	[NM_BELLS_RUNG] = "bells_rung", [NM_DEAD] = "lost_dead",
 	[NM_CLOSED] = "lost_closed",	[NM_BEYOND] = "lost_beyond",
 	[NM_FAULT] = "lost_fault",	[NM_BLOCKED] = "lost_blocked",
+	[NM_FOREIGN] = "lost_foreign",
 	[NM_BELL_IRQS] = "bell_irqs",	[NM_LINK_IRQS] = "link_irqs",
 };
 

@@ -42,6 +42,7 @@ static void *nm_behind(const struct nm_place *place, u64 at, size_t len, enum nm
 {
 	struct nm_end *peer = nm_peer(place->end);
 	const struct nm_trans *trans = &peer->trans[place->window];
+	u64 below = READ_ONCE(peer->below_kib) * SZ_1K;
 	phys_addr_t to;
 
 	*why = NM_DEAD;
@@ -53,7 +54,10 @@ static void *nm_behind(const struct nm_place *place, u64 at, size_t len, enum nm
 	*why = NM_BEYOND;
 	if (at >= trans->size || len > trans->size - at)
 		return NULL;
-	to = nm_memory(peer, trans->addr + at);
+	*why = NM_FOREIGN;
+	if (at < below)
+		return NULL;
+	to = nm_memory(peer, trans->addr + at - below);
 	*why = NM_FAULT;
 	if (!to)
 		return NULL;
@@ -208,11 +212,11 @@ static void nm_write_torn(const struct nm_place *place, const void *src, size_t 
 	size_t at = round_down(len / 2, NM_TLP), skip = min(len - at, (size_t)NM_TLP);
 
 	if (at)
-		nm_post(place, src, at);
+		nm_post(place, src, at, true);
 	rest.at += at + skip;
 	rest.room -= at + skip;
 	if (len > at + skip)
-		nm_post(&rest, src + at + skip, len - at - skip);
+		nm_post(&rest, src + at + skip, len - at - skip, true);
 }
 
 static bool nm_loses(struct nm_end *end, size_t len)
@@ -239,7 +243,7 @@ void nm_write(const struct nm_place *place, const void *src, size_t len, bool dm
 	if (dma && place->window >= 0 && nm_loses(place->end, len))
 		nm_write_torn(place, src, len);
 	else
-		nm_post(place, src, len);
+		nm_post(place, src, len, dma);
 }
 
 void nm_reg_write(struct nm_end *from, u64 at, u32 value)

@@ -51,6 +51,9 @@ unsigned int nm_blind;
 module_param_named(blind, nm_blind, uint, 0444);
 MODULE_PARM_DESC(blind, "mask of channels whose writes do not cross bridges (requester ids, ACS)");
 
+/* The driver that the engine stands for leaves the residue unset: ioatdma, idxd */
+bool nm_no_residue;
+
 bool nm_shuffle;
 module_param_named(shuffle, nm_shuffle, bool, 0444);
 MODULE_PARM_DESC(shuffle, "copies are reported out of order (switchtec_dma)");
@@ -356,6 +359,7 @@ int nm_dma_init(void)
 	if (!nm_channels)
 		return 0;
 	nm_driver.driver.name = engine;
+	nm_no_residue = !strcmp(engine, "ioatdma") || !strcmp(engine, "idxd");
 	err = platform_driver_register(&nm_driver);
 	if (err)
 		return err;

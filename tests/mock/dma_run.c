@@ -8,6 +8,7 @@
 #include <linux/bottom_half.h>
 #include <linux/delay.h>
 #include <linux/dma-direct.h>
+#include <linux/random.h>
 #include <linux/sizes.h>
 #include "dma.h"
 #include "mock.h"
@@ -217,6 +218,8 @@ static void nm_call(struct nm_chan *c, struct nm_copy *copy)
 	spin_lock_irqsave(&c->lock, flags);
 	list_add_tail(&copy->node, &c->idle);
 	spin_unlock_irqrestore(&c->lock, flags);
+	if (nm_no_residue)
+		result.residue = get_random_u32();
 	if (tx.callback_result)
 		tx.callback_result(tx.callback_param, &result);
 	else if (tx.callback)

@@ -37,3 +37,14 @@ void kfi_ntb_mock_write(void __iomem *to, const void *from, size_t len)
 		nm_write(&place, from, len, false);
 }
 EXPORT_SYMBOL_GPL(kfi_ntb_mock_write);
+
+u32 kfi_ntb_mock_readl(const void __iomem *from)
+{
+	struct nm_place place;
+	u32 value = ~0U;
+
+	if (nm_find((unsigned long)from & ~NM_MAPPED, &place))
+		nm_read(&place, &value, sizeof(value), false);
+	return value;
+}
+EXPORT_SYMBOL_GPL(kfi_ntb_mock_readl);

@@ -11,6 +11,7 @@
 
 void __iomem *kfi_ntb_mock_ioremap(phys_addr_t at, size_t len);
 void kfi_ntb_mock_write(void __iomem *to, const void *from, size_t len);
+u32 kfi_ntb_mock_readl(const void __iomem *from);
 
 static inline void kfi_ntb_mock_writeq(u64 value, void __iomem *to)
 {
@@ -21,11 +22,13 @@ static inline void kfi_ntb_mock_writeq(u64 value, void __iomem *to)
 #undef ioremap_wc
 #undef iounmap
 #undef memcpy_toio
+#undef readl
 #undef writeq
 #define ioremap(at, len)		kfi_ntb_mock_ioremap(at, len)
 #define ioremap_wc(at, len)		kfi_ntb_mock_ioremap(at, len)
 #define iounmap(mapping)		((void)(mapping))
 #define memcpy_toio(to, from, len)	kfi_ntb_mock_write(to, from, len)
+#define readl(from)			kfi_ntb_mock_readl(from)
 #define writeq(value, to)		kfi_ntb_mock_writeq(value, to)
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include <linux/dma-mapping.h>
 #include <linux/iommu.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include "mock.h"
 
@@ -61,6 +62,13 @@ static int nm_mw_count(struct ntb_dev *ntb, int pidx)
 	return pidx ? -EINVAL : nm_windows_shown(ntb);
 }
 
+static u64 nm_longest(const struct nm_end *end, int widx)
+{
+	u64 longest = READ_ONCE(end->longest_kib) * SZ_1K;
+
+	return longest && !widx ? min(longest, nm_size(widx)) : nm_size(widx);
+}
+
 static u64 nm_align_of(int widx)
 {
 	return nm_align ?: nm_size(widx);
@@ -77,7 +85,7 @@ static int nm_mw_get_align(struct ntb_dev *ntb, int pidx, int widx, resource_siz
 	if (size_align)
 		*size_align = 1;
 	if (size_max)
-		*size_max = nm_size(widx);
+		*size_max = nm_longest(nm_of(ntb), widx);
 	return 0;
 }
 
@@ -88,7 +96,7 @@ static int nm_mw_set_trans(struct ntb_dev *ntb, int pidx, int widx, dma_addr_t a
 	unsigned long flags;
 
 	if (pidx || widx < 0 || widx >= nm_windows || addr & (nm_align_of(widx) - 1) ||
-	    size > nm_size(widx))
+	    size > nm_longest(end, widx))
 		return -EINVAL;
 	if (READ_ONCE(end->stuck) || (nm_no_zero && !size && !nm_eio_close))
 		return -EIO;
@@ -215,7 +223,7 @@ static u32 nm_spad_read(struct ntb_dev *ntb, int i)
 	if (i < 0 || i >= NM_SPADS)
 		return 0;
 	nm_add(nm_of(ntb), NM_REG_READS, 1);
-	return READ_ONCE(nm_of(ntb)->spad[i]);
+	return READ_ONCE(nm_of(ntb)->dead_pads) & BIT(i) ? ~0 : READ_ONCE(nm_of(ntb)->spad[i]);
 }
 
 static int nm_spad_write(struct ntb_dev *ntb, int i, u32 value)

@@ -58,6 +58,7 @@ enum nm_count {
 	NM_BEYOND,		/* behind its end, or no memory there, */
 	NM_FAULT,		/* no page of the IOMMU, */
 	NM_BLOCKED,		/* the engine's writes do not cross */
+	NM_FOREIGN,		/* below the memory that was set */
 	NM_BELL_IRQS,		/* doorbell interrupts of this end */
 	NM_LINK_IRQS,
 	NM_COUNTS
@@ -96,6 +97,15 @@ struct nm_end {
 	u32			lose_tlp;
 	/* if not 0, translations can't be changed; READ_ONCE */
 	u32			stuck;
+	/* the n-th link interrupt from here is not reported to the client; 0: each is. READ_ONCE */
+	u32			lose_event;
+	/* one of so many interrupts of doorbells is lost; 0: none. READ_ONCE, as all up to @trans */
+	u32			lose_irq;
+	u32			irqs;		/* since the last one that was lost; interrupts only */
+	u32			dead_pads;	/* mask of scratchpads that read as ones */
+	u32			below_kib;	/* translations begin so far below their address */
+	u32			longest_kib;	/* of a translation; 0: the window's size */
+	u32			intruder;	/* 1 + scratchpad that something else writes, too */
 	struct nm_trans		trans[NM_WINDOWS];
 
 	/* The peer writes these too: single words, with READ_ONCE and WRITE_ONCE. */
@@ -110,11 +120,13 @@ struct nm_end {
 	struct hrtimer		bell_irq;
 	struct hrtimer		link_irq;	/* interrupt context, soon */
 	struct hrtimer		late_irq;	/* the same report again */
+	struct hrtimer		intrusion;	/* of @intruder */
 	/* link status at the last link interrupt, as the Intel driver has it; READ_ONCE */
 	bool			seen_up;
 
 	struct nm_queue		posted;		/* writes of CPU and engine that have not arrived */
 	struct nm_queue		devices;	/* those of other devices */
+	struct nm_queue		late[2];	/* bytes of CPU and engine that doorbells overtake */
 
 	atomic64_t		count[NM_COUNTS];
 };
@@ -131,6 +143,7 @@ struct nm_bridge {
 	u32			lag_us;		/* delay of link interrupts behind doorbells */
 	u32			posted_us;	/* delay of writes; READ_ONCE */
 	u32			devices_us;	/* delay of writes of other devices; READ_ONCE */
+	u32			late_us[2];	/* delay of bytes, not of registers; READ_ONCE */
 	ktime_t			ready;		/* when training ends */
 	struct delayed_work	train;
 };
@@ -188,6 +201,7 @@ void nm_bell_mask(struct nm_end *end, u64 set, u64 clear);
 void nm_bell_clear(struct nm_end *end, u64 bits);
 u64 nm_bell_pending(struct nm_end *end);
 void nm_link_interrupt(struct nm_end *end);
+void nm_intrude(struct nm_end *end, u32 intruder);
 
 /* cross.c: through the bridge, any context */
 
@@ -210,7 +224,7 @@ u32 nm_reg_read(struct nm_end *from, u64 at);
 void nm_land(const struct nm_place *place, const void *src, size_t len);
 
 /* post.c: delay the write */
-void nm_post(const struct nm_place *place, const void *src, size_t len);
+void nm_post(const struct nm_place *place, const void *src, size_t len, bool dma);
 void nm_post_push(struct nm_end *end);		/* a read flushes them */
 void nm_post_init(struct nm_end *end);
 void nm_post_reset(struct nm_end *end);		/* may sleep */
@@ -232,7 +246,7 @@ void nm_stats_exit(void);	/* no command runs afterwards */
 struct seq_file;
 
 extern unsigned int nm_silent, nm_blind;
-extern bool nm_shuffle, nm_no_order;
+extern bool nm_shuffle, nm_no_order, nm_no_residue;
 
 int nm_dma_init(void);
 void nm_dma_exit(void);			/* no channel is in use */

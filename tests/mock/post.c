@@ -2,7 +2,8 @@
 /*
  * post.c - posted writes: on command, writes arrive some time after the CPU or DMA engine has
  * completed them. All writes of an end - bytes, doorbells and scratchpads - stay in order; a read
- * flushes them. Writes that have not arrived when the link goes down are lost.
+ * flushes them. Writes that have not arrived when the link goes down are lost. By another command
+ * only bytes of windows are late: doorbells overtake them.
  *
  * Other devices of the writer's machine, such as disks, reach the bridge by another way: what they
  * write is not in order with the writes of CPU and DMA engine. A read flushes it, too.
@@ -110,11 +111,19 @@ static void nm_queue_add(struct nm_queue *q, const struct nm_place *place, const
 	spin_unlock_irqrestore(&q->lock, flags);
 }
 
-void nm_post(const struct nm_place *place, const void *src, size_t len)
+/*
+ * Bytes may arrive later than doorbells and scratchpads that are written behind them: then they
+ * take another queue than these.
+ */
+void nm_post(const struct nm_place *place, const void *src, size_t len, bool dma)
 {
 	struct nm_end *end = place->end;
+	u32 late = place->window < 0 ? 0 : READ_ONCE(end->bridge->late_us[dma]);
 
-	nm_queue_add(&end->posted, place, src, len, READ_ONCE(end->bridge->posted_us));
+	if (late || (place->window >= 0 && !list_empty_careful(&end->late[dma].writes)))
+		nm_queue_add(&end->late[dma], place, src, len, late);
+	else
+		nm_queue_add(&end->posted, place, src, len, READ_ONCE(end->bridge->posted_us));
 }
 
 bool kfi_ntb_mock_device_write(struct page *page, size_t off, const void *src, size_t len)
@@ -145,6 +154,8 @@ void nm_post_push(struct nm_end *end)
 {
 	nm_queue_push(&end->posted);
 	nm_queue_push(&end->devices);
+	nm_queue_push(&end->late[0]);
+	nm_queue_push(&end->late[1]);
 }
 
 static void nm_queue_init(struct nm_queue *q)
@@ -158,6 +169,8 @@ void nm_post_init(struct nm_end *end)
 {
 	nm_queue_init(&end->posted);
 	nm_queue_init(&end->devices);
+	nm_queue_init(&end->late[0]);
+	nm_queue_init(&end->late[1]);
 }
 
 /* The link is down, so the remaining writes are dropped. There are no new ones. */
@@ -166,4 +179,6 @@ void nm_post_reset(struct nm_end *end)
 	nm_post_push(end);
 	hrtimer_cancel(&end->posted.timer);
 	hrtimer_cancel(&end->devices.timer);
+	hrtimer_cancel(&end->late[0].timer);
+	hrtimer_cancel(&end->late[1].timer);
 }
