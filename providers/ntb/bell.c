@@ -10,7 +10,8 @@
  * a write that clears a bit takes time to reach the bridge. Only a read could tell whether that
  * write has arrived, and the data path does not read from the bridge. With several bits, other
  * signals are sent before the same bit is rung again. If a signal is lost nevertheless, the receiver looks
- * at its rings at its next heartbeat.
+ * at its rings at its next heartbeat. If the interrupt itself was lost, its bit stays set and would
+ * never interrupt again. So all bits are cleared at each heartbeat, before the rings are looked at.
  */
 #include <linux/bitops.h>
 #include <linux/module.h>
@@ -141,6 +142,11 @@ void nt_bell_ring(struct nt_ring *ring)
 			       ring->bell++);
 	while (!(bells->good >> bit & 1) && ++tries < bells->peer_count);
 	ntb_peer_db_set(link->ntb, BIT_ULL(bells->peer_first + bit));
+}
+
+void nt_bell_revive(struct nt_link *link)
+{
+	ntb_db_clear(link->ntb, link->bells.bits);
 }
 
 /*

@@ -62,6 +62,8 @@ struct nt_inbound {
  * @mem: inbound memory, within @base
  * @dma: address of @mem for the device
  * @size: bytes of @mem
+ * @shown: bytes of @mem that the window shows in this life: fewer than @size, if the bridge has
+ *	become smaller. A power of two
  * @queues: queues in @mem. Constant when @base is set
  * @ring: bytes of each ring in @mem
  * @size_align: the bridge requires lengths to be a multiple of this
@@ -88,6 +90,7 @@ struct nt_window {
 	void			*mem;
 	dma_addr_t		dma;
 	size_t			size;
+	size_t			shown;
 	unsigned int		queues;
 	u32			ring;
 	resource_size_t		size_align;
@@ -127,6 +130,8 @@ struct nt_map {
  * @base: bus address at which the window begins
  * @word: byte of the window that is &ntw_ctl.flat
  * @map: what the window shows if it does not show all memory
+ * @peer: index of the peer's flat window in this life; -1: it has none
+ * @why: why nothing is written there, or NULL
  */
 struct nt_flat {
 	int			index;
@@ -138,6 +143,8 @@ struct nt_flat {
 	dma_addr_t		base;
 	u64			word;
 	struct nt_map		map;
+	int			peer;
+	const char		*why;
 };
 
 /**
@@ -205,6 +212,31 @@ enum nt_link_state {
 	NT_LINK_UP
 };
 
+/**
+ * enum nt_awaited - what a link that is not up waits for, in the order of the handshake; await.c
+ */
+enum nt_awaited {
+	NT_AWAITS_NOTHING,	/* it is up */
+	NT_AWAITS_CARRIER,	/* the bridge's link */
+	NT_AWAITS_END,		/* the copies of an engine in the last life */
+	NT_AWAITS_PLACES,	/* devices of this machine write to the peer's memory */
+	NT_AWAITS_MEMORY,	/* memory for the window */
+	NT_AWAITS_ROOM,		/* the window shows too little of it */
+	NT_AWAITS_FLAT,		/* the same of the flat window */
+	NT_AWAITS_PADS,		/* scratchpads of the peer that are whole */
+	NT_AWAITS_ECHO,		/* the peer has not read ours */
+	NT_AWAITS_SIDE,		/* both ends have the same number */
+	NT_AWAITS_TRY,		/* the peer's try of our closed window */
+	NT_AWAITS_REACH,	/* our window to the peer is too short */
+	NT_AWAITS_DRIVER,	/* it does not open our window, or does not close it */
+	NT_AWAITS_OPEN,		/* the peer has not opened its window */
+	NT_AWAITS_HELLO,
+	NT_AWAITS_ENGINE,	/* our engine, in the proof */
+	NT_AWAITS_PROOF,	/* what the peer has seen of ours */
+	NT_AWAITS_READY,	/* the peer's proof */
+	NT_AWAITS_RELOAD,	/* no further life begins */
+};
+
 /* Bits of &nt_link.events, set in any context */
 enum nt_event {
 	NT_EV_FAULT,	/* this life has to end; see &nt_link.why */
@@ -245,7 +277,7 @@ struct nt_watch {
  * @tries: enum ntw_state of our window that the peer is asked to try; 0: none
  * @tried: enum ntw_state for which we have tried the peer's window
  * @peer_ready: the peer's word &ntw_ctl.ready, as last read
- * @told: what the last hello has said, so that the peer is woken only by changes
+ * @said: what the last hello has said, so that the peer is woken only by changes
  * @carrier: the bridge's link was up at its last event, and has been since @carrier_at; interrupts
  *	only
  * @stopping: the link has to stay down
@@ -254,6 +286,7 @@ struct nt_watch {
  *	callbacks of records are not called, nt_ring_drain() may never return, and nt_link_remove()
  *	must not be called. Read in any context
  * @no_memory: the last attempt to allocate memory for the window has failed
+ * @no_flat: the same for the flat window
  * @held: the link stays down until devices have released their places, and that was logged
  * @exposed: a window could not be closed at the end of a life. There is no further life, and memory
  *	in that window is not allocated any more. Read in any context
@@ -261,6 +294,19 @@ struct nt_watch {
  * @peer_id: the peer's incarnation of this life
  * @peer: the peer's scratchpads, as they were read last when it was quiet. Memory, rings and windows
  *	of this life are set up for them
+ * @awaits: enum nt_awaited. The work item alone writes this and the next three, for which any
+ *	context may look
+ * @awaits_at: when that has changed, in jiffies
+ * @again: what the life before has waited for, in vain: until the handshake has come that far again,
+ *	what it waits for in between means little. enum nt_awaited
+ * @refused: what the driver of the bridge has returned, if that is awaited
+ * @told: bits of enum nt_awaited of which the log has had a line since the link was up
+ * @quiet_until: when the log may have the next one, in jiffies
+ * @pads: the peer's scratchpads, as last read
+ * @rung: ours, when the peer was last woken because of them
+ * @begun: when this life has begun, in jiffies
+ * @late: when a life that has no hello from the peer ends, in jiffies
+ * @ends: such lives since the link was up
  * @pace: milliseconds until the next step of the handshake
  * @beat: serial number of the peer, as last read
  * @beat_at: time at which @beat has changed, in jiffies
@@ -300,17 +346,26 @@ struct nt_link {
 	unsigned long		proof_until, proof_hangs;
 	u8			tries, tried;
 	u32			peer_ready;
-	u64			told;
+	u64			said;
 	bool			carrier;
 	unsigned long		carrier_at;
 	bool			stopping;
 	bool			halting;
 	bool			hung;
 	bool			no_memory;
+	bool			no_flat;
 	bool			held;
 	bool			exposed;
 	u32			own_id, peer_id;
 	struct ntw_handshake	peer;
+	u8			awaits, again;
+	int			refused;
+	unsigned long		awaits_at;
+	u32			told;
+	unsigned long		quiet_until;
+	u32			pads[NTW_PADS], rung[NTW_PADS];
+	unsigned long		begun, late;
+	u8			ends;
 	unsigned int		pace;
 	u32			beat;
 	unsigned long		beat_at;
@@ -364,6 +419,12 @@ static inline u32 nt_link_side(const struct nt_link *link)
 static inline bool nt_link_is_up(const struct nt_link *link)
 {
 	return READ_ONCE(link->state) == NT_LINK_UP;
+}
+
+/* Is the bridge's link up, as its driver knows it? Any context */
+static inline bool nt_carrier(const struct nt_link *link)
+{
+	return ntb_link_is_up(link->ntb, NULL, NULL) & BIT_ULL(NT_PEER);
 }
 
 /* Number of the life. It changes when a life ends, just before kfi_mux_down() */
@@ -508,21 +569,43 @@ void nt_link_queue(struct nt_link *link);
 void nt_link_named(struct nt_link *link);
 
 /* life.c: the state machine; for the work item, or while it does not run */
-extern unsigned int nt_heartbeat_ms;
 extern bool nt_crc;
 extern int nt_crc_placed;
-int nt_life_check_params(void);
-/* Return: milliseconds until the next call; 0: none is needed until something is reported */
+/* Return: milliseconds until the next call */
 unsigned int nt_life_run(struct nt_link *link);
 /* End the life, if there is one */
 void nt_life_end(struct nt_link *link, const char *why);
+
+/* watch.c: while the link is up. Called by the work item */
+extern unsigned int nt_heartbeat_ms;
+int nt_life_check_params(void);
+/* Return why this life is over, or NULL */
+const char *nt_life_over(struct nt_link *link);
+/* Send signs of life, and look for what was lost */
+void nt_life_beat(struct nt_link *link);
+
+/* await.c: what the link waits for. The work item sets it; any context may ask */
+void nt_await(struct nt_link *link, enum nt_awaited what);
+/* The life begins again, because it has waited for this in vain */
+void nt_await_again(struct nt_link *link, enum nt_awaited what);
+enum nt_awaited nt_awaited(const struct nt_link *link);
+/* Say in words what is awaited. Return: what the administrator can do, or NULL */
+const char *nt_await_say(const struct nt_link *link, char *buf, size_t len);
+/* Log it, if that is due */
+void nt_await_log(struct nt_link *link);
 
 /* win.c. Process context */
 int nt_win_init(struct nt_window *win, struct ntb_dev *ntb);
 /* After nt_win_switch_off(). @shown: a window still shows inbound memory, so it is never freed */
 void nt_win_exit(struct nt_window *win, struct ntb_dev *ntb, bool shown);
-/* Allocate the memory when the link is up for the first time, and keep it */
-int nt_win_alloc(struct nt_window *win, struct ntb_dev *ntb);
+/*
+ * Before each life: allocate the memory when the link is up for the first time, and keep it; and
+ * find how much of it the window shows. Return: 0; -ENOMEM; -ENOSPC: that is less than a queue
+ * takes; or what the driver says
+ */
+int nt_win_ready(struct nt_window *win, struct ntb_dev *ntb);
+/* Return how many queues the window shows */
+unsigned int nt_win_queues(const struct nt_window *win);
 /*
  * nt_win_open() empties the control page and lets the peer write. After nt_win_close() has returned
  * 0, no write of the peer arrives any more, except in the part that a parked window shows
@@ -547,10 +630,10 @@ int nt_mw_close(struct ntb_dev *ntb, int index, dma_addr_t park, size_t len);
 int nt_mw_switch_off(struct ntb_dev *ntb, int index, s8 off);
 /*
  * nt_win_try() opens the window and closes it as @how says, enum ntw_state NTW_TRY_*, for the peer
- * to write to. Return: false: the driver has not done that now. Then nt_win_tried() looks what has
- * arrived of that. Return: the next way to be tried; 0: there is none
+ * to write to. Return: 0; negative: the driver has not done that now. Then nt_win_tried() looks what
+ * has arrived of that. Return: the next way to be tried; 0: there is none
  */
-bool nt_win_try(struct nt_window *win, struct ntb_dev *ntb, u8 how);
+int nt_win_try(struct nt_window *win, struct ntb_dev *ntb, u8 how);
 u8 nt_win_tried(struct nt_window *win, u8 how, u32 own_id);
 int nt_win_check_params(void);
 
@@ -597,6 +680,10 @@ void nt_hello_write(struct nt_link *link);
 int nt_hello_read(struct nt_link *link, const struct ntw_handshake *handshake,
 		  struct ntw_hello_info *g);
 
+/* Return: true if the peer has sent a line, which only a side does that is up */
+bool nt_hello_line(const struct nt_link *link);
+/* Return: true if the peer has said that this life ends, before the rings were on */
+bool nt_hello_bye(const struct nt_link *link);
 /* Return NTW_FEAT_* that this side supports */
 u32 nt_features(const struct nt_link *link);
 
@@ -619,6 +706,11 @@ void nt_bell_exit(struct nt_link *link);
 void nt_bell_open(struct nt_link *link);
 /* Wake the peer's end of a queue, by CPU. Any context */
 void nt_bell_ring(struct nt_ring *ring);
+/*
+ * Clear all of our bits: one whose interrupt was lost would never interrupt again. After that the
+ * rings have to be looked at. Any context
+ */
+void nt_bell_revive(struct nt_link *link);
 /* Handle a doorbell of ours. Hard interrupt */
 void nt_bell_received(struct nt_link *link, int vector);
 int nt_bell_check_params(void);

@@ -120,6 +120,8 @@ struct nt_reason {
  * @chan: the channel; NULL: there is none
  * @bad: why there is no channel, or why it is not used in this life; NULL: it is used
  * @failed: it is not used in later lives either
+ * @hangs: it does not complete its copies, and can't be stopped, so the link waits for it. The link's
+ *	work item alone writes this
  * @failures: batches that the channel has failed to copy since it has copied one
  * @cpu: the work item executes what is given
  * @tasked: the work item gives copies to the channel
@@ -164,6 +166,7 @@ struct nt_engine {
 	struct dma_chan		*chan;
 	const struct nt_reason	*bad;
 	bool			failed;
+	bool			hangs;
 	u8			failures;
 	bool			cpu;
 	bool			tasked;

@@ -115,6 +115,7 @@ int nt_flat_init(struct nt_flat *flat, struct ntb_dev *ntb, const struct nt_wind
 {
 	struct device *dev = ntb_get_dma_dev(ntb);
 
+	flat->peer = -1;
 	flat->all = nt_flat_index >= 0;
 	flat->index = flat->all ? nt_flat_index : nt_mapped_index;
 	if (flat->index < 0)
@@ -206,12 +207,20 @@ int nt_flat_ready(struct nt_link *link, bool log)
 	struct nt_flat *flat = &link->flat;
 	int ret;
 
-	if (flat->index < 0 || flat->size)
+	if (flat->index < 0)
 		return 0;
 	ret = ntb_mw_get_align(link->ntb, NT_PEER, flat->index, &addr_align, &size_align,
 			       &size_max);
 	if (ret)
 		return ret;
+	/* What was shown once stays as it is, because consumers have addresses in it. */
+	if (flat->size && flat->size <= size_max)
+		return 0;
+	if (flat->size && log)
+		dev_err(&link->ntb->dev, "%s=%d: the window has become shorter than %llu bytes\n",
+			nt_flat_name(flat), flat->index, flat->size);
+	if (flat->size)
+		return -ENOSPC;
 	flat->park = nt_flat_park(flat, size_align, size_max);
 	return flat->all ? nt_flat_all(link, size_align, size_max, log) :
 			   nt_flat_mapped(link, size_max, addr_align, log);
@@ -306,27 +315,42 @@ static bool nt_flat_engines(struct nt_link *link, phys_addr_t base, u64 len)
 	return true;
 }
 
-/*
- * The window is not used without an engine, or if our window to the peer is shorter than the
- * peer's flat window.
- */
-int nt_flat_use(struct nt_link *link, const struct ntw_hello_info *g)
+/* Use the peer's flat window, and show the peer that we do. Return why that is not possible, or NULL */
+static const char *nt_flat_reach(struct nt_link *link, const struct ntw_hello_info *g)
 {
 	struct ntb_dev *ntb = link->ntb;
 	resource_size_t len;
 	phys_addr_t base;
+	unsigned int i;
+
+	if (g->flat_window >= ntb_peer_mw_count(ntb) ||
+	    ntb_peer_mw_get_addr(ntb, g->flat_window, &base, &len) || len < 1ULL << g->flat_shift)
+		return "our window does not reach all of it";
+	for (i = 0; i < link->queues; i++)
+		if (!nt_engine_uses_chan(&link->ring[i].engine))
+			return "a queue has no DMA engine, and the CPU does not write there";
+	if (!nt_flat_engines(link, base, 1ULL << g->flat_shift))
+		return "the DMA engine does not reach it, or not each byte of it";
+	return nt_flat_show(link, base + g->flat_at) ? NULL : "it can't be mapped";
+}
+
+int nt_flat_use(struct nt_link *link, const struct ntw_hello_info *g)
+{
+	const char *why;
 
 	link->paged.flat = false;
+	WRITE_ONCE(link->flat.peer, g->flat_shift ? g->flat_window : -1);
+	WRITE_ONCE(link->flat.why, NULL);
 	if (!g->flat_shift)
 		return 0;
 	if (g->flat_window == link->win.index)
 		return -EPROTO;		/* that window has the rings of the peer */
-	if (g->flat_window >= ntb_peer_mw_count(ntb) ||
-	    ntb_peer_mw_get_addr(ntb, g->flat_window, &base, &len) || len < 1ULL << g->flat_shift ||
-	    !nt_flat_engines(link, base, 1ULL << g->flat_shift) ||
-	    !nt_flat_show(link, base + g->flat_at))
-		dev_info_ratelimited(&ntb->dev,
-				     "the peer's memory is open to us, but not all of it can be reached: nothing is written there\n");
+	why = nt_flat_reach(link, g);
+	WRITE_ONCE(link->flat.why, why);
+	if (why)
+		dev_info_ratelimited(&link->ntb->dev,
+				     "the peer's memory is open to us, but nothing is written there: %s\n",
+				     why);
 	else
 		link->paged.flat = g->flat_window == link->paged.index;
 	return 0;

@@ -11,13 +11,13 @@ void nt_handshake_write(struct nt_link *link, enum ntw_state state)
 		.state = link->tries && state == NTW_QUIET ? link->tries : state,
 		.side = link->draws && nt_link_side(link) != NT_NO_SIDE ? 1 + link->side : 0,
 		.tried = link->tried,
-		.queues = link->win.queues,
+		.queues = nt_win_queues(&link->win),
 		.ring_shift = link->win.ring ? ilog2(link->win.ring) : 0,
 		.bell = link->bells.first,
 		.bells = link->bells.count,
 		.own_id = link->own_id,
 		.peer_id = link->peer_id,
-		.size_kib = link->win.size / 1024,
+		.size_kib = link->win.shown / 1024,
 	};
 	u32 pads[NTW_PADS];
 	int i;
@@ -25,18 +25,24 @@ void nt_handshake_write(struct nt_link *link, enum ntw_state state)
 	ntw_encode_handshake(&handshake, pads);
 	for (i = 0; i < NTW_PADS; i++)
 		ntb_peer_spad_write(link->ntb, NT_PEER, i, pads[i]);
-	/* If the peer's doorbell bits are known, let it read the scratchpads at once. */
-	if (link->bells.peer_count)
-		nt_bell_knock(link);
+	/*
+	 * If the peer's doorbell bits are known, let it read the scratchpads at once. But what it
+	 * was woken for before it finds by itself. Two sides that wait would else wake each other
+	 * for ever, because each writes when it is woken.
+	 */
+	if (!link->bells.peer_count || !memcmp(pads, link->rung, sizeof(pads)))
+		return;
+	memcpy(link->rung, pads, sizeof(pads));
+	nt_bell_knock(link);
 }
 
 int nt_handshake_read(struct nt_link *link, struct ntw_handshake *handshake)
 {
-	u32 pads[NTW_PADS];
+	u32 *pads = link->pads;
 	int i, ret;
 
 	for (i = 0; i < NTW_PADS; i++)
-		pads[i] = ntb_spad_read(link->ntb, i);
+		WRITE_ONCE(pads[i], ntb_spad_read(link->ntb, i));
 	ret = ntw_decode_handshake(pads, handshake);
 	if (ret == -EPROTONOSUPPORT)
 		dev_warn_ratelimited(&link->ntb->dev,
@@ -75,14 +81,14 @@ void nt_hello_write(struct nt_link *link)
 		.peer_id = link->peer_id,
 		.queues = link->queues,
 		.ring = link->win.ring,
-		.size = link->win.size,
+		.size = link->win.shown,
 		.reach = e->size,
 		.heartbeat = nt_heartbeat_ms,
 		.features = nt_features(link),
 	};
 	u32 ready = link->proof == NT_PROOF_DONE ? 2 : 1;
 	struct ntw_hello hello;
-	u64 told;
+	u64 said;
 
 	if (link->flat.open) {
 		g.flat_window = link->flat.index;
@@ -92,11 +98,32 @@ void nt_hello_write(struct nt_link *link)
 	ntw_encode_hello(&g, &hello);
 	nt_engine_write(e, offsetof(struct ntw_ctl, hello), &hello, sizeof(hello));
 	/* The hello has to be complete before the peer sees @ready. */
-	told = nt_prove_report(link) * 3 + ready;
+	said = nt_prove_report(link) * 3 + ready;
 	nt_engine_write_word(e, offsetof(struct ntw_ctl, ready), ntw_word(link->peer_id, ready));
-	if (told != link->told)
+	if (said != link->said)
 		nt_bell_knock(link);
-	link->told = told;
+	link->said = said;
+}
+
+static u32 nt_hello_word(const struct nt_link *link, const __le64 *word)
+{
+	u32 value;
+
+	return ntw_decode_word(le64_to_cpu(READ_ONCE(*word)), link->own_id, &value) ? value : 0;
+}
+
+bool nt_hello_line(const struct nt_link *link)
+{
+	const struct ntw_ctl *ctl = link->win.mem;
+
+	return nt_hello_word(link, &ctl->line.serial);
+}
+
+bool nt_hello_bye(const struct nt_link *link)
+{
+	const struct ntw_ctl *ctl = link->win.mem;
+
+	return nt_hello_word(link, &ctl->line.bye);
 }
 
 int nt_hello_read(struct nt_link *link, const struct ntw_handshake *handshake,
@@ -119,8 +146,8 @@ int nt_hello_read(struct nt_link *link, const struct ntw_handshake *handshake,
 	 * The peer has to reach the queues, of which there are no more than here, and can't reach
 	 * more than the inbound memory.
 	 */
-	if (g->queues > link->win.queues || g->reach < ntw_arena_at(g->queues, link->win.ring) ||
-	    g->reach > round_up(link->win.size, 1024))
+	if (g->queues > nt_win_queues(&link->win) || g->reach < ntw_arena_at(g->queues, link->win.ring) ||
+	    g->reach > round_up(link->win.shown, 1024))
 		return -EPROTO;
 	/* The hello, which came through the window, has to agree with the scratchpads. */
 	return g->version == handshake->version &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * life.c - the lives of a link: its state machine and its signs of life.
+ * life.c - the lives of a link: its state machine.
  *
  *	DOWN -> QUIET -> OPEN -> HELLO -> UP
  *	  ^_______|________|_______|______|    the bridge's link goes down, or the peer has
@@ -16,40 +16,23 @@
  *		peer has, too, each side proves what its engine and its doorbells do (prove.c)
  *	UP	both know that: records can be sent
  *
+ * Each step that can't go on says what it waits for (await.c).
+ *
  * A life begins with QUIET and ends with DOWN. nt_life_end() takes the same steps whatever the
  * reason is: it gives no more copies to the engine, waits for copies under way, tells the peer,
  * closes the windows, ends all records, and tells the endpoints. Flaps, faults and timers only set
  * a bit and queue the work item.
  *
- * In each step the work item repeats its scratchpads or its hello, because a write is lost if the
- * bridge's link goes down at that moment.
+ * In each step the work item reads all that the next one depends on, and repeats its scratchpads
+ * and its hello: a write is lost if the bridge's link goes down at that moment, or may be damaged.
+ * A timer runs the work item in each state, so no lost interrupt can keep a link down. It wakes the
+ * peer only if something has changed.
  */
 #include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/pci.h>
 #include <linux/random.h>
 #include "bridge.h"
-
-unsigned int nt_heartbeat_ms = 100;
-module_param_named(heartbeat_ms, nt_heartbeat_ms, uint, 0444);
-MODULE_PARM_DESC(heartbeat_ms, "milliseconds between two signs of life (default 100)");
-
-static unsigned int nt_timeout_ms = 1000;
-/* Least value of @nt_timeout_ms: 0 until the module's parameters have been read, in any order */
-static unsigned int nt_timeout_min;
-
-static int nt_set_timeout(const char *value, const struct kernel_param *param)
-{
-	return param_set_uint_minmax(value, param, nt_timeout_min, 3600 * MSEC_PER_SEC);
-}
-
-static const struct kernel_param_ops nt_timeout_ops = {
-	.set = nt_set_timeout, .get = param_get_uint,
-};
-
-module_param_cb(timeout_ms, &nt_timeout_ops, &nt_timeout_ms, 0644);
-__MODULE_PARM_TYPE(timeout_ms, "uint");
-MODULE_PARM_DESC(timeout_ms, "ms without a sign of life before a peer is dead (default 1000)");
 
 static unsigned int nt_direct_max = 1024;
 module_param_named(direct, nt_direct_max, uint, 0444);
@@ -70,22 +53,23 @@ MODULE_PARM_DESC(crc_placed,
  */
 #define NT_PACE_MIN	10U
 #define NT_PACE_MAX	100U
+/* milliseconds between two looks at the bridge's link, whose driver also reports a change */
+#define NT_PACE_CARRIER	250
 /* milliseconds between two attempts to allocate memory for the window */
 #define NT_PACE_NO_MEMORY	2000
-/* no sign of life is sent if a line was sent in the last 1/NT_BEAT_PART of the interval */
-#define NT_BEAT_PART	4
 #define NT_CLOSE_MS	100	/* ms between two attempts to close the window */
 #define NT_CLOSE_TRIES	20
+/*
+ * milliseconds that a life has to receive the hello of the peer. The peer's hello may land in
+ * memory that it should not reach, so this is doubled for the next life, up to NT_LATE_MAX times
+ */
+#define NT_LATE_MS	5000
+#define NT_LATE_MAX	3
 
 static void nt_link_set(struct nt_link *link, enum nt_link_state state)
 {
 	WRITE_ONCE(link->state, state);
 	link->pace = NT_PACE_MIN;
-}
-
-static bool nt_carrier(struct nt_link *link)
-{
-	return ntb_link_is_up(link->ntb, NULL, NULL) & BIT_ULL(NT_PEER);
 }
 
 /* ---- end of a life ---- */
@@ -181,7 +165,7 @@ static bool nt_life_quiesce(struct nt_link *link, bool was_up)
 	while (!nt_queues_idle(link, NT_END_MS)) {
 		for (ended = true, i = 0; i < link->rings; i++)
 			if (!nt_ring_wait_idle(&link->ring[i], 0))
-				ended &= nt_engine_abort(&link->ring[i].engine);
+				ended &= nt_ring_abort(&link->ring[i]);
 		if (ended && nt_queues_idle(link, NT_ABORT_MS))
 			break;
 		dev_warn_ratelimited(&link->ntb->dev, "the DMA engine does not come to an end\n");
@@ -246,8 +230,10 @@ void nt_life_end(struct nt_link *link, const char *why)
 	} else if (had_hello) {
 		dev_info_ratelimited(&link->ntb->dev, "the link does not come up: %s\n", why);
 	}
-	if (had_hello)
+	if (had_hello) {
+		nt_await(link, NT_AWAITS_END);
 		quiet = nt_life_quiesce(link, was_up);
+	}
 	if (!quiet) {
 		/*
 		 * The engine still uses memory of ours, and its driver may call us. So nothing is
@@ -278,18 +264,33 @@ void nt_life_end(struct nt_link *link, const char *why)
 
 /* ---- beginning of a life: each step returns true if the next one has to be tried at once ---- */
 
+/* The driver of the bridge does not do what the link needs. */
+static void nt_life_refused(struct nt_link *link, int err)
+{
+	WRITE_ONCE(link->refused, err);
+	nt_await_again(link, NT_AWAITS_DRIVER);
+}
+
 /* Allocate the memory that a life needs. A failure is logged once. */
 static bool nt_life_memory(struct nt_link *link)
 {
-	int ret = nt_win_alloc(&link->win, link->ntb);
+	int ret = nt_win_ready(&link->win, link->ntb);
 
-	if (ret && !link->no_memory)
+	if (ret == -ENOMEM && !link->no_memory)
 		dev_warn(&link->ntb->dev,
 			 "no memory for the window, in one piece and aligned as the bridge wants it (%d)\n",
 			 ret);
-	if (!ret)
-		ret = nt_flat_ready(link, !link->no_memory);
-	link->no_memory = ret;
+	link->no_memory = ret == -ENOMEM;
+	if (ret == -ENOMEM || ret == -ENOSPC)
+		nt_await(link, ret == -ENOMEM ? NT_AWAITS_MEMORY : NT_AWAITS_ROOM);
+	else if (ret)
+		nt_life_refused(link, ret);
+	if (ret)
+		return false;
+	ret = nt_flat_ready(link, !link->no_flat);
+	link->no_flat = ret;
+	if (ret)
+		nt_await(link, NT_AWAITS_FLAT);
 	return !ret;
 }
 
@@ -306,6 +307,8 @@ static bool nt_life_held(struct nt_link *link)
 			 "devices of this machine still write to the peer's memory (%u places): the link stays down\n",
 			 pins);
 	link->held = pins;
+	if (pins)
+		nt_await(link, NT_AWAITS_PLACES);
 	return pins;
 }
 
@@ -313,8 +316,17 @@ static bool nt_step_down(struct nt_link *link)
 {
 	unsigned int i;
 
+	if (link->exposed)
+		nt_await(link, NT_AWAITS_RELOAD);
 	if (link->exposed || nt_life_held(link) || !nt_life_memory(link))
 		return false;
+	/*
+	 * The peer wakes us when it has seen that we have begun, and we may fail at once. This
+	 * must not repeat as fast as doorbells do.
+	 */
+	if (time_before(jiffies, link->begun + msecs_to_jiffies(NT_PACE_MAX)))
+		return false;
+	link->begun = jiffies;
 	/* A doorbell bit that is still set would cause no interrupt when it is rung again. */
 	ntb_db_clear(link->ntb, link->bells.bits);
 	do
@@ -342,9 +354,12 @@ static int nt_life_open(struct nt_link *link, const struct ntw_handshake *handsh
 	unsigned int i, reached = len / ntw_arena_at(1, ring);
 	int ret = 0;
 
-	if (!reached)
+	if (!reached) {
+		nt_await(link, NT_AWAITS_REACH);
 		return -ENOSPC;
-	WRITE_ONCE(link->queues, min3(link->win.queues, (unsigned int)handshake->queues, reached));
+	}
+	WRITE_ONCE(link->queues,
+		   min3(nt_win_queues(&link->win), (unsigned int)handshake->queues, reached));
 	for (i = 0; i < link->queues && !ret; i++)
 		ret = nt_ring_shadow(&link->ring[i], handshake->queues, ring) ?:
 		      nt_engine_open(&link->ring[i].engine, link->win.peer_base, len, &peer);
@@ -352,8 +367,10 @@ static int nt_life_open(struct nt_link *link, const struct ntw_handshake *handsh
 		ret = nt_win_open(&link->win, link->ntb);
 	if (!ret)
 		ret = nt_flat_open(&link->flat, link->ntb);
-	if (ret)
+	if (ret) {
+		nt_life_refused(link, ret);
 		nt_life_shut(link);
+	}
 	return ret;
 }
 
@@ -382,6 +399,7 @@ static bool nt_life_side(struct nt_link *link, const struct ntw_handshake *hands
 		dev_warn_ratelimited(&link->ntb->dev,
 				     "both ends of the bridge have the number %u: load kfi_ntb again at one of them\n",
 				     side);
+	nt_await_again(link, NT_AWAITS_SIDE);
 	nt_link_set(link, NT_LINK_DOWN);
 	return false;
 }
@@ -412,21 +430,25 @@ static bool nt_life_proven(struct nt_link *link, const struct ntw_handshake *han
 {
 	struct nt_window *win = &link->win;
 	u8 next = NTW_TRY_CLOSED;
+	int ret;
 
 	if (win->proven)
 		return true;
-	if (link->tries && handshake->tried != link->tries)
+	if (link->tries && handshake->tried != link->tries) {
+		nt_await(link, NT_AWAITS_TRY);
 		return false;
+	}
 	if (link->tries)
 		next = nt_win_tried(win, link->tries, link->own_id);
 	link->tries = 0;
 	if (!next)
 		return true;
-	if (nt_win_try(win, link->ntb, next)) {
+	ret = nt_win_try(win, link->ntb, next);
+	if (!ret) {
 		link->tries = next;
 		return false;
 	}
-	dev_warn_ratelimited(&link->ntb->dev, "the window can't be opened and closed\n");
+	nt_life_refused(link, ret);
 	nt_life_shut(link);
 	nt_link_set(link, NT_LINK_DOWN);
 	return false;
@@ -451,6 +473,10 @@ static bool nt_step_quiet(struct nt_link *link)
 		link->peer_id = handshake.own_id;
 		link->peer = handshake;
 	}
+	if (ret)
+		nt_await(link, NT_AWAITS_PADS);
+	else if (handshake.peer_id != link->own_id)
+		nt_await(link, NT_AWAITS_ECHO);
 	if (!ret && handshake.peer_id == link->own_id) {
 		if (!nt_life_side(link, &handshake))
 			return false;
@@ -470,11 +496,8 @@ static bool nt_step_quiet(struct nt_link *link)
 		nt_link_set(link, NT_LINK_DOWN);
 		return false;
 	}
-	ret = nt_life_open(link, &handshake);
-	if (ret) {
-		dev_warn_ratelimited(&link->ntb->dev, "the window can't be opened (%d)\n", ret);
+	if (nt_life_open(link, &handshake))
 		return false;
-	}
 	nt_link_set(link, NT_LINK_OPEN);
 	return true;
 }
@@ -517,6 +540,7 @@ static bool nt_step_open(struct nt_link *link)
 	if (!ret)
 		nt_life_try(link, &handshake);
 	nt_handshake_write(link, NTW_OPEN);
+	nt_await(link, ret ? NT_AWAITS_PADS : NT_AWAITS_OPEN);
 	if (ret || handshake.state != NTW_OPEN)
 		return false;
 	/* From here on a flap may lose more than words that are repeated. */
@@ -524,7 +548,8 @@ static bool nt_step_open(struct nt_link *link)
 		WRITE_ONCE(link->ring[i].lost, false);
 	clear_bit(NT_EV_FLAP, &link->events);
 	atomic64_set(&link->bells.rang, 0);
-	link->told = 0;
+	link->said = 0;
+	link->late = jiffies + msecs_to_jiffies(NT_LATE_MS << link->ends);
 	nt_link_set(link, NT_LINK_HELLO);
 	return true;
 }
@@ -558,12 +583,13 @@ static void nt_life_up(struct nt_link *link, const struct ntw_hello_info *g)
 	WRITE_ONCE(link->checks, features & g->features & NTW_FEAT_CRC_PLACED &&
 				 (features | g->features) & NTW_FEAT_WANT_PLACED);
 	link->ups++;
-	WRITE_ONCE(link->win.reach, min(g->reach, link->win.size));
+	WRITE_ONCE(link->win.reach, min(g->reach, link->win.shown));
 	for (i = 0; i < link->queues; i++)
 		nt_queue_up(link, &link->ring[i], g);
 	nt_link_set(link, NT_LINK_UP);
+	nt_await(link, NT_AWAITS_NOTHING);
 	dev_info_ratelimited(&link->ntb->dev, "link up: %zu bytes here, %zu there, %u queues, %s\n",
-			     link->win.size, e->size, link->queues,
+			     link->win.shown, e->size, link->queues,
 			     nt_engine_uses_chan(e) ? dma_chan_name(e->chan) : "no DMA engine");
 	if (nt_link_exposes_all(link))
 		dev_warn_ratelimited(&link->ntb->dev,
@@ -576,6 +602,21 @@ static void nt_life_up(struct nt_link *link, const struct ntw_hello_info *g)
 		nt_ring_schedule(&link->ring[i]);
 		nt_ring_beat(&link->ring[i], 0);
 	}
+}
+
+/*
+ * The peer's hello has not come. It may land in memory that does not belong to the window. So the
+ * windows do not stay open for ever.
+ */
+static bool nt_hello_late(struct nt_link *link)
+{
+	nt_await(link, NT_AWAITS_HELLO);
+	if (time_before(jiffies, link->late))
+		return false;
+	link->ends = min(link->ends + 1, NT_LATE_MAX);
+	nt_life_end(link, "no hello of the peer arrives");
+	nt_await_again(link, NT_AWAITS_HELLO);
+	return true;
 }
 
 static bool nt_step_hello(struct nt_link *link)
@@ -591,10 +632,16 @@ static bool nt_step_hello(struct nt_link *link)
 	ret = nt_same_life(link, &handshake);
 	if (ret == -ESTALE)
 		return true;
+	if (nt_hello_bye(link)) {
+		nt_life_end(link, "the peer says so");
+		return true;
+	}
+	/* Scratchpads that are damaged change nothing. Ours may be, too, and the peer needs them. */
+	nt_handshake_write(link, NTW_OPEN);
 	nt_hello_write(link);
-	ret = ret ?: nt_hello_read(link, &handshake, &g);
+	ret = nt_hello_read(link, &link->peer, &g);
 	if (ret == -EAGAIN)
-		return false;
+		return nt_hello_late(link);
 	if (ret == -EOPNOTSUPP) {
 		nt_life_end(link, "the peer wants a feature that is not known here");
 		return false;
@@ -605,8 +652,12 @@ static bool nt_step_hello(struct nt_link *link)
 	else if (!ret && g.queues < link->queues)
 		WRITE_ONCE(link->queues, g.queues);
 	link->pace = NT_PACE_MIN;
-	if (!ret && (!nt_prove(link) || link->peer_ready < 2))
+	if (!ret && !nt_prove(link))
 		return false;
+	if (!ret && link->peer_ready < 2 && !nt_hello_line(link)) {
+		nt_await(link, NT_AWAITS_READY);
+		return false;
+	}
 	if (ret || nt_flat_use(link, &g))
 		nt_life_end(link, "a hello that is none");
 	else
@@ -614,93 +665,16 @@ static bool nt_step_hello(struct nt_link *link)
 	return false;
 }
 
-/* ---- while the link is up ---- */
-
-static bool nt_late(unsigned long since)
-{
-	return time_after(jiffies, since + msecs_to_jiffies(nt_timeout_ms));
-}
-
-/* The peer's work item sends the signs of life of all queues, so those of the first suffice. */
-static bool nt_peer_silent(struct nt_link *link)
-{
-	u32 beat = nt_ring_peer_serial(&link->ring[0]);
-
-	if (beat == link->beat)
-		return nt_late(link->beat_at);
-	link->beat = beat;
-	link->beat_at = jiffies;
-	return false;
-}
-
-/*
- * Return why operations of a queue would wait for ever, or NULL: the peer sends signs of life, but
- * does not handle what it has received, or this side's engine does not copy.
- */
-static const char *nt_queue_stuck(struct nt_link *link, struct nt_ring *ring)
-{
-	static const char *const why[] = {
-		[NT_PEER_MSG]	= "the peer does not handle what it gets",
-		[NT_PEER_BULK]	= "what the DMA engine writes is not handled, or does not arrive",
-		[NT_ENGINE]	= "the DMA engine does not copy",
-	};
-	struct nt_watch *w;
-	unsigned int i;
-	u64 done;
-
-	for (i = 0; i < NT_PROGRESS; i++) {
-		w = &link->watch[ring->index][i];
-		if (!nt_ring_progress(ring, i, &done) || done != w->done) {
-			w->done = done;
-			w->at = jiffies;
-		} else if (nt_late(w->at)) {
-			return why[i];
-		}
-	}
-	return NULL;
-}
-
-static const char *nt_life_fault(struct nt_link *link)
-{
-	const char *why;
-
-	spin_lock_bh(&link->lock);
-	why = link->why;
-	spin_unlock_bh(&link->lock);
-	return why;
-}
-
-/* Return why this life is over, or NULL */
-static const char *nt_life_over(struct nt_link *link)
-{
-	const char *why = NULL;
-	unsigned int i;
-
-	if (!nt_carrier(link) || test_bit(NT_EV_FLAP, &link->events))
-		return "the bridge says so";
-	if (test_bit(NT_EV_FAULT, &link->events))
-		return nt_life_fault(link);
-	link->lies = nt_ring_peer_bye(&link->ring[0]) == 2;
-	if (link->lies)
-		return "the peer has received other bytes than were sent";
-	if (nt_ring_peer_bye(&link->ring[0]))
-		return "the peer says so";
-	if (nt_peer_silent(link))
-		return "the peer is silent";
-	for (i = 0; i < link->queues && !why; i++)
-		why = nt_queue_stuck(link, &link->ring[i]);
-	return why;
-}
+/* ---- all states ---- */
 
 static bool nt_step_up(struct nt_link *link)
 {
 	const char *why = nt_life_over(link);
-	unsigned int i;
 
 	if (why)
 		nt_life_end(link, why);
-	for (i = 0; i < link->queues && !why; i++)
-		nt_ring_beat(&link->ring[i], nt_heartbeat_ms / NT_BEAT_PART);
+	else
+		nt_life_beat(link);
 	return false;
 }
 
@@ -722,22 +696,14 @@ unsigned int nt_life_run(struct nt_link *link)
 	if (link->state != NT_LINK_UP && !nt_carrier(link)) {
 		if (link->state != NT_LINK_DOWN)
 			nt_life_end(link, "the bridge says so");
-		return 0;	/* the bridge reports when that changes */
+		nt_await(link, NT_AWAITS_CARRIER);
+		nt_await_log(link);
+		return NT_PACE_CARRIER;
 	}
 	while (nt_step(link))
 		;
+	nt_await_log(link);
 	link->pace = clamp(2 * link->pace, NT_PACE_MIN, NT_PACE_MAX);
 	return link->state == NT_LINK_UP ? nt_heartbeat_ms :
-	       link->no_memory ? NT_PACE_NO_MEMORY : link->pace;
-}
-
-int nt_life_check_params(void)
-{
-	if (!nt_heartbeat_ms || nt_timeout_ms / 2 < nt_heartbeat_ms) {
-		pr_err("kfi_ntb: timeout_ms=%u is less than twice heartbeat_ms=%u, or that is 0\n",
-		       nt_timeout_ms, nt_heartbeat_ms);
-		return -EINVAL;
-	}
-	nt_timeout_min = 2 * nt_heartbeat_ms;
-	return 0;
+	       link->no_memory || link->no_flat ? NT_PACE_NO_MEMORY : link->pace;
 }

@@ -197,6 +197,7 @@ struct nt_link *nt_link_add(struct ntb_dev *ntb)
 	if (ret)
 		goto free_link;
 	INIT_LIST_HEAD(&link->entry);
+	link->begun = jiffies - HZ;	/* long ago */
 	spin_lock_init(&link->lock);
 	INIT_DELAYED_WORK(&link->work, nt_link_work);
 	ret = nt_win_init(&link->win, ntb);

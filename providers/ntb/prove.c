@@ -99,7 +99,7 @@ static u32 nt_prove_stop(struct nt_link *link, u32 busy)
 		ring = &link->ring[i];
 		if (!(busy & BIT(i)))
 			continue;
-		if (nt_engine_abort(&ring->engine) &&
+		if (nt_ring_abort(ring) &&
 		    nt_ring_wait_idle(ring, msecs_to_jiffies(NT_ABORT_MS))) {
 			nt_engine_give_up(&ring->engine, &hangs, false);
 			stopped |= BIT(i);
@@ -172,6 +172,7 @@ static int nt_prove_look(struct nt_link *link, u32 *engines, u64 *rang)
 	if (busy && time_after(jiffies, link->proof_hangs))
 		stopped = nt_prove_stop(link, busy);
 	busy &= ~stopped;
+	nt_await(link, busy ? NT_AWAITS_ENGINE : NT_AWAITS_PROOF);
 	if (busy)	/* the peer has yet to see what is written late */
 		link->proof_until = jiffies + msecs_to_jiffies(NT_PROVE_MS);
 	*rang = nt_prove_word(link, &ctl->rang[0]) | (u64)nt_prove_word(link, &ctl->rang[1]) << 32;

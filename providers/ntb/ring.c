@@ -466,7 +466,19 @@ void nt_ring_end(struct nt_ring *ring)
 
 bool nt_ring_wait_idle(struct nt_ring *ring, unsigned long timeout)
 {
-	return wait_event_timeout(ring->idle, nt_ring_engine_idle(ring), timeout);
+	bool idle = wait_event_timeout(ring->idle, nt_ring_engine_idle(ring), timeout);
+
+	if (idle && ring->engine.hangs)
+		WRITE_ONCE(ring->engine.hangs, false);
+	return idle;
+}
+
+bool nt_ring_abort(struct nt_ring *ring)
+{
+	bool ended = nt_engine_abort(&ring->engine);
+
+	WRITE_ONCE(ring->engine.hangs, !ended);
+	return ended;
 }
 
 void nt_ring_off(struct nt_ring *ring)

@@ -465,6 +465,11 @@ void nt_ring_end(struct nt_ring *ring);
  */
 bool nt_ring_wait_idle(struct nt_ring *ring, unsigned long timeout);
 /*
+ * End copies that were not executed, see nt_engine_abort(). If that is not possible, the engine is
+ * shown as one that hangs until it has completed them. Process context
+ */
+bool nt_ring_abort(struct nt_ring *ring);
+/*
  * End all records with -ENOTCONN, when the engine is idle and the peer can't write any more.
  * Process context
  */

@@ -60,7 +60,8 @@ struct nt_shown {
 	int		(*emit)(void *arg, const struct kfi_part *part);
 	void		*arg;
 	struct kfi_part	part;
-	char		state[160];
+	bool		up;
+	char		state[200];
 };
 
 static __printf(4, 5) int nt_part(struct nt_shown *w, const char *name, const char *help,
@@ -86,8 +87,13 @@ static int nt_part_engine(struct nt_shown *w, const struct nt_engine *e)
 	if (e->chan)
 		scnprintf(name, sizeof(name), "engine %s (%s)", dma_chan_name(e->chan),
 			  nt_engine_driver(e));
+	if (READ_ONCE(e->hangs))
+		return nt_part(w, name, "reset it, and load kfi_ntb again",
+			       "hangs and can't be stopped: the link waits for it");
 	if (bad)
 		return nt_part(w, name, bad->help, "the CPU copies: %s", bad->why);
+	if (!w->up)
+		return nt_part(w, name, NULL, "is tried before the link is up");
 	if (nt_engine_reports(e))
 		return nt_part(w, name, NULL, "copies");
 	return nt_part(w, name, "see crc_placed in kfi_ntb(7)", "copies, and may hide errors");
@@ -99,8 +105,8 @@ static int nt_part_bells(struct nt_shown *w, const struct nt_link *link)
 	const char *why = READ_ONCE(bells->why);
 	char some[40] = "";
 
-	if (READ_ONCE(link->proof) != NT_PROOF_DONE)
-		return nt_part(w, "doorbells", NULL, "not tried yet");
+	if (!w->up)
+		return nt_part(w, "doorbells", NULL, "are tried before the link is up");
 	if (bells->good != U64_MAX)
 		scnprintf(some, sizeof(some), "; these ring: %#llx", bells->good);
 	return nt_part(w, "doorbells", NULL, "%s%s%s", why ? "the CPU rings: " : "the engine rings",
@@ -113,11 +119,35 @@ static int nt_part_window(struct nt_shown *w, const struct nt_window *win)
 
 	scnprintf(name, sizeof(name), "window %d", win->index);
 	if (!win->proven)
-		return nt_part(w, name, NULL, "not tried yet");
+		return nt_part(w, name, NULL, "is tried before the first life of the link");
 	if (win->unshut)
 		return nt_part(w, name, "none: this bridge can't be used",
 			       "can't be shut: the link stays down");
 	return nt_part(w, name, NULL, "is shut when closed");
+}
+
+static int nt_part_flat(struct nt_shown *w, const struct nt_flat *flat)
+{
+	const char *why = READ_ONCE(flat->why);
+	int peer = READ_ONCE(flat->peer);
+	char name[40];
+
+	if (!w->up || peer < 0)
+		return 0;
+	scnprintf(name, sizeof(name), "flat window %d of the peer", peer);
+	return nt_part(w, name, NULL, "%s%s", why ? "is not written to: " : "the engine writes there",
+		       why ?: "");
+}
+
+static int nt_part_link(struct nt_shown *w, const struct nt_link *link)
+{
+	char awaited[160];
+	const char *help;
+
+	if (w->up)
+		return nt_part(w, "link", NULL, "up");
+	help = nt_await_say(link, awaited, sizeof(awaited));
+	return nt_part(w, "link", help, "waits for %s", awaited);
 }
 
 int nt_link_parts(const struct nt_link *link, u32 device,
@@ -126,11 +156,15 @@ int nt_link_parts(const struct nt_link *link, u32 device,
 	struct nt_shown w = {
 		.emit = emit, .arg = arg,
 		.part = { .domain = nt_link_name(link), .device = device },
+		.up = nt_link_is_up(link),
 	};
 	u32 side = nt_link_side(link);
 	unsigned int i;
 	int ret;
 
+	ret = nt_part_link(&w, link);
+	if (ret)
+		return ret;
 	if (side == NT_NO_SIDE)
 		ret = nt_part(&w, "end", NULL, "not known before the link is up");
 	else
@@ -138,7 +172,8 @@ int nt_link_parts(const struct nt_link *link, u32 device,
 			      link->draws ? "as both ends agree" : "by the driver");
 	for (i = 0; i < READ_ONCE(link->queues) && !ret; i++)
 		ret = nt_part_engine(&w, &link->ring[i].engine);
-	return ret ?: nt_part_bells(&w, link) ?: nt_part_window(&w, &link->win);
+	return ret ?: nt_part_bells(&w, link) ?: nt_part_window(&w, &link->win) ?:
+	       nt_part_flat(&w, &link->flat);
 }
 
 void nt_link_show(struct nt_link *link)

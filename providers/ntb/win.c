@@ -45,7 +45,7 @@ MODULE_PARM_DESC(window, "index of the memory window, the same at both ends (def
 
 static unsigned int nt_window_mib = 4;
 module_param_named(window_mib, nt_window_mib, uint, 0444);
-MODULE_PARM_DESC(window_mib, "MiB that the peer can write to, 1 to 4095 (default 4)");
+MODULE_PARM_DESC(window_mib, "MiB that the peer can write to, a power of two to 2048 (default 4)");
 
 static unsigned int nt_ring_kib = 256;
 module_param_named(ring_kib, nt_ring_kib, uint, 0444);
@@ -64,9 +64,10 @@ int nt_win_check_params(void)
 		pr_err("kfi_ntb: ring_kib=%u is no power of two from 16 to 4096\n", nt_ring_kib);
 		return -EINVAL;
 	}
-	if (!nt_window_mib || nt_window_mib > 4095 ||
+	/* On Ice Lake ntb_hw_intel knows only lengths that are powers of two (nt_win_shown()). */
+	if (!is_power_of_2(nt_window_mib) || nt_window_mib > 2048 ||
 	    (u64)nt_window_mib * SZ_1M < ntw_arena_at(1, ring) + NTW_CTL_SIZE) {
-		pr_err("kfi_ntb: window_mib=%u: not from 1 to 4095, or no room for the rings\n",
+		pr_err("kfi_ntb: window_mib=%u: no power of two to 2048, or no room for the rings\n",
 		       nt_window_mib);
 		return -EINVAL;
 	}
@@ -246,31 +247,37 @@ static int nt_win_arena(struct nt_window *win, int node)
 	return 0;
 }
 
-int nt_win_alloc(struct nt_window *win, struct ntb_dev *ntb)
+unsigned int nt_win_queues(const struct nt_window *win)
 {
-	resource_size_t addr_align, size_align, size_max;
-	struct device *dev = ntb_get_dma_dev(ntb);
-	size_t len, reach;
-	int ret;
+	return min_t(size_t, win->queues, win->shown / ntw_arena_at(1, win->ring));
+}
 
-	if (win->in->arena)
-		return 0;
-	ret = ntb_mw_get_align(ntb, NT_PEER, win->index, &addr_align, &size_align, &size_max);
-	if (ret)
-		return ret;
+/*
+ * Find how much of at most @len bytes the window shows. A bridge may be another one when its link
+ * comes up again, because it was configured anew. On Ice Lake ntb_hw_intel programs the logarithm
+ * of the length, so a length between two powers of two would show other memory.
+ */
+static int nt_win_shown(struct nt_window *win, u64 len, u64 size_align, u64 size_max)
+{
 	win->size_align = size_align;
-	len = min_t(u64, round_up((u64)nt_window_mib * SZ_1M, max_t(u64, size_align, PAGE_SIZE)),
-		    size_max);
-	if (len < ntw_arena_at(1, win->ring) + NTW_CTL_SIZE)
-		return -ENOSPC;
+	len = min(round_up(len, max_t(u64, size_align, PAGE_SIZE)), size_max);
+	WRITE_ONCE(win->shown, len ? rounddown_pow_of_two(len) : 0);
+	return win->shown < ntw_arena_at(1, win->ring) + NTW_CTL_SIZE ? -ENOSPC : 0;
+}
+
+static int nt_win_alloc(struct nt_window *win, struct ntb_dev *ntb, u64 addr_align)
+{
+	struct device *dev = ntb_get_dma_dev(ntb);
 	/*
 	 * Consumers want memory, too. How much of it the peer reaches is not known yet, so suppose
 	 * that its window is as long as ours.
 	 */
-	reach = min_t(u64, len, win->peer_len);
+	size_t reach = min_t(u64, win->shown, win->peer_len);
+	int ret;
+
 	while (win->queues > 1 && ntw_arena_at(win->queues, win->ring) > reach / 4 * 3)
 		win->queues--;
-	ret = nt_win_get(win, dev, len, max_t(u64, addr_align, PAGE_SIZE));
+	ret = nt_win_get(win, dev, win->shown, max_t(u64, addr_align, PAGE_SIZE));
 	if (ret)
 		return ret;
 	ret = nt_win_arena(win, dev_to_node(dev));
@@ -279,6 +286,25 @@ int nt_win_alloc(struct nt_window *win, struct ntb_dev *ntb)
 		nt_inbound_free(win->in);
 	}
 	return ret;
+}
+
+/*
+ * The memory is allocated once, because consumers have pieces of it in later lives, too. If the
+ * window has become shorter, it shows less of the memory.
+ */
+int nt_win_ready(struct nt_window *win, struct ntb_dev *ntb)
+{
+	resource_size_t addr_align, size_align, size_max;
+	int ret = ntb_mw_get_align(ntb, NT_PEER, win->index, &addr_align, &size_align, &size_max);
+
+	if (!ret)
+		ret = nt_win_shown(win, win->in->arena ? win->size : (u64)nt_window_mib * SZ_1M,
+				   size_align, size_max);
+	if (ret)
+		return ret;
+	if (!win->in->arena)
+		return nt_win_alloc(win, ntb, addr_align);
+	return win->shown <= win->size && IS_ALIGNED(win->dma, addr_align) ? 0 : -EFAULT;
 }
 
 void nt_win_exit(struct nt_window *win, struct ntb_dev *ntb, bool shown)
@@ -301,7 +327,7 @@ int nt_win_open(struct nt_window *win, struct ntb_dev *ntb)
 		memset(win->mem + ntw_queue_at(i, win->ring), 0, ntw_ring_at(NTW_BULK, win->ring));
 	/* All of that is empty before the peer can write its first word. */
 	wmb();
-	ret = ntb_mw_set_trans(ntb, NT_PEER, win->index, win->dma, win->size);
+	ret = ntb_mw_set_trans(ntb, NT_PEER, win->index, win->dma, win->shown);
 	win->open = !ret;
 	return ret;
 }
@@ -379,13 +405,13 @@ bool nt_win_switch_off(struct nt_window *win, struct ntb_dev *ntb)
 
 /* ---- is a closed window closed? ---- */
 
-bool nt_win_try(struct nt_window *win, struct ntb_dev *ntb, u8 how)
+int nt_win_try(struct nt_window *win, struct ntb_dev *ntb, u8 how)
 {
-	if (nt_win_open(win, ntb) || nt_win_close(win, ntb))
-		return false;
-	if (how == NTW_TRY_OFF)
+	int ret = nt_win_open(win, ntb) ?: nt_win_close(win, ntb);
+
+	if (!ret && how == NTW_TRY_OFF)
 		nt_mw_switch_off(ntb, win->index, 0);
-	return true;
+	return ret;
 }
 
 static bool nt_win_wrote(const struct nt_window *win, u32 at, u8 how, u32 own_id)
