@@ -14,6 +14,7 @@
  * never interrupt again. So all bits are cleared at each heartbeat, before the rings are looked at.
  */
 #include <linux/bitops.h>
+#include <linux/io.h>
 #include <linux/module.h>
 #include "bridge.h"
 
@@ -141,6 +142,9 @@ void nt_bell_ring(struct nt_ring *ring)
 		bit = ntw_bell(ring->index, READ_ONCE(link->queues), bells->peer_count,
 			       ring->bell++);
 	while (!(bells->good >> bit & 1) && ++tries < bells->peer_count);
+	/* A read does not overtake writes: when it has returned, they have arrived. */
+	if (ring->flush)
+		readl(link->win.peer);
 	ntb_peer_db_set(link->ntb, BIT_ULL(bells->peer_first + bit));
 }
 
@@ -178,5 +182,5 @@ void nt_bell_received(struct nt_link *link, int vector)
 	ntb_db_clear(link->ntb, bits);
 	for (i = 0; i < READ_ONCE(link->queues); i++)
 		if (bits & link->bells.wakes[i])
-			nt_ring_schedule(&link->ring[i]);
+			nt_ring_rung(&link->ring[i]);
 }

@@ -263,15 +263,16 @@ static bool nt_give_line(struct nt_ring *ring, struct nt_batch *b)
 	};
 	/* The peer may have seen a line that is given again. So @produced does not decrease. */
 	tx->produced = max(tx->produced, b->end);
+	b->rings = nt_engine_signals(ring);
 	return nt_engine_copy(&ring->engine, NT_LINE, &piece,
 			      out->base + offsetof(struct ntw_ctl, bulk), NULL,
 			      NT_COPY_FENCE |
-			      (nt_engine_signals(&ring->engine) ? 0 : NT_COPY_LAST));
+			      (b->rings ? 0 : NT_COPY_LAST));
 }
 
 static bool nt_give_signal(struct nt_ring *ring, struct nt_batch *b)
 {
-	if (!nt_engine_signals(&ring->engine))
+	if (!b->rings)
 		return true;
 	if (!nt_engine_ring(&ring->engine, ring->bell % ring->engine.bells))
 		return false;
@@ -340,7 +341,7 @@ static void nt_complete(struct nt_ring *ring, struct nt_batch *b, struct list_he
 	if (!ring->engine.cpu)
 		ring->engine.failures = 0;
 	/* If the engine can't write doorbells, the CPU does when the engine has copied the line. */
-	if (!nt_engine_signals(&ring->engine) && ring->state == NT_UP)
+	if (!b->rings && ring->state == NT_UP)
 		nt_line_signal(ring);
 }
 

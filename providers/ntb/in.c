@@ -282,6 +282,67 @@ bool nt_in_more(struct nt_ring *ring)
 	return true;
 }
 
+/* What was found now had a signal, or has one that comes yet, or is what a signal has overtaken. */
+static void nt_in_found(struct nt_ring *ring, bool rung)
+{
+	struct nt_in *in = &ring->in;
+	bool several = ring->stats.records_in - in->records > 1, awaited = in->looks;
+
+	if (in->suspect && !rung) {
+		ring->stats.late++;
+		in->score = min(in->score + 2U, NT_LATE);
+		if (in->score == NT_LATE)
+			WRITE_ONCE(in->overtaken, true);
+	} else if (!in->suspect && rung && in->score) {
+		in->score--;
+	}
+	in->suspect = false;
+	in->looks = 0;
+	/* A signal comes soon, or the interrupt of another one was left out. */
+	in->early = several || (!rung && !awaited);
+	in->early_until = jiffies + 2;
+}
+
+/* Return: true if a new line of the peer has a signal of its own, though it has no records. */
+static bool nt_in_line_rings(const struct nt_ring *ring)
+{
+	const struct nt_in *in = &ring->in;
+
+	if (in->serial == in->seen)
+		return false;
+	return in->serial & NTW_ASK || (in->seen & ~in->serial & NTW_AWAKE) ||
+	       READ_ONCE(ring->out.awaits_answer);
+}
+
+/*
+ * A signal comes behind what it announces, unless the bridge carries doorbells by another way than
+ * bytes. Without another look the bytes would be found at the next heartbeat.
+ */
+void nt_in_late(struct nt_ring *ring, bool rung)
+{
+	struct nt_in *in = &ring->in;
+	u64 known = in->rx[NTW_MSG].got + in->rx[NTW_MSG].avail + in->rx[NTW_BULK].avail;
+
+	if (known != in->known) {
+		nt_in_found(ring, rung);
+	} else if (rung) {
+		in->suspect = !nt_in_line_rings(ring) &&
+			      (!in->early || time_after(jiffies, in->early_until));
+		in->early = false;
+		in->looks = 1;
+	} else if (!in->looks || hrtimer_active(&ring->look)) {
+		return;
+	} else if (in->looks++ == NT_LOOKS) {
+		in->looks = 0;
+		in->suspect = false;
+	}
+	in->known = known;
+	in->records = ring->stats.records_in;
+	if (in->looks)
+		hrtimer_start(&ring->look, ns_to_ktime((u64)NT_LOOK_NS << (in->looks - 1)),
+			      HRTIMER_MODE_REL_SOFT);
+}
+
 /* Record which of our lines the peer has seen. A peer that claims more harms only itself. */
 static void nt_in_echo(struct nt_in *in, struct nt_out *out)
 {

@@ -149,6 +149,11 @@ void nt_ring_beat(struct nt_ring *ring, unsigned int ms)
 		out->tx[NTW_BULK].go |= nt_filled(out);
 		nt_engine_poll(&ring->engine);
 		nt_out_push(ring);
+		/* Each time, because a write may be lost */
+		if (READ_ONCE(ring->in.overtaken))
+			nt_engine_write_word(&ring->engine,
+					     out->base + offsetof(struct ntw_ctl, line.late),
+					     ntw_word(out->peer_id, 1));
 	}
 	spin_unlock_bh(&ring->lock);
 	nt_ring_schedule(ring);

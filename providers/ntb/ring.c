@@ -272,7 +272,8 @@ static void nt_run_proofs(struct nt_ring *ring)
 static void nt_ring_run(struct bh_work_struct *work)
 {
 	struct nt_ring *ring = container_of(work, struct nt_ring, run);
-	bool more = false;
+	/* A signal that comes after this queues another run. */
+	bool rung = READ_ONCE(ring->rung) && xchg(&ring->rung, false), more = false;
 	LIST_HEAD(done);
 
 	if (READ_ONCE(ring->state) == NT_OFF)
@@ -287,12 +288,20 @@ static void nt_ring_run(struct bh_work_struct *work)
 	if (ring->ops->burst_end)
 		ring->ops->burst_end(ring);
 	more = READ_ONCE(ring->state) == NT_UP && nt_in_more(ring);
+	if (READ_ONCE(ring->state) == NT_UP)
+		nt_in_late(ring, rung);
 	if (nt_run_push(ring, more))
 		ring->ops->room(ring);
 	if (more)
 		nt_ring_schedule(ring);
 	if (nt_engine_idle(&ring->engine) && wq_has_sleeper(&ring->idle))
 		wake_up_all(&ring->idle);
+}
+
+static enum hrtimer_restart nt_ring_look(struct hrtimer *timer)
+{
+	nt_ring_schedule(container_of(timer, struct nt_ring, look));
+	return HRTIMER_NORESTART;
 }
 
 /* ---- init and exit ---- */
@@ -309,6 +318,7 @@ int nt_ring_init(struct nt_ring *ring, const struct nt_ring_ops *ops, int node, 
 	ring->state = NT_OFF;
 	INIT_LIST_HEAD(&out->waiting);
 	INIT_BH_WORK(&ring->run, nt_ring_run);
+	hrtimer_setup(&ring->look, nt_ring_look, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
 	init_waitqueue_head(&ring->idle);
 	ret = nt_engine_init(&ring->engine, node, use_dma, &ring->run, wq,
 			     first ? &first->engine : NULL);
@@ -345,6 +355,7 @@ void nt_ring_exit(struct nt_ring *ring)
 	struct nt_out *out = &ring->out;
 
 	cancel_work_sync(&ring->engine.work);	/* before the BH work, which it queues */
+	hrtimer_cancel(&ring->look);
 	cancel_bh_work_sync(&ring->run);
 	nt_shadows_free(ring);
 	nt_engine_free(&ring->engine, NT_SLOTS * sizeof(*out->lines), out->lines, out->lines_dma);
@@ -398,6 +409,8 @@ void nt_ring_on(struct nt_ring *ring, void *inbound, u32 size, u32 own_id, u32 p
 	spin_lock_bh(&ring->lock);
 	/* The engine is idle. A doorbell that has failed during the proof concerns no line. */
 	WRITE_ONCE(ring->engine.broken, false);
+	ring->flush = false;
+	WRITE_ONCE(ring->rung, false);
 	WRITE_ONCE(ring->lives, ring->lives + 1);
 	WRITE_ONCE(ring->state, NT_UP);
 	spin_unlock_bh(&ring->lock);
@@ -490,6 +503,8 @@ void nt_ring_off(struct nt_ring *ring)
 	WRITE_ONCE(ring->state, NT_OFF);
 	spin_unlock_bh(&ring->lock);
 	cancel_bh_work_sync(&ring->run);
+	/* It queues nothing any more, and the BH work, which starts it, has ended. */
+	hrtimer_cancel(&ring->look);
 	spin_lock_bh(&ring->lock);
 	nt_bulk_abandon(ring, &all);
 	spin_unlock_bh(&ring->lock);
@@ -503,20 +518,33 @@ void nt_ring_off(struct nt_ring *ring)
 	wake_up_all(&ring->idle);
 }
 
+static u32 nt_ring_peer_word(const struct nt_ring *ring, const __le64 *word)
+{
+	u32 value;
+
+	return ntw_decode_word(le64_to_cpu(READ_ONCE(*word)), ring->in.own_id, &value) ? value : 0;
+}
+
 u32 nt_ring_peer_serial(const struct nt_ring *ring)
 {
-	u32 serial;
-
-	return ntw_decode_word(le64_to_cpu(READ_ONCE(ring->in.ctl->line.serial)), ring->in.own_id,
-			       &serial) ? serial : 0;
+	return nt_ring_peer_word(ring, &ring->in.ctl->line.serial);
 }
 
 u32 nt_ring_peer_bye(const struct nt_ring *ring)
 {
-	u32 bye;
+	return nt_ring_peer_word(ring, &ring->in.ctl->line.bye);
+}
 
-	return ntw_decode_word(le64_to_cpu(READ_ONCE(ring->in.ctl->line.bye)), ring->in.own_id,
-			       &bye) ? bye : 0;
+bool nt_ring_peer_late(const struct nt_ring *ring)
+{
+	return nt_ring_peer_word(ring, &ring->in.ctl->line.late);
+}
+
+void nt_ring_flush(struct nt_ring *ring)
+{
+	spin_lock_bh(&ring->lock);
+	WRITE_ONCE(ring->flush, true);
+	spin_unlock_bh(&ring->lock);
 }
 
 bool nt_ring_progress(struct nt_ring *ring, enum nt_progress what, u64 *done)

@@ -17,6 +17,7 @@
 #define _KFI_NTB_RING_H
 
 #include <linux/crc32c.h>
+#include <linux/hrtimer.h>
 #include <linux/list.h>
 #include <linux/spinlock.h>
 #include <linux/uio.h>
@@ -39,6 +40,10 @@
 #define NT_BULK_BUDGET	8U
 #define NT_PROOF	8192U	/* bytes that the engine writes as its proof; less than any ring */
 #define NT_LINGER	8U	/* runs that find nothing before a side is not awake any more */
+/* A signal has found nothing: look again so many times, first after NT_LOOK_NS, then twice as late */
+#define NT_LOOKS	7U
+#define NT_LOOK_NS	50000U
+#define NT_LATE		16U	/* see &nt_in.score */
 
 /*
  * Payload up to this length is copied by CPU through the shadow. With a CRC of it, so is all
@@ -116,6 +121,7 @@ struct nt_rec {
  * @signals: signals that were sent
  * @signals_saved: signals that were not sent because the peer was polling
  * @full: times that records had to wait for room
+ * @late: signals of the peer that have overtaken what they announce
  * @crc_errors: records of the peer with a wrong CRC
  * @dma_errors: copies that failed
  * @protocol_errors: violations of the protocol by the peer
@@ -126,6 +132,7 @@ struct nt_stats {
 	u64	batches, messages, bursts, lines;
 	u64	signals, signals_saved;
 	u64	full;
+	u64	late;
 	u64	crc_errors;
 	u64	dma_errors, protocol_errors;
 };
@@ -181,6 +188,7 @@ enum nt_step {
  * @load: bytes of payload that the engine has to fetch
  * @after: position in the message ring behind the records that come before this batch
  * @cpu: the CPU copies it: the engine has failed to, or can't
+ * @rings: the engine writes the signal
  * @announced: the copy of its line has failed. The peer may have received the line, and may then
  *	have reclaimed the memory that it had exposed for these records
  * @tries: number of times that the batch was given to the engine
@@ -207,6 +215,7 @@ struct nt_batch {
 	u64			load;
 	u64			after;
 	bool			cpu;
+	bool			rings;
 	bool			announced;
 	u8			tries;
 	u8			step;
@@ -365,6 +374,14 @@ struct nt_rx {
  * @seen: @serial at the end of the BH work's last run
  * @awake: the BH work will run again by itself; set at the end of its run
  * @idle: number of runs that have found nothing
+ * @known: sum of all positions of records that the last run has found
+ * @records: &nt_stats.records_in at that time
+ * @early: the last news may have signals that have not come yet; until @early_until, in jiffies
+ * @looks: a signal has found nothing, and so many looks were planned since; 0: none is
+ * @suspect: that signal announces no line, and no news before had a signal to come. So what it
+ *	announces is late
+ * @score: grows by two with each late signal, and is one less with each that finds something
+ * @overtaken: the score has been NT_LATE: the peer is told. The work item of the link reads it
  *
  * The BH work alone uses it, except for @seen, @answered and @awake, which the lock protects.
  */
@@ -382,6 +399,13 @@ struct nt_in {
 	u32			seen;
 	bool			awake;
 	u8			idle;
+	u64			known, records;
+	bool			early;
+	unsigned long		early_until;
+	u8			looks;
+	bool			suspect;
+	u8			score;
+	bool			overtaken;
 };
 
 /**
@@ -402,9 +426,13 @@ struct nt_in {
  * @crc_all: it covers payload that an engine could read, too, because an engine of one of the
  *	sides may hide errors, or the administrator wants it. Set before nt_ring_on()
  * @bell: number of doorbells that were rung
+ * @flush: the CPU reads from the window and rings then, because doorbells overtake what is written.
+ *	Changed under the lock
  * @proofs: copies of nt_ring_prove() that were given in this life
  * @out: the direction to the peer
  * @in: the direction from the peer
+ * @rung: the peer has signalled since the last run. Interrupts set it, beside queueing @run
+ * @look: lets the BH work look again
  * @run: the BH work, which is a work item in softirq: handles records, completes and starts copies
  * @idle: woken when the engine has no copies left, and when the rings are off
  * @engine: copies to the peer
@@ -421,10 +449,13 @@ struct nt_ring {
 	bool				crc;
 	bool				crc_all;
 	unsigned int			bell;
+	bool				flush;
 	unsigned int			proofs;
 	struct nt_out			out;
 	struct nt_in			in;
+	bool				rung;
 	struct bh_work_struct		run;
+	struct hrtimer			look;
 	wait_queue_head_t		idle;
 	struct nt_engine		engine;
 	struct nt_stats			stats;
@@ -572,6 +603,10 @@ void nt_ring_bye(struct nt_ring *ring, u32 peer_id, u32 bye);
 /* Read the words of the peer as they are now */
 u32 nt_ring_peer_serial(const struct nt_ring *ring);
 u32 nt_ring_peer_bye(const struct nt_ring *ring);	/* 0: the peer has not said so */
+/* Return: true if our doorbells overtake our bytes, as the peer has found */
+bool nt_ring_peer_late(const struct nt_ring *ring);
+/* Read from the window before each doorbell from here on. Process context */
+void nt_ring_flush(struct nt_ring *ring);
 
 /**
  * enum nt_progress - what operations may wait for
@@ -593,6 +628,13 @@ static inline void nt_ring_schedule(struct nt_ring *ring)
 {
 	if (READ_ONCE(ring->state) == NT_UP)
 		queue_bh_work(&ring->run);
+}
+
+/* The same for a signal of the peer */
+static inline void nt_ring_rung(struct nt_ring *ring)
+{
+	WRITE_ONCE(ring->rung, true);
+	nt_ring_schedule(ring);
 }
 
 /* piece.c: take the first contiguous piece, at most @max bytes, off @it, which is not empty */
@@ -677,9 +719,9 @@ void nt_bulk_abandon(struct nt_ring *ring, struct list_head *all);
 void nt_bulk_reset(struct nt_out *out);
 
 /* Return: true if the engine writes the doorbell behind the batch that it copies */
-static inline bool nt_engine_signals(const struct nt_engine *e)
+static inline bool nt_engine_signals(const struct nt_ring *ring)
 {
-	return e->bells && !e->cpu;
+	return ring->engine.bells && !ring->engine.cpu && !ring->flush;
 }
 
 /* ring.c, under the lock: send what is there and may be sent, through both rings */
@@ -693,6 +735,11 @@ bool nt_in_poll(struct nt_ring *ring);
 bool nt_in_handle(struct nt_ring *ring);
 /* Return: true if the BH work has to run again, because there are or may soon be more records */
 bool nt_in_more(struct nt_ring *ring);
+/*
+ * Plan another look if a signal has found nothing, and find out whether signals overtake what they
+ * announce. @rung: the peer has signalled before this run
+ */
+void nt_in_late(struct nt_ring *ring, bool rung);
 void nt_in_reset(struct nt_ring *ring, void *inbound, u32 size, u32 own_id);
 /*
  * Under the lock: make a line due if there is something to report to the peer. @more: the BH work

@@ -42,6 +42,7 @@ static int stats_show(struct seq_file *seq, void *v)
 		   s->messages, s->bursts, s->lines);
 	seq_printf(seq, "signals %llu\nsignals_saved %llu\ninterrupts %llu\n", s->signals,
 		   s->signals_saved, (u64)atomic64_read(&link->interrupts));
+	seq_printf(seq, "late %llu\nreads_first %d\n", s->late, READ_ONCE(link->ring[0].flush));
 	seq_printf(seq, "full %llu\nengine_full %llu\nunmapped %llu\n", s->full, c->full,
 		   c->unmapped);
 	seq_printf(seq, "crc %d\ncrc_placed %d\ncrc_errors %llu\n", link->ring[0].crc, link->checks,
@@ -104,11 +105,17 @@ static int nt_part_bells(struct nt_shown *w, const struct nt_link *link)
 	const struct nt_bells *bells = &link->bells;
 	const char *why = READ_ONCE(bells->why);
 	char some[40] = "";
+	bool flush = false;
+	unsigned int i;
 
 	if (!w->up)
 		return nt_part(w, "doorbells", NULL, "are tried before the link is up");
 	if (bells->good != U64_MAX)
 		scnprintf(some, sizeof(some), "; these ring: %#llx", bells->good);
+	for (i = 0; i < READ_ONCE(link->queues); i++)
+		flush |= READ_ONCE(link->ring[i].flush);
+	if (flush)
+		why = "they overtake what was written, so it reads from the window before";
 	return nt_part(w, "doorbells", NULL, "%s%s%s", why ? "the CPU rings: " : "the engine rings",
 		       why ?: "", some);
 }

@@ -105,13 +105,26 @@ const char *nt_life_over(struct nt_link *link)
 	return why;
 }
 
+/* The peer has found that our doorbells overtake what they announce. */
+static void nt_life_flush(struct nt_link *link, struct nt_ring *ring)
+{
+	if (ring->flush || !nt_ring_peer_late(ring))
+		return;
+	dev_info_ratelimited(&link->ntb->dev,
+			     "doorbells overtake what was written before: queue %u reads from the window before it rings\n",
+			     ring->index);
+	nt_ring_flush(ring);
+}
+
 void nt_life_beat(struct nt_link *link)
 {
 	unsigned int i;
 
 	nt_bell_revive(link);
-	for (i = 0; i < link->queues; i++)
+	for (i = 0; i < link->queues; i++) {
+		nt_life_flush(link, &link->ring[i]);
 		nt_ring_beat(&link->ring[i], nt_heartbeat_ms / NT_BEAT_PART);
+	}
 }
 
 int nt_life_check_params(void)

@@ -176,6 +176,7 @@ static inline u64 ntw_word(u32 incarnation, u32 value)
  *	it is set in all lines until an echo shows that the first of them was seen. NTW_AWAKE: the
  *	writer polls and needs no signal for a line, until it sends a line without the flag
  * @bye: 1: the writer's life ends; 2: because it has received other bytes than were sent
+ * @late: not 0: doorbells of the reader overtake what it has written before, as the writer has found
  * @zero: 0
  *
  * The line is one aligned cache line. @produced and @consumed are written before @echo and
@@ -187,7 +188,8 @@ struct ntw_line {
 	__le64	echo;
 	__le64	serial;
 	__le64	bye;
-	__le64	zero[2];
+	__le64	late;
+	__le64	zero;
 };
 
 static_assert(sizeof(struct ntw_line) == 64, "line");

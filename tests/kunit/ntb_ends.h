@@ -29,6 +29,7 @@ struct end {
 	unsigned long	used;		/* a bit for each record that is out */
 	u32		posted, sent, lost;
 	u32		messages;	/* records of the message ring */
+	bool		mute;		/* it sends no signals */
 	u64		bulk_end;
 	wait_queue_head_t wait;
 };
@@ -44,7 +45,10 @@ static u8 fill(u32 seq)
 
 static void op_signal(struct nt_ring *ring)
 {
-	nt_ring_schedule(&container_of(ring, struct end, ring)->other->ring);
+	struct end *end = container_of(ring, struct end, ring);
+
+	if (!end->mute)
+		nt_ring_schedule(&end->other->ring);
 }
 
 static void op_record(struct nt_ring *ring, const struct ntw_rec *rec, const void *body, size_t len)

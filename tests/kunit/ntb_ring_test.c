@@ -107,6 +107,42 @@ static void no_line(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
 }
 
+/*
+ * Signals come before the records that they announce. No heartbeat and no other signal comes, so the
+ * receiver has to look again by itself. It tells the peer when that has happened often enough, and
+ * not because of signals that come behind their records.
+ */
+static void late_data(struct kunit *test)
+{
+	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
+	u32 i, n = 0;
+
+	KUNIT_EXPECT_TRUE(test, reported(a));
+	a->mute = true;
+	msleep(50);	/* no signal is expected any more for what was found before */
+	for (i = 0; i < NT_LATE; i++) {
+		KUNIT_EXPECT_EQ(test, 0, put(a, NTW_MSG, n++, 0, false));
+		nt_ring_rung(&b->ring);
+		KUNIT_ASSERT_TRUE(test, got_all(b, n));
+	}
+	KUNIT_EXPECT_EQ(test, 0ULL, b->ring.stats.late);
+	for (i = 0; i < NT_LATE / 2; i++) {
+		KUNIT_EXPECT_FALSE(test, READ_ONCE(b->ring.in.overtaken));
+		nt_ring_rung(&b->ring);
+		usleep_range(300, 400);
+		KUNIT_EXPECT_EQ(test, 0, put(a, NTW_MSG, n++, 0, false));
+		KUNIT_ASSERT_TRUE(test, got_all(b, n));
+		usleep_range(300, 400);
+	}
+	KUNIT_EXPECT_EQ(test, (u64)NT_LATE / 2, b->ring.stats.late);
+	KUNIT_EXPECT_FALSE(test, nt_ring_peer_late(&a->ring));
+	nt_ring_beat(&b->ring, 0);
+	KUNIT_EXPECT_TRUE(test, nt_ring_peer_late(&a->ring));
+	KUNIT_EXPECT_FALSE(test, nt_ring_peer_late(&b->ring));
+	a->mute = false;
+	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
+}
+
 /* A sender that found no room is called when there is some, at once if there is some already. */
 static void room_in(struct kunit *test, enum ntw_which which)
 {
@@ -670,6 +706,7 @@ static void bulk_after_nothing(struct kunit *test)
 KFI_SUITE_IN(kfi_ntb_ring, ring_init, ring_exit,
 	KUNIT_CASE(two_threads),
 	KUNIT_CASE(no_line),
+	KUNIT_CASE(late_data),
 	KUNIT_CASE(no_room),
 	KUNIT_CASE(room_for_messages),
 	KUNIT_CASE(room_for_bulk),
