@@ -5,7 +5,7 @@
  */
 #include "bridge.h"
 
-#define NT_AWAIT_LOG	(5 * HZ)	/* until the log says what is awaited, and between two such lines */
+#define NT_AWAIT_LOG	(5 * HZ)	/* until the log says what is awaited; between two lines */
 /*
  * A life that begins again passes in less time all that comes before what the last one has waited
  * for.
@@ -98,7 +98,9 @@ const char *nt_await_say(const struct nt_link *link, char *buf, size_t len)
 		[NT_AWAITS_SIDE] = {
 			"the ends to have different numbers", "load kfi_ntb again at one of them"
 		},
-		[NT_AWAITS_TRY] = { "the peer to try our closed window", "see the log of the peer" },
+		[NT_AWAITS_TRY] = {
+			"the peer to try our closed window", "see the log of the peer"
+		},
 		[NT_AWAITS_OPEN] = { "the peer to open its window", "see the log of the peer" },
 		[NT_AWAITS_HELLO] = {
 			"the peer's hello, which has to arrive through our window",

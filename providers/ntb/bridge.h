@@ -297,8 +297,8 @@ struct nt_watch {
  * @awaits: enum nt_awaited. The work item alone writes this and the next three, for which any
  *	context may look
  * @awaits_at: when that has changed, in jiffies
- * @again: what the life before has waited for, in vain: until the handshake has come that far again,
- *	what it waits for in between means little. enum nt_awaited
+ * @again: what the life before has waited for, in vain: until the handshake has come that far
+ *	again, what it waits for in between means little. enum nt_awaited
  * @refused: what the driver of the bridge has returned, if that is awaited
  * @told: bits of enum nt_awaited of which the log has had a line since the link was up
  * @quiet_until: when the log may have the next one, in jiffies
@@ -630,8 +630,8 @@ int nt_mw_close(struct ntb_dev *ntb, int index, dma_addr_t park, size_t len);
 int nt_mw_switch_off(struct ntb_dev *ntb, int index, s8 off);
 /*
  * nt_win_try() opens the window and closes it as @how says, enum ntw_state NTW_TRY_*, for the peer
- * to write to. Return: 0; negative: the driver has not done that now. Then nt_win_tried() looks what
- * has arrived of that. Return: the next way to be tried; 0: there is none
+ * to write to. Return: 0; negative: the driver has not done that now. Then nt_win_tried() looks
+ * what has arrived of that. Return: the next way to be tried; 0: there is none
  */
 int nt_win_try(struct nt_window *win, struct ntb_dev *ntb, u8 how);
 u8 nt_win_tried(struct nt_window *win, u8 how, u32 own_id);

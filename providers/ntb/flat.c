@@ -315,7 +315,7 @@ static bool nt_flat_engines(struct nt_link *link, phys_addr_t base, u64 len)
 	return true;
 }
 
-/* Use the peer's flat window, and show the peer that we do. Return why that is not possible, or NULL */
+/* Use the peer's flat window, and show the peer that we do. Return why that can't be, or NULL */
 static const char *nt_flat_reach(struct nt_link *link, const struct ntw_hello_info *g)
 {
 	struct ntb_dev *ntb = link->ntb;

@@ -636,7 +636,7 @@ static bool nt_step_hello(struct nt_link *link)
 		nt_life_end(link, "the peer says so");
 		return true;
 	}
-	/* Scratchpads that are damaged change nothing. Ours may be, too, and the peer needs them. */
+	/* Damaged scratchpads change nothing. Ours may be damaged, too, and the peer needs them. */
 	nt_handshake_write(link, NTW_OPEN);
 	nt_hello_write(link);
 	ret = nt_hello_read(link, &link->peer, &g);

@@ -40,7 +40,7 @@
 #define NT_BULK_BUDGET	8U
 #define NT_PROOF	8192U	/* bytes that the engine writes as its proof; less than any ring */
 #define NT_LINGER	8U	/* runs that find nothing before a side is not awake any more */
-/* A signal has found nothing: look again so many times, first after NT_LOOK_NS, then twice as late */
+/* A signal has found nothing: look again so many times, after NT_LOOK_NS, then twice as late */
 #define NT_LOOKS	7U
 #define NT_LOOK_NS	50000U
 #define NT_LATE		16U	/* see &nt_in.score */

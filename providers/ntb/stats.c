@@ -142,8 +142,9 @@ static int nt_part_flat(struct nt_shown *w, const struct nt_flat *flat)
 	if (!w->up || peer < 0)
 		return 0;
 	scnprintf(name, sizeof(name), "flat window %d of the peer", peer);
-	return nt_part(w, name, NULL, "%s%s", why ? "is not written to: " : "the engine writes there",
-		       why ?: "");
+	if (why)
+		return nt_part(w, name, NULL, "is not written to: %s", why);
+	return nt_part(w, name, NULL, "the engine writes there");
 }
 
 static int nt_part_link(struct nt_shown *w, const struct nt_link *link)

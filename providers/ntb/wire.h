@@ -176,7 +176,7 @@ static inline u64 ntw_word(u32 incarnation, u32 value)
  *	it is set in all lines until an echo shows that the first of them was seen. NTW_AWAKE: the
  *	writer polls and needs no signal for a line, until it sends a line without the flag
  * @bye: 1: the writer's life ends; 2: because it has received other bytes than were sent
- * @late: not 0: doorbells of the reader overtake what it has written before, as the writer has found
+ * @late: not 0: the writer has found that doorbells of the reader overtake what it has written
  * @zero: 0
  *
  * The line is one aligned cache line. @produced and @consumed are written before @echo and

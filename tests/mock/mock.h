@@ -99,9 +99,9 @@ struct nm_end {
 	u32			stuck;
 	/* the n-th link interrupt from here is not reported to the client; 0: each is. READ_ONCE */
 	u32			lose_event;
-	/* one of so many interrupts of doorbells is lost; 0: none. READ_ONCE, as all up to @trans */
+	/* one of so many doorbell interrupts is lost; 0: none. READ_ONCE, as all up to @trans */
 	u32			lose_irq;
-	u32			irqs;		/* since the last one that was lost; interrupts only */
+	u32			irqs;		/* since the last one that was lost */
 	u32			dead_pads;	/* mask of scratchpads that read as ones */
 	u32			below_kib;	/* translations begin so far below their address */
 	u32			longest_kib;	/* of a translation; 0: the window's size */
@@ -126,7 +126,7 @@ struct nm_end {
 
 	struct nm_queue		posted;		/* writes of CPU and engine that have not arrived */
 	struct nm_queue		devices;	/* those of other devices */
-	struct nm_queue		late[2];	/* bytes of CPU and engine that doorbells overtake */
+	struct nm_queue		late[2];	/* bytes that doorbells overtake */
 
 	atomic64_t		count[NM_COUNTS];
 };
