@@ -624,7 +624,9 @@ int mw_load(struct mw *w)
 	w->io_err = 0;
 	w->io_left = 0;
 	memcpy(w->meta, w->durable, MW_META);
-	return kfm_super_load(&w->m) ?: kfm_bits_load(&w->m);
+	return kfm_super_load(&w->m) ?:
+	       (w->m.sb.flags & KFM_SB_DOUBT ? kfm_super_settle(&w->m, NULL) : 0) ?:
+	       kfm_bits_load(&w->m);
 }
 
 /* A message of a peer */

@@ -68,6 +68,8 @@ static int promote_check(struct kfm *m, const struct kfm_cmd *cmd)
 		return -EINVAL;
 	if (m->meta_failed || m->log.failed || m->leg_failed)
 		return -EIO;
+	if (m->sb.flags & KFM_SB_DOUBT)	/* it may have been half overwritten */
+		return -EUCLEAN;
 	/* a blank one was given up by kfm_detach(): what it lacks was acknowledged */
 	if (m->sb.state == KFM_INCONSISTENT ||
 	    (m->sb.flags & KFM_SB_LEG_FAILED && (!force || m->sb.state == KFM_BLANK)))
@@ -195,9 +197,14 @@ static int promote_compared(struct kfm_peer *p, const struct kfm_msg *msg)
 
 static int promote_refused(struct kfm_peer *p, u32 why)
 {
+	const struct kfm *m = p->m;
+
 	p->answer = why == KFM_R_FOLLOWS ? KFM_A_FOLLOWS : KFM_A_NO;
 	if (why == KFM_R_PRIMARY)
 		return -EBUSY;
+	/* it may have gone on alone, whatever the manager says of it; with a quorum others know */
+	if (why == KFM_R_DOUBT && m->policy != KFM_QUORUM && !has_word(m->promote, "force"))
+		return -ESTALE;
 	return why == KFM_R_BUSY ? -EAGAIN : 0;
 }
 

@@ -439,6 +439,31 @@ static void inherit(struct kfm *m)
 	mutex_unlock(&mirrors_lock);
 }
 
+/*
+ * One superblock is damaged. If this table has run before, or the one before it has, this node knows
+ * what was stored, and a primary goes on. It does not if the device has something else.
+ */
+static int settle_super(struct kfm *m, const struct kfm_super *before)
+{
+	struct kfm_super known = *before;
+	bool primary = m->primary;
+	const struct kfm *old;
+	int ret;
+
+	mutex_lock(&mirrors_lock);
+	list_for_each_entry(old, &mirrors, entry) {
+		if (!follows(m, old))
+			continue;
+		known = old->sb;
+		primary |= old->primary;
+	}
+	mutex_unlock(&mirrors_lock);
+	ret = kfm_super_settle(m, known.node ? &known : NULL);
+	if (!ret && primary && m->sb.flags & KFM_SB_DOUBT)
+		ret = -EUCLEAN;
+	return ret;
+}
+
 static void peer_resume(struct kfm_peer *p)
 {
 	p->policy_applied = false;
@@ -460,6 +485,7 @@ static void peer_resume(struct kfm_peer *p)
 static int kfm_preresume(struct dm_target *ti)
 {
 	struct kfm *m = ti->private;
+	struct kfm_super before = m->sb;
 	struct kfm_peer *p;
 	int ret;
 
@@ -470,6 +496,8 @@ static int kfm_preresume(struct dm_target *ti)
 	}
 	m->meta_failed = false;
 	ret = kfm_super_load(m);
+	if (!ret && m->formatted && m->sb.flags & KFM_SB_DOUBT)
+		ret = settle_super(m, &before);
 	if (!ret && m->formatted && may_grow(m)) {
 		/* dm frees the table before this one, so the next one takes the role from here */
 		inherit(m);

@@ -70,6 +70,7 @@ static const char * const refusals[KFM_REFUSALS] = {
 	[KFM_R_VERSION] = other_version,
 	[KFM_R_ONLY] = "the peer has no other copy",
 	[KFM_R_WITNESS] = "the tables of both nodes differ about which peer is the witness",
+	[KFM_R_DOUBT] = "a superblock of the peer is damaged, and its data may be newer",
 };
 
 /* Send a message that has no other members. */

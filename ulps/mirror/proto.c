@@ -202,7 +202,7 @@ int kfm_super_decode(const struct kfm_le_super *in, struct kfm_super *s)
 {
 	u32 version = le32_to_cpu(in->version);
 	int ret = check_block(in, KFM_SUPER_MAGIC, le64_to_cpu(in->magic),
-			      version == KFM_VERSION || version == KFM_VERSION_COARSE,
+			      version >= KFM_VERSION_COARSE && version <= KFM_VERSION,
 			      le32_to_cpu(in->crc), offsetof(struct kfm_le_super, crc));
 	unsigned int i;
 
@@ -225,6 +225,7 @@ int kfm_super_decode(const struct kfm_le_super *in, struct kfm_super *s)
 	if (!s->sectors || s->sectors > KFM_SECTORS_MAX || !s->peers || s->peers > KFM_PEERS ||
 	    !layout_fits(in, s) || s->state >= KFM_STATES || s->flags & ~KFM_SB_FLAGS ||
 	    (s->coarse && s->flags & KFM_SB_BITS_LOST) || !s->node || s->gens.base ||
+	    (version <= KFM_VERSION_TRUSTING && s->flags & KFM_SB_DOUBT) ||
 	    (s->state != KFM_BLANK && !s->gens.cur && !s->gens.source) ||
 	    !all_zero(in->zero, sizeof(in->zero)))
 		return -EBADMSG;

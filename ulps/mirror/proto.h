@@ -16,7 +16,8 @@
 #include "wire-user.h"
 #endif
 
-#define KFM_VERSION		4	/* of the superblock */
+#define KFM_VERSION		5	/* of the superblock */
+#define KFM_VERSION_TRUSTING	4	/* of one without KFM_SB_DOUBT */
 #define KFM_VERSION_COARSE	3	/* of one with wire bitmaps, and no others, behind it */
 #define KFM_LOG_VERSION		3	/* of the log */
 /*
@@ -69,7 +70,13 @@ enum kfm_policy {
 #define KFM_SB_NO_LOG		4u	/* the node was created without a log device */
 #define KFM_SB_BITS_LOST	8u	/* the bitmaps are not whole: every region may differ */
 #define KFM_SB_WITNESS		16u	/* created as a witness, without a leg */
-#define KFM_SB_FLAGS		31u
+/*
+ * A copy of the superblock was damaged, so this node may have forgotten something: it has no vote,
+ * and is not promoted. Its state is blank, with the generations of what could be read, until a
+ * primary writes all of its copy.
+ */
+#define KFM_SB_DOUBT		32u
+#define KFM_SB_FLAGS		63u
 #define KFM_SB_KEPT		(KFM_SB_NO_LOG | KFM_SB_WITNESS)	/* for good */
 
 /* Flags of a pair */
@@ -144,8 +151,9 @@ struct kfm_le_pair {
 #define KFM_BITMAP_AT		(2 * KFM_BLOCK)
 
 /*
- * A superblock. The copy with the higher serial number counts; copies are written in turn, so a
- * torn write leaves the other one.
+ * A superblock. The copy with the higher serial number counts; copies are written in turn. Each is
+ * one sector, so a write that a loss of power has cut short leaves the old copy or the new one: a
+ * copy that does not check was damaged later, and may have been the newer one (meta.c).
  */
 struct kfm_le_super {
 	__le64	magic;
@@ -318,6 +326,7 @@ enum kfm_refusal {
 	KFM_R_VERSION,		/* the other node speaks other versions; not sent to version 4 */
 	KFM_R_ONLY,		/* answer to LEAVE: the primary has no leg, and no other copy */
 	KFM_R_WITNESS,		/* the tables differ in whether the other node is a witness */
+	KFM_R_DOUBT,		/* the other node has KFM_SB_DOUBT: it may have newer data */
 	KFM_REFUSALS
 };
 
