@@ -20,6 +20,7 @@
 #define kfm_direct_takes ml_direct_takes
 #define kfi_close	ml_region_close
 
+#include <linux/printk.h>
 #include "mirror_world.h"
 
 static struct ml *ml_now;	/* KUnit runs one test at a time */
@@ -272,6 +273,7 @@ static struct ml *ml_make_node(struct kunit *test, unsigned int peers, bool logg
 	KUNIT_ASSERT_EQ(test, kfm_direct_alloc(m), 0);
 	spin_lock_init(&m->log.lock);
 	init_completion(&m->applied);
+	KUNIT_ASSERT_EQ(test, kfm_log_start(m, ML_LOG - 1, 0, 0), 0);	/* both heads */
 	KUNIT_ASSERT_EQ(test, kfm_log_start(m, ML_LOG, ML_GEN, MW_NODE), 0);
 	m->log.open = true;
 	m->log.peer = m->peers[0];
@@ -520,6 +522,74 @@ static int ml_reload(struct ml *l, u64 ring)
 	return kfm_log_load(m);
 }
 
+/* The node starts again: what it knew of the log is gone. */
+static int ml_restart(struct ml *l)
+{
+	struct kfm_log *log = &l->w->m.log;
+
+	log->open = false;
+	log->acked = 0;
+	memset(log->recs, 0, sizeof(log->recs));
+	return kfm_log_replay(&l->w->m);
+}
+
+/* Each bit of both heads: nothing is replayed, and the copy can't be promoted. */
+static void log_head_damaged(struct kunit *test)
+{
+	struct ml *l = ml_make(test);
+	struct kfm *m = &l->w->m;
+	int level = console_loglevel;
+	unsigned int i;
+	u8 *byte;
+
+	console_loglevel = CONSOLE_LOGLEVEL_SILENT;	/* each time there is a line */
+	KUNIT_ASSERT_EQ(test, ml_record(l, 0, (struct kfm_rec) { .seq = 1, .sector = 8 }), 0);
+	for (i = 0; i < 2 * 8 * KFM_SECTOR; i++) {
+		byte = l->disk + i / 8 % KFM_SECTOR + i / (8 * KFM_SECTOR) * KFM_BLOCK;
+		*byte ^= 1 << i % 8;
+		KUNIT_EXPECT_EQ_MSG(test, kfm_log_load(m), -EBADMSG, "bit %u", i);
+		*byte ^= 1 << i % 8;
+	}
+	console_loglevel = level;
+	l->disk[KFM_BLOCK + 70] ^= 2;
+	KUNIT_EXPECT_EQ(test, ml_restart(l), -EBADMSG);
+	KUNIT_EXPECT_EQ(test, l->legs, 0);
+	/* the next log has both heads */
+	KUNIT_EXPECT_EQ(test, kfm_log_start(m, ML_LOG + 1, ML_GEN, MW_NODE), 0);
+	KUNIT_EXPECT_EQ(test, kfm_log_load(m), 0);
+}
+
+/*
+ * A record that was durable does not check any more: that is noticed by those behind it. What was
+ * written behind a record that is not durable says nothing of that.
+ */
+static void log_record_damaged(struct kunit *test)
+{
+	struct ml *l = ml_make(test);
+	u32 first, second, third;
+
+	first = ml_put(l, 0, (struct kfm_rec) { .seq = 1, .sector = 8 });
+	second = ml_put(l, first, (struct kfm_rec) { .seq = 2, .sector = 9 });
+	third = ml_put(l, second, (struct kfm_rec) { .seq = 3, .sector = 10 });
+	KUNIT_ASSERT_EQ(test, ml_persist(l, 0, first), 0);
+	KUNIT_ASSERT_EQ(test, ml_persist(l, second, third - second), 0);
+	memset(l->disk + KFM_RING_AT + first, 0xff, second - first);	/* in the way of a loss of power */
+	KUNIT_EXPECT_EQ(test, ml_restart(l), 0);
+	KUNIT_EXPECT_EQ(test, l->legs, 2);
+
+	l = ml_make(test);
+	ml_put(l, 0, (struct kfm_rec) { .seq = 1, .sector = 8 });
+	ml_put(l, first, (struct kfm_rec) { .seq = 2, .sector = 9 });
+	ml_put(l, second, (struct kfm_rec) { .seq = 3, .sector = 10 });
+	KUNIT_ASSERT_EQ(test, ml_persist(l, first, second - first), 0);
+	KUNIT_ASSERT_EQ(test, ml_persist(l, 0, first), 0);
+	KUNIT_ASSERT_EQ(test, ml_persist(l, second, third - second), 0);
+	memset(l->disk + KFM_RING_AT + first, 0xff, second - first);
+	KUNIT_EXPECT_EQ(test, ml_restart(l), -EBADMSG);
+	KUNIT_EXPECT_EQ(test, ml_restart(l), -EBADMSG);		/* each time */
+	KUNIT_EXPECT_EQ(test, l->legs, 2);
+}
+
 /* A log keeps its size when its device grows: behind the end of the old ring it begins again. */
 static void log_grows(struct kunit *test)
 {
@@ -556,7 +626,7 @@ static void log_long(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, l->disk);
 	head.ring = ring;
 	head.at = at;
-	KUNIT_ASSERT_EQ(test, head_save(m, &head), 0);
+	KUNIT_ASSERT_EQ(test, head_save(m, &head) ?: head_save(m, &head), 0);
 	KUNIT_ASSERT_EQ(test, ml_reload(l, ring), 0);
 	KUNIT_EXPECT_EQ(test, m->log.room, RING_USED);
 	KUNIT_EXPECT_EQ(test, m->log.ring_len, ring);
@@ -987,5 +1057,7 @@ KFI_SUITE(kfi_mirror_log,
 	KUNIT_CASE(log_applies),
 	KUNIT_CASE(log_in_place),
 	KUNIT_CASE(log_overwritten),
+	KUNIT_CASE(log_head_damaged),
+	KUNIT_CASE(log_record_damaged),
 	KUNIT_CASE(log_grows),
 	KUNIT_CASE(log_long));

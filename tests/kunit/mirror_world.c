@@ -428,7 +428,7 @@ void kfm_log_close(struct kfm *m)
 
 int kfm_log_replay(struct kfm *m)
 {
-	return 0;
+	return mw_now->replay_err;
 }
 
 void kfm_log_apply(struct kfm *m, bool all)

@@ -60,6 +60,7 @@
  * @watched: that covers what may differ at any time
  * @store_err: result of the next record that is stored in the log of this node
  * @start_err: result of each kfm_log_start() from now on
+ * @replay_err: result of each kfm_log_replay() from now on
  * @log_opened: how often this node would have given keys to a peer
  * @unsound: the log of this node has a bad place, or has moved
  * @became_memory: the leg has become memory that can tear a sector
@@ -106,6 +107,7 @@ struct mw {
 	bool		watched;
 	int		store_err;
 	int		start_err;
+	int		replay_err;
 	unsigned int	log_opened;
 	bool		unsound;
 	bool		became_memory;

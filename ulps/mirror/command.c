@@ -98,7 +98,9 @@ static int become_primary(struct kfm *m, bool force)
 	ret = kfm_log_replay(m);
 	if (ret == -EUCLEAN && !has_word(m->promote, "force"))
 		return kfm_writes_missing(m) ?: ret;
-	if (ret && ret != -EUCLEAN)
+	if (ret == -EBADMSG && !has_word(m->promote, "force"))
+		return -EUCLEAN;	/* and the log remains, so this is found again */
+	if (ret && ret != -EUCLEAN && ret != -EBADMSG)
 		return ret;
 	ret = blkdev_issue_flush(m->leg->bdev);
 	if (ret) {	/* the next flush would not fail for what is lost now */
@@ -437,6 +439,32 @@ int kfm_invalidate(struct kfm *m)
 	kfm_for_each_peer(p, m)
 		kfm_bits_clear(p);
 	return kfm_bits_flush(m) ?: kfm_log_start(m, kfm_random(), 0, 0);
+}
+
+/**
+ * kfm_log_unusable() - the device has damaged the log, so acknowledged writes are missing
+ * @m: formatted secondary, to which a primary attaches
+ *
+ * The copy is worthless, but this node knows its generation, and so votes as before: with policy
+ * quorum it may be one of two that are left.
+ *
+ * Return: 0, and the copy is durably blank; or a negative error.
+ */
+int kfm_log_unusable(struct kfm *m)
+{
+	struct kfm_super before = m->sb;
+	int ret;
+
+	m->was_insync = false;
+	m->sb.state = KFM_BLANK;
+	m->sb.gens.source = 0;
+	ret = kfm_super_save(m);
+	if (ret) {
+		m->sb = before;
+		return ret;
+	}
+	kfm_event(m, "invalid");
+	return kfm_log_start(m, kfm_random(), 0, 0);
 }
 
 /**

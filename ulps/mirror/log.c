@@ -165,10 +165,26 @@ static int group_take(struct kfm *m, const struct kfm_rec *recs, unsigned int co
 		log->recs[recs[i].seq % KFM_WINDOW] = recs[i];
 	due = durable && !ret && apply_wanted(m, recs, count);
 	log->top = durable && !ret ? max(log->top, recs[count - 1].seq) : log->top;
+	while (log->recs[log->row % KFM_WINDOW].seq == log->row)
+		WRITE_ONCE(log->row, log->row + 1);
 	spin_unlock_bh(&log->lock);
 	if (due)
 		kfm_kick(m);
 	return ret;
+}
+
+/*
+ * Write what is durable by now into the room of each record, before that is written to the device.
+ * A ring in memory has no marks: there a loss of power may leave a part of one.
+ */
+static void group_mark(struct kfm *m, const struct kfm_rec *recs, unsigned int count)
+{
+	struct kfm_log *log = &m->log;
+	u64 row = READ_ONCE(log->row);
+	unsigned int i;
+
+	for (i = 0; i < count && !log->dax; i++)
+		kfm_mark_encode(log->head.id, row, (void *)log->ring + recs[i].at);
 }
 
 static struct kfm_store *store_get(struct kfm_log *log)
@@ -243,6 +259,7 @@ static int kfm_persist(struct kfid_mr *mr, uint64_t offset, size_t len, struct k
 	ret = group_take(m, recs, count, false);
 	if (ret)
 		return ret;
+	group_mark(m, recs, count);
 	s = len <= KFM_GROUP_BYTES ? store_get(&m->log) : NULL;
 	if (!s)
 		return kfm_log_store(m, offset, len) ?: group_take(m, recs, count, true);
@@ -310,30 +327,54 @@ static int ring_extend(struct kfm_log *log, u32 bytes)
 }
 
 /*
- * Read the head of the log. The log keeps its size on a device that has grown; the next one uses
- * all of the device. Return: 0 or a negative error, also for the log of another mirror.
+ * Read the heads: the one with the higher serial number counts. Return: how many there are, or a
+ * negative error.
  */
-int kfm_log_load(struct kfm *m)
+static int heads_read(struct kfm *m, struct kfm_log_head *head)
 {
-	struct kfm_log_head *head = &m->log.head, one;
-	bool found = false;
-	int i, ret = 0;
+	struct kfm_log_head one;
+	int i, ret, found = 0;
 
-	if (!m->logdev)
-		return 0;
 	for (i = 0; i < 2; i++) {
 		ret = kfm_io(m->logdev->bdev, REQ_OP_READ, i * KFM_BLOCK, m->page, KFM_BLOCK);
 		if (ret)
 			return ret;
-		ret = kfm_log_decode(m->page, &one);
-		if (ret || (found && one.serial <= head->serial))
+		if (kfm_log_decode(m->page, &one))
 			continue;
-		*head = one;
-		found = true;
+		if (!found || one.serial > head->serial)
+			*head = one;
+		found++;
 	}
+	return found;
+}
+
+/**
+ * kfm_log_load() - read the head of the log
+ * @m: mirror
+ *
+ * The log keeps its size on a device that has grown; the next one uses all of the device.
+ *
+ * Each head is a sector, and both have been written since `create`. So a head that does not check
+ * was damaged on the device, and may be the newer one: with the older one a replay would write
+ * records over what direct records have written since, and would not be noticed. In memory a loss
+ * of power may leave a part of a head, and the older one is as good: nothing behind it is
+ * overwritten before the newer one is durable.
+ *
+ * Return: 0; -EBADMSG if a head is damaged, so that nothing may be replayed; or another negative
+ * error, also for the log of another mirror.
+ */
+int kfm_log_load(struct kfm *m)
+{
+	struct kfm_log_head *head = &m->log.head;
+	int ret, found;
+
+	if (!m->logdev)
+		return 0;
+	found = heads_read(m, head);
+	if (found < 0)
+		return found;
 	if (!found || memcmp(head->uuid, m->sb.uuid, sizeof(head->uuid))) {
-		DMERR("%s: the log is not this mirror's (%d)", kfm_name(m),
-		      found ? -EMEDIUMTYPE : ret);
+		DMERR("%s: the log is not this mirror's", kfm_name(m));
 		return -EMEDIUMTYPE;
 	}
 	if (head->ring > head_room(m)) {
@@ -342,7 +383,11 @@ int kfm_log_load(struct kfm *m)
 		return -ENOSPC;
 	}
 	m->log.ring_len = head->ring;
-	return ring_extend(&m->log, head->ring);
+	ret = ring_extend(&m->log, head->ring);
+	if (ret || found == 2 || m->log.dax)
+		return ret;
+	DMERR("%s: a head of the log is damaged: nothing is replayed", kfm_name(m));
+	return -EBADMSG;
 }
 
 /**
@@ -367,6 +412,7 @@ int kfm_log_start(struct kfm *m, u64 id, u64 gen, u64 node)
 	memcpy(log->head.uuid, m->sb.uuid, sizeof(log->head.uuid));
 	memset(log->recs, 0, sizeof(log->recs));
 	log->top = 0;
+	log->row = 1;
 	log->oldest_at = 0;
 	log->own = (struct kfm_ring) { .len = log->ring_len, .next.seq = 1 };
 	kfm_recent_begin(m);
@@ -650,12 +696,14 @@ static void record_acked(struct kfm_log *log)
  * kfm_log_replay() - write all complete records of the log device to the leg
  * @m: mirror without a session
  *
- * The first record that is missing or damaged ends the log: what follows was never acknowledged.
- * But a peer can also overwrite a record that was acknowledged as durable. If that record was made
- * durable since the mirror's table was loaded, the replay notices that it ends too early.
+ * The first record that is missing or incomplete ends the log: what follows was never acknowledged.
+ * But a record that was durable may have been damaged on the device (kfm_ring_damaged()). A peer can
+ * also overwrite a record that was acknowledged as durable. If that record was made durable since
+ * the mirror's table was loaded, the replay notices that it ends too early.
  *
- * Return: 0, and the log is empty, or there is none; or a negative error, -EUCLEAN if this copy
- * lacks acknowledged writes, see kfm_writes_missing().
+ * Return: 0, and the log is empty, or there is none; or a negative error: -EBADMSG if the device
+ * has damaged the log, which each replay finds again, see kfm_log_unusable(); -EUCLEAN if a peer
+ * has, see kfm_writes_missing(). In both cases this copy lacks acknowledged writes.
  */
 int kfm_log_replay(struct kfm *m)
 {
@@ -687,6 +735,12 @@ int kfm_log_replay(struct kfm *m)
 	}
 	if (total || ret)
 		DMINFO("%s: %llu records of the log replayed (%d)", kfm_name(m), total, ret);
+	if (!ret && !log->dax &&
+	    kfm_ring_damaged(log->ring, log->ring_len, m->sectors, &log->head)) {
+		DMERR("%s: record %llu of the log was durable, and is damaged", kfm_name(m),
+		      log->head.seq);
+		return -EBADMSG;
+	}
 	if (ret || log->head.id != log->acked_id || log->head.seq >= log->acked)
 		return ret;
 	return -EUCLEAN;

@@ -504,7 +504,11 @@ static int kfm_preresume(struct dm_target *ti)
 		return -EBUSY;
 	}
 	if (!ret && m->formatted)
-		ret = kfm_log_load(m) ?: kfm_bits_load(m);
+		ret = kfm_log_load(m);
+	if (ret == -EBADMSG)	/* a replay finds that again, see kfm_log_unusable() */
+		ret = 0;
+	if (!ret && m->formatted)
+		ret = kfm_bits_load(m);
 	if (ret)
 		return ret;
 	if (cache_lost(m))

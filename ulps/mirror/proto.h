@@ -19,7 +19,8 @@
 #define KFM_VERSION		5	/* of the superblock */
 #define KFM_VERSION_TRUSTING	4	/* of one without KFM_SB_DOUBT */
 #define KFM_VERSION_COARSE	3	/* of one with wire bitmaps, and no others, behind it */
-#define KFM_LOG_VERSION		3	/* of the log */
+#define KFM_LOG_VERSION		4	/* of the log */
+#define KFM_LOG_UNMARKED	3	/* of one without marks */
 /*
  * Versions of messages and records that this node speaks. HELLO names the lowest and the highest
  * one, and the session has the highest that both nodes speak. HELLO, STATE and REFUSED have the
@@ -43,6 +44,7 @@
 #define KFM_SUPER_MAGIC		0x315250555346494bULL	/* "KIFSUPR1" */
 #define KFM_LOG_MAGIC		0x31474f4c5346494bULL	/* "KIFSLOG1" */
 #define KFM_REC_MAGIC		0x43455246U		/* "FREC" */
+#define KFM_MARK_MAGIC		0x4b524d46U		/* "FMRK" */
 #define KFM_DIRECT_MAGIC	0x52494446U		/* "FDIR" */
 #define KFM_MSG_MAGIC		0x47534d46U		/* "FMSG" */
 
@@ -227,7 +229,8 @@ struct kfm_log_head {
 
 /*
  * The head of a record. The room of a record begins at a sector of the ring. Its first sector has
- * zeros, which are not checked, and ends with the head. The sectors behind it have @len bytes of
+ * zeros, which are not checked, and ends with the head. The secondary replaces the first of these
+ * zeros by a mark when it writes the record to its device. The sectors behind it have @len bytes of
  * data, from which a leg is written. A record does not wrap: a record that does not fit after the
  * previous one begins at offset 0.
  */
@@ -252,6 +255,21 @@ struct kfm_rec {
 	u32	flags;		/* of a direct record: KFM_D_ */
 	u32	at;		/* of its room in the ring, or of its data; not stored */
 };
+
+/*
+ * A mark says what the node had made durable, in a row, before it wrote the record. So a replay
+ * that ends earlier has met a record that was damaged on the device, and may have been
+ * acknowledged; without a mark that says so it has met the end of the log. A mark is in one sector
+ * and is valid without its record. Only the node that wrote it reads it.
+ */
+struct kfm_le_mark {
+	__le32	magic;
+	__le32	crc;		/* CRC32C of the mark, with 0 here */
+	__le64	log;		/* kfm_le_log.id */
+	__le64	row;		/* the first record that was not durable, or had one before it */
+	u8	zero[8];
+} __packed;
+static_assert(sizeof(struct kfm_le_mark) == 32, "kfm_le_mark");
 
 #define KFM_REC_HEAD_AT		(KFM_SECTOR - sizeof(struct kfm_le_rec))	/* in its room */
 #define KFM_REC_DATA_AT		KFM_SECTOR
@@ -490,6 +508,8 @@ int kfm_direct_decode(const struct kfm_le_direct *in, u64 sectors, struct kfm_re
 bool kfm_rec_intact(const struct kfm_le_rec *in, const void *data, u32 len);
 int kfm_ring_next(const void *ring, u32 ring_len, u64 sectors, const struct kfm_log_head *h,
 		  struct kfm_rec *r);
+void kfm_mark_encode(u64 log, u64 row, struct kfm_le_mark *out);
+bool kfm_ring_damaged(const void *ring, u32 ring_len, u64 sectors, const struct kfm_log_head *h);
 u32 kfm_ring_place(u32 ring_len, u32 at, u32 room, u32 *take);
 void kfm_msg_encode(const struct kfm_msg *m, struct kfm_le_msg *out);
 int kfm_msg_decode(const void *in, size_t len, struct kfm_msg *m);

@@ -174,6 +174,8 @@ static int attach_prepare(struct kfm_peer *p, const struct kfm_msg *msg)
 
 	if (ret == -EUCLEAN)
 		return kfm_writes_missing(m) ?: ret;
+	if (ret == -EBADMSG)
+		return kfm_log_unusable(m) ?: -EUCLEAN;
 	if (ret)
 		return ret;
 	if (msg->arg) {
