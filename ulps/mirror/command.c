@@ -30,6 +30,7 @@
 #include "own.h"
 #include "peer.h"
 #include "quorum.h"
+#include "repair.h"
 #include "resync.h"
 #include "table.h"
 #include "write.h"
@@ -348,6 +349,7 @@ int kfm_demote(struct kfm *m)
 	kfm_verify_stop(m);	/* its part ends before the next attempt */
 	if (!kfm_writes_idle(m))
 		return -EBUSY;
+	kfm_repair_bad_rest(m);
 	ret = kfm_bits_rest(m) ?: kfm_own_empty(m);
 	if (ret)
 		return ret;
@@ -359,6 +361,7 @@ int kfm_demote(struct kfm *m)
 		return ret;
 	}
 	WRITE_ONCE(m->primary, false);
+	WRITE_ONCE(m->repair.bad_count, 0);
 	m->leg_failed |= m->detached;	/* the leg is used again after a resume */
 	kfm_peers_end(m);
 	kfm_event(m, "secondary");

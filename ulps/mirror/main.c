@@ -287,10 +287,12 @@ static int kfm_map(struct dm_target *ti, struct bio *bio)
 	if (bio_op(bio) == REQ_OP_READ) {
 		r->iter = bio->bi_iter;
 		r->tried = false;
+		r->leg_asked = false;
 		bio_set_dev(bio, m->leg->bdev);
 		if (!READ_ONCE(m->open))
 			kfm_read_hold(m, bio);
-		else if (READ_ONCE(m->detached))
+		else if (READ_ONCE(m->detached) ||
+			 kfm_repair_bad(m, bio->bi_iter.bi_sector, bio_sectors(bio)))
 			kfm_read_remote(m, bio);
 		else
 			return DM_MAPIO_REMAPPED;
@@ -340,6 +342,7 @@ static int kfm_end_io(struct dm_target *ti, struct bio *bio, blk_status_t *error
 	if (bio_op(bio) != REQ_OP_READ || r->tried || !peer_serves(m, *error) ||
 	    !READ_ONCE(m->open))
 		return DM_ENDIO_DONE;
+	r->leg_asked = true;
 	kfm_read_remote(m, bio);
 	return DM_ENDIO_INCOMPLETE;
 }
@@ -431,6 +434,8 @@ static void inherit(struct kfm *m)
 		m->policy = old->policy;
 		m->leg_tears |= old->leg_tears;
 		m->open = old->open;
+		memcpy(m->repair.bad, old->repair.bad, sizeof(m->repair.bad));
+		m->repair.bad_count = old->repair.bad_count;
 		m->counted_gen = old->counted_gen;
 		m->announced = old->announced;
 		WRITE_ONCE(old->primary, false);

@@ -218,6 +218,8 @@ void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, ch
 		DMEMIT(" cache");
 	if (m->repair.count)
 		DMEMIT(" repaired %u", m->repair.count);
+	if (m->repair.bad_count)
+		DMEMIT(" unrepaired %u", m->repair.bad_count);
 	if (m->verify.running)
 		DMEMIT(" verifying %u", kfm_verify_percent(m));
 	else if (m->verify.done)
