@@ -8,11 +8,12 @@
 static int mw_io(struct bio *bio);
 static int mw_dev_flush(bool leg);
 static unsigned int mw_zero_limit(void);
+static u32 mw_block(void);
 static void mw_queue(struct work_struct *work);
 static struct kfm_read *mw_read_data(const struct bio *bio);
 
 #undef bdev_logical_block_size
-#define bdev_logical_block_size(bdev)	((void)(bdev), KFM_SECTOR)
+#define bdev_logical_block_size(bdev)	((void)(bdev), mw_block())
 #undef bdev_write_zeroes_sectors
 #define bdev_write_zeroes_sectors(bdev)	((void)(bdev), mw_zero_limit())
 #define blkdev_issue_flush(bdev)	((void)(bdev), mw_dev_flush(strstr(#bdev, "leg")))
@@ -91,6 +92,11 @@ static int mw_dev_flush(bool leg)
 static unsigned int mw_zero_limit(void)
 {
 	return mw_now->zero_limit;
+}
+
+static u32 mw_block(void)
+{
+	return mw_now->block ?: KFM_SECTOR;
 }
 
 static void mw_queue(struct work_struct *work)

@@ -76,6 +76,7 @@
  * @flush_err: result of a flush of the leg that the worker waits for
  * @csum_flushes: of these, the ones behind a comparison
  * @leg_fails_late: the oldest of @legs fails in the middle of kfm_writes_run()
+ * @block: bytes of a logical block of the leg; 0: a sector
  * @events: uevents, with a blank behind each
  * @flight: writes and reads that have not ended, as bits
  * @done: those that have ended well, as bits; what was set before stays
@@ -123,6 +124,7 @@ struct mw {
 	int		flush_err;
 	unsigned int	csum_flushes;
 	bool		leg_fails_late;
+	u32		block;
 	char		events[512];
 	unsigned long	flight;
 	unsigned long	done;

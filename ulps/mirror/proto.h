@@ -334,7 +334,7 @@ enum kfm_msg_type {
 enum kfm_refusal {
 	KFM_R_PRIMARY = 1,	/* the other node is primary, too */
 	KFM_R_FOREIGN,		/* another mirror, or no metadata */
-	KFM_R_SIZE,		/* the sender of HELLO is longer, or its blocks are smaller */
+	KFM_R_SIZE,		/* the sender of HELLO is longer, or its blocks do not fit */
 	KFM_R_BUSY,		/* the other node is being promoted itself */
 	KFM_R_LEG,		/* the other node's leg or log has failed */
 	KFM_R_POLICY,		/* the policies differ */

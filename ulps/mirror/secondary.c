@@ -45,6 +45,20 @@ static bool in_doubt(const struct kfm *m, const struct kfm_msg *hello)
 }
 
 /*
+ * Do the logical blocks of both legs keep the nodes from having a session? A primary must not write
+ * less than a block of this leg. After a change of roles this node would be the primary, so at the
+ * first session of both nodes the blocks have to be the same. A mirror that has begun with others
+ * goes on as before.
+ */
+static bool blocks_differ(const struct kfm_peer *p, const struct kfm_msg *hello)
+{
+	u32 lbs = bdev_logical_block_size(p->m->leg->bdev);
+	bool first = !kfm_pair(p)->node && !(hello->flags & KFM_M_CANDIDATE);
+
+	return first ? lbs != hello->lbs : lbs > hello->lbs;
+}
+
+/*
  * Why HELLO is refused, or 0. What keeps a candidate from becoming a second primary comes first,
  * whatever else is wrong with it: after another answer `fenced` and `force` promote it. A primary
  * may be shorter than this node, which grows before it. A candidate may be longer: the generations
@@ -67,7 +81,7 @@ static u32 hello_refusal(const struct kfm_peer *p, const struct kfm_msg *msg)
 	if (!kfm_roles_agree(p, msg))
 		return KFM_R_WITNESS;
 	if (!m->witness && ((msg->sectors > m->sectors && !(msg->flags & KFM_M_CANDIDATE)) ||
-			    bdev_logical_block_size(m->leg->bdev) > msg->lbs))
+			    blocks_differ(p, msg)))
 		return KFM_R_SIZE;
 	if (!kfm_node_matches(p, msg->node))
 		return KFM_R_NODE;
