@@ -484,6 +484,18 @@ static void node_blocks(struct kunit *test)
 	}
 }
 
+/* A primary whose device is mounted is not demoted, and goes on. */
+static void node_mounted(struct kunit *test)
+{
+	struct mw *w = mw_synced(test);
+
+	w->in_use = true;
+	KUNIT_EXPECT_EQ(test, mw_order(w, "demote", NULL), -EBUSY);
+	KUNIT_EXPECT_TRUE(test, w->m.primary && w->peers[0].insync);
+	w->in_use = false;
+	KUNIT_EXPECT_EQ(test, mw_order(w, "demote", NULL), 0);
+}
+
 /* A candidate is told of a live primary, whatever else does not match. */
 static void node_candidate_unknown(struct kunit *test)
 {
@@ -610,6 +622,7 @@ KFI_SUITE(kfi_mirror_node,
 	KUNIT_CASE(node_primary_replaced),
 	KUNIT_CASE(node_candidate_unknown),
 	KUNIT_CASE(node_blocks),
+	KUNIT_CASE(node_mounted),
 	KUNIT_CASE(node_synced_not_stored),
 	KUNIT_CASE(node_settled),
 	KUNIT_CASE(node_settled_long_ago));

@@ -308,6 +308,11 @@ bool kfm_leg_became_memory(const struct kfm *m)
 	return mw_now->became_memory;
 }
 
+bool kfm_in_use(const struct kfm *m)
+{
+	return mw_now->in_use;
+}
+
 void kfm_event(struct kfm *m, const char *what)
 {
 	strlcat(mw_now->events, what, sizeof(mw_now->events));

@@ -77,6 +77,7 @@
  * @csum_flushes: of these, the ones behind a comparison
  * @leg_fails_late: the oldest of @legs fails in the middle of kfm_writes_run()
  * @block: bytes of a logical block of the leg; 0: a sector
+ * @in_use: a file system has the device
  * @events: uevents, with a blank behind each
  * @flight: writes and reads that have not ended, as bits
  * @done: those that have ended well, as bits; what was set before stays
@@ -125,6 +126,7 @@ struct mw {
 	unsigned int	csum_flushes;
 	bool		leg_fails_late;
 	u32		block;
+	bool		in_use;
 	char		events[512];
 	unsigned long	flight;
 	unsigned long	done;

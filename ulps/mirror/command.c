@@ -4,7 +4,7 @@
  *
  *   create UUID [clean]		format the metadata device of this node
  *   promote [fenced|force]	become primary
- *   demote			become secondary
+ *   demote			become secondary, unless the device is mounted
  *   fenced OUTAGE		policy fence: the peer is outdated or powered off; write alone
  *   outdate			secondary: the primary continues without this copy
  *   leave			secondary: the same, and the primary is told, before this node stops
@@ -600,7 +600,7 @@ static int other_command(struct kfm *m, struct kfm_cmd *cmd)
 	if (cmd->argc != 1)
 		return -EINVAL;
 	if (!strcmp(word, "demote"))
-		return kfm_demote(m);
+		return m->primary && kfm_in_use(m) ? -EBUSY : kfm_demote(m);
 	if (!strcmp(word, "detach"))
 		return m->primary ? kfm_detach(m) : -EINVAL;
 	if (!strcmp(word, "outdate"))

@@ -82,6 +82,14 @@ u64 kfm_random(void)
 	return get_random_u64() | 1;
 }
 
+/* Has a file system, or another user that is alone, the device open? */
+bool kfm_in_use(const struct kfm *m)
+{
+	const struct gendisk *disk = dm_disk(dm_table_get_md(m->ti->table));
+
+	return READ_ONCE(disk->part0->bd_holder);
+}
+
 /* Queue the worker once more, whether anything queues it or not. */
 static void worker_rearm(struct kfm *m)
 {
