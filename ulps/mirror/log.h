@@ -132,9 +132,14 @@ static inline bool kfm_recs_overlap(const struct kfm_rec *a, const struct kfm_re
 	       b->sector < a->sector + a->len / KFM_SECTOR;
 }
 
+/* head.c */
+int kfm_head_save(struct kfm *m, struct kfm_log_head *head);
+u32 kfm_device_room(const struct kfm *m);
 int kfm_log_load(struct kfm *m);
 int kfm_log_start(struct kfm *m, u64 id, u64 gen, u64 node);
 int kfm_log_trim(struct kfm *m, u64 seq, u32 at);
+
+/* log.c */
 int kfm_log_store(struct kfm *m, u32 at, u32 len);
 int kfm_log_open(struct kfm_peer *p);
 void kfm_log_close(struct kfm *m);
