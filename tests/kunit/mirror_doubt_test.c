@@ -3,7 +3,6 @@
  * A node of kfi_mirror whose disk has changed what it had stored: it may have forgotten something,
  * so it neither votes nor is promoted, and a primary writes all of its copy.
  */
-#include <linux/printk.h>
 #include "mirror_world.h"
 
 #define DOUBTFUL	(KFM_SB_DOUBT | KFM_SB_BITS_LOST)
@@ -46,9 +45,8 @@ static void doubt_each_bit(struct kunit *test)
 	struct mw *w = doubt_make(test, 2);
 	u8 *before = kfi_test_zalloc(test, 2 * KFM_BLOCK);
 	unsigned int i, refused = 0;
-	int ret, level = console_loglevel;
+	int ret;
 
-	console_loglevel = CONSOLE_LOGLEVEL_SILENT;	/* each time there is a line */
 	w->watched = false;	/* the superblock says that all may differ */
 	memcpy(before, w->durable, 2 * KFM_BLOCK);
 	for (i = 0; i < 2 * 8 * KFM_SECTOR; i++) {
@@ -64,7 +62,6 @@ static void doubt_each_bit(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, mw_load(w), 0);
 		KUNIT_EXPECT_EQ(test, w->m.sb.flags, KFM_SB_DOUBT);
 	}
-	console_loglevel = level;
 	KUNIT_EXPECT_GE(test, refused, 2 * 64);		/* the magic numbers */
 	KUNIT_EXPECT_LE(test, refused, 2 * (64 + 32));	/* and versions */
 	/* a superblock that has become zeros was not the first one of this device */

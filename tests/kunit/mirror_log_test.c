@@ -212,11 +212,9 @@ static void log_head_damaged(struct kunit *test)
 {
 	struct ml *l = ml_make(test);
 	struct kfm *m = &l->w->m;
-	int level = console_loglevel;
 	unsigned int i;
 	u8 *byte;
 
-	console_loglevel = CONSOLE_LOGLEVEL_SILENT;	/* each time there is a line */
 	KUNIT_ASSERT_EQ(test, ml_record(l, 0, (struct kfm_rec) { .seq = 1, .sector = 8 }), 0);
 	for (i = 0; i < 2 * 8 * KFM_SECTOR; i++) {
 		byte = l->disk + i / 8 % KFM_SECTOR + i / (8 * KFM_SECTOR) * KFM_BLOCK;
@@ -224,7 +222,6 @@ static void log_head_damaged(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, kfm_log_load(m), -EBADMSG, "bit %u", i);
 		*byte ^= 1 << i % 8;
 	}
-	console_loglevel = level;
 	l->disk[KFM_BLOCK + 70] ^= 2;
 	KUNIT_EXPECT_EQ(test, ml_restart(l), -EBADMSG);
 	KUNIT_EXPECT_EQ(test, l->legs, 0);

@@ -23,7 +23,6 @@
 #define kfm_direct_takes ml_direct_takes
 #define kfi_close	ml_region_close
 
-#include <linux/printk.h>
 #include "mirror_world.h"
 
 static struct ml *ml_now;	/* KUnit runs one test at a time */
