@@ -133,7 +133,7 @@ static u32 hello(struct mw *w, u32 flags, u32 versions, struct kfm_gens gens)
 	return w->count[0][KFM_REFUSED] > before ? w->sent[0][KFM_REFUSED].arg : 0;
 }
 
-/* It is not promoted, not even by force, and agrees with no candidate, whatever program that has. */
+/* It is not promoted, not even by force, and agrees with no candidate of any version. */
 static void doubt_refuses(struct kunit *test)
 {
 	const struct kfm_gens newer = { .cur = 9, .history = { 5, 4 } };
@@ -176,7 +176,9 @@ static void doubt_ends(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, state->state == KFM_BLANK && !state->gens.cur);
 	mw_say(w, 0, (struct kfm_msg) { .type = KFM_ATTACH, .session = 9, .gens = newer });
 	KUNIT_EXPECT_EQ(test, w->log_opened, 0);
-	mw_say(w, 0, (struct kfm_msg) { .type = KFM_ATTACH, .session = 9, .gens = newer, .arg = 1 });
+	mw_say(w, 0, (struct kfm_msg) {
+		.type = KFM_ATTACH, .session = 9, .gens = newer, .arg = 1,
+	});
 	KUNIT_EXPECT_EQ(test, w->log_opened, 1);
 	KUNIT_ASSERT_EQ(test, mw_load(w), 0);
 	KUNIT_EXPECT_EQ(test, m->sb.flags, KFM_SB_DOUBT);

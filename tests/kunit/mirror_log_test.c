@@ -244,7 +244,8 @@ static void log_record_damaged(struct kunit *test)
 	third = ml_put(l, second, (struct kfm_rec) { .seq = 3, .sector = 10 });
 	KUNIT_ASSERT_EQ(test, ml_persist(l, 0, first), 0);
 	KUNIT_ASSERT_EQ(test, ml_persist(l, second, third - second), 0);
-	memset(l->disk + KFM_RING_AT + first, 0xff, second - first);	/* in the way of a loss of power */
+	/* in the way of a loss of power */
+	memset(l->disk + KFM_RING_AT + first, 0xff, second - first);
 	KUNIT_EXPECT_EQ(test, ml_restart(l), 0);
 	KUNIT_EXPECT_EQ(test, l->legs, 2);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * mirror_log_world.h - a secondary of kfi_mirror with a log, of which the test is the primary, and the
- * disks. The source of the log is compiled here, so one test includes this.
+ * mirror_log_world.h - a secondary of kfi_mirror with a log, of which the test is the primary, and
+ * the disks. The source of the log is compiled here, so one test includes this.
  */
 #ifndef _KFI_KUNIT_MIRROR_LOG_WORLD_H
 #define _KFI_KUNIT_MIRROR_LOG_WORLD_H

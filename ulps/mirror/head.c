@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * head.c - the heads of a log, which say where a replay begins. The worker calls these functions, and
- * resume does before it starts the worker.
+ * head.c - the heads of a log, which say where a replay begins. The worker calls these functions,
+ * and resume does before it starts the worker.
  */
 #include <linux/sched/mm.h>
 #include <linux/vmalloc.h>

@@ -536,9 +536,9 @@ static void record_acked(struct kfm_log *log)
  * @m: mirror without a session
  *
  * The first record that is missing or incomplete ends the log: what follows was never acknowledged.
- * But a record that was durable may have been damaged on the device (kfm_ring_damaged()). A peer can
- * also overwrite a record that was acknowledged as durable. If that record was made durable since
- * the mirror's table was loaded, the replay notices that it ends too early.
+ * But a record that was durable may have been damaged on the device (kfm_ring_damaged()). A peer
+ * can also overwrite a record that was acknowledged as durable. If that record was made durable
+ * since the mirror's table was loaded, the replay notices that it ends too early.
  *
  * Return: 0, and the log is empty, or there is none; or a negative error: -EBADMSG if the device
  * has damaged the log, which each replay finds again, see kfm_log_unusable(); -EUCLEAN if a peer

@@ -64,8 +64,8 @@ struct kfm_store {
  * @bitmap_mr: the peer may read the bitmap
  * @patch: KFM_PATCHES pieces of the leg that the peer has asked for, KFM_WRITE_MAX bytes each
  * @patch_mr: the peer may read @patch
- * @lock: protects @head, @recs, @top, @row and @stores_free, and slots (direct.h); taken with bottom
- *	halves off
+ * @lock: protects @head, @recs, @top, @row and @stores_free, and slots (direct.h); taken with
+ *	bottom halves off
  * @stores: groups that are being written; NULL if @ring is in persistent memory
  * @stores_free: unused ones
  * @recs: durable records that the durable head is not behind, indexed by sequence number; seq is 0

@@ -453,8 +453,8 @@ static void inherit(struct kfm *m)
 }
 
 /*
- * One superblock is damaged. If this table has run before, or the one before it has, this node knows
- * what was stored, and a primary goes on. It does not if the device has something else.
+ * One superblock is damaged. If this table has run before, or the one before it has, this node
+ * knows what was stored, and a primary goes on. It does not if the device has something else.
  */
 static int settle_super(struct kfm *m, const struct kfm_super *before)
 {

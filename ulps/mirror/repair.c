@@ -413,8 +413,8 @@ static void repair_written(struct kfm *m, struct kfm_fetch *f)
 }
 
 /*
- * Has the leg failed the write of repaired data, and so altogether? Any context that has claimed the
- * mirror.
+ * Has the leg failed the write of repaired data, and so altogether? Any context that has claimed
+ * the mirror.
  */
 bool kfm_repair_leg_failed(const struct kfm *m)
 {
