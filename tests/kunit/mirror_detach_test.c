@@ -239,9 +239,72 @@ static void detach_rereads(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, !w->flight && w->done == 1);
 }
 
+/* A read that the leg has failed, or that is in a bad range: a peer is asked. */
+static void remote(struct mw *w, unsigned int number, bool leg_asked)
+{
+	mw_read(w, number);
+	bio_list_init(&w->m.held);
+	w->reads[number].leg_asked = leg_asked;
+	kfm_read_remote(&w->m, &w->bios[number]);
+	mw_run(w);
+}
+
+/* The peer serves a read, and the data is written to the leg with this result. */
+static void written_back(struct mw *w, unsigned int number, blk_status_t status)
+{
+	remote(w, number, true);
+	w->leg_waits = true;
+	copied(w, w->sent[0][KFM_COPY], true);
+	mw_leg_ends(w, status);
+	w->leg_waits = false;
+	mw_run(w);
+}
+
 /*
- * The leg fails to take repaired data, and the session ends in the same run: this node does not go
- * on alone. If the session does not end, it detaches, and no copy differs.
+ * A leg that does not take repaired data has not failed: the peer serves the range, until the leg
+ * has taken it. Without a peer the leg is asked. A demotion excludes the range, durably.
+ */
+static void detach_unrepaired(struct kunit *test)
+{
+	struct mw *w = mw_with_slots(test, 1, false);
+	struct dm_target ti = { .private = &w->m };
+	u64 sector = 1 << w->m.shift;
+	char text[256];
+
+	kfm_active_set(&w->peers[0], 0, PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, kfm_active_flush(&w->m), 0);
+	written_back(w, 1, BLK_STS_IOERR);
+	KUNIT_EXPECT_TRUE(test, w->done == BIT(1) && !w->m.leg_failed);
+	KUNIT_EXPECT_EQ(test, w->m.sb.flags, KFM_SB_PRIMARY);
+	KUNIT_EXPECT_TRUE(test, w->peers[0].insync && !w->peers[0].oos_count);
+	KUNIT_EXPECT_TRUE(test, kfm_repair_bad(&w->m, sector + 7, 9));
+	KUNIT_EXPECT_FALSE(test, kfm_repair_bad(&w->m, sector + PAGE_SIZE / KFM_SECTOR, 9));
+	kfm_status(&ti, STATUSTYPE_INFO, 0, text, sizeof(text));
+	KUNIT_EXPECT_NOT_NULL(test, strstr(text, " unrepaired 1"));
+	written_back(w, 1, BLK_STS_IOERR);
+	KUNIT_EXPECT_EQ(test, w->m.repair.bad_count, 1);
+	written_back(w, 1, BLK_STS_OK);
+	KUNIT_EXPECT_TRUE(test, !w->m.repair.bad_count && w->m.repair.count == 1);
+	written_back(w, 1, BLK_STS_IOERR);
+	/* neither copied from there, nor compared */
+	mw_differs(w, 0, 1);
+	mw_run(w);
+	mw_run(w);
+	KUNIT_EXPECT_TRUE(test, w->peers[0].oos_count && list_empty(&w->m.flight));
+	lose(w, 0);
+	w->done = 0;
+	remote(w, 1, false);
+	KUNIT_EXPECT_EQ(test, w->done, BIT(1));
+	KUNIT_EXPECT_EQ(test, mw_order(w, "demote", NULL), 0);
+	KUNIT_EXPECT_EQ(test, w->m.repair.bad_count, 0);
+	KUNIT_ASSERT_EQ(test, mw_load(w), 0);
+	KUNIT_EXPECT_EQ(test, w->m.sb.flags, KFM_SB_LEG_FAILED);
+	KUNIT_EXPECT_TRUE(test, test_bit_le(1, w->peers[0].oos));
+}
+
+/*
+ * The leg fails to take repaired data once too often, and the session ends in the same run: this
+ * node does not go on alone. If the session does not end, it detaches, and no copy differs.
  */
 static void detach_repair(struct kunit *test)
 {
@@ -251,13 +314,11 @@ static void detach_repair(struct kunit *test)
 	for (i = 0; i < 2; i++) {
 		w = failing(test, 1, false);
 		w->m.policy = KFM_ALONE;
+		w->m.repair.bad_count = KFM_BAD_RANGES;
 		kfm_active_set(&w->peers[0], 0, PAGE_SIZE);
 		KUNIT_EXPECT_EQ(test, kfm_active_flush(&w->m), 0);
 		mw_leg_ends(w, BLK_STS_OK);
-		mw_read(w, 1);
-		bio_list_init(&w->m.held);
-		kfm_read_remote(&w->m, &w->bios[1]);
-		mw_run(w);
+		remote(w, 1, true);
 		copied(w, w->sent[0][KFM_COPY], true);
 		mw_leg_ends(w, BLK_STS_IOERR);
 		w->posted[0][0]->err = i ? 0 : -EIO;
@@ -323,5 +384,6 @@ KFI_SUITE(kfi_mirror_detach,
 	KUNIT_CASE(detach_zeroes),
 	KUNIT_CASE(detach_reads),
 	KUNIT_CASE(detach_rereads),
+	KUNIT_CASE(detach_unrepaired),
 	KUNIT_CASE(detach_repair),
 	KUNIT_CASE(detach_cached));

@@ -457,6 +457,45 @@ static u32 node_candidate_refused(struct mw *w, u32 lbs)
 	return w->sent[1][KFM_REFUSED].arg;
 }
 
+/*
+ * At the first session of two nodes their legs have the same logical blocks, for each may be
+ * primary later. A mirror that began with others goes on, while those of the primary are larger.
+ */
+static void node_blocks(struct kunit *test)
+{
+	static const struct { u32 mine, theirs; bool first, refused; } rows[] = {
+		{ 512, 512, true, false }, { 4096, 4096, true, false }, { 512, 4096, true, true },
+		{ 4096, 512, true, true }, { 512, 4096, false, false }, { 4096, 512, false, true },
+	};
+	struct mw *w = mw_make(test, 1);
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		w->block = rows[i].mine;
+		w->m.sb.pairs[0].node = rows[i].first ? 0 : MW_NODE;
+		w->sent[0][KFM_REFUSED].arg = 0;
+		mw_say(w, 0, (struct kfm_msg) {
+			.type = KFM_HELLO, .session = 9, .gens.cur = 5, .lbs = rows[i].theirs,
+			.sectors = w->m.sectors, .arg = KFM_FENCE, .peers = 1,
+			.features = KFM_F_DIRECT,
+		});
+		KUNIT_EXPECT_EQ_MSG(test, w->sent[0][KFM_REFUSED].arg,
+				    rows[i].refused ? KFM_R_SIZE : 0, "row %u", i);
+	}
+}
+
+/* A primary whose device is mounted is not demoted, and goes on. */
+static void node_mounted(struct kunit *test)
+{
+	struct mw *w = mw_synced(test);
+
+	w->in_use = true;
+	KUNIT_EXPECT_EQ(test, mw_order(w, "demote", NULL), -EBUSY);
+	KUNIT_EXPECT_TRUE(test, w->m.primary && w->peers[0].insync);
+	w->in_use = false;
+	KUNIT_EXPECT_EQ(test, mw_order(w, "demote", NULL), 0);
+}
+
 /* A candidate is told of a live primary, whatever else does not match. */
 static void node_candidate_unknown(struct kunit *test)
 {
@@ -582,6 +621,8 @@ KFI_SUITE(kfi_mirror_node,
 	KUNIT_CASE(node_replaced_elsewhere),
 	KUNIT_CASE(node_primary_replaced),
 	KUNIT_CASE(node_candidate_unknown),
+	KUNIT_CASE(node_blocks),
+	KUNIT_CASE(node_mounted),
 	KUNIT_CASE(node_synced_not_stored),
 	KUNIT_CASE(node_settled),
 	KUNIT_CASE(node_settled_long_ago));

@@ -96,8 +96,8 @@ static u32 put(u8 *ring, u32 at, u64 log, u64 seq, u32 len)
 	return at + kfm_rec_room(len);
 }
 
-/* How many records does a replay find? */
-static unsigned int replay(const u8 *ring, struct kfm_log_head h)
+/* How many records does a replay find? @at: the end of the last one */
+static unsigned int replay_to(const u8 *ring, struct kfm_log_head h, u32 *at)
 {
 	unsigned int count = 0;
 	struct kfm_rec r;
@@ -107,7 +107,15 @@ static unsigned int replay(const u8 *ring, struct kfm_log_head h)
 		h.at = r.at + kfm_rec_room(r.len);
 		count++;
 	}
+	*at = h.at;
 	return count;
+}
+
+static unsigned int replay(const u8 *ring, struct kfm_log_head h)
+{
+	u32 at;
+
+	return replay_to(ring, h, &at);
 }
 
 static void ring_replay(struct kunit *test)
@@ -131,6 +139,52 @@ static void ring_replay(struct kunit *test)
 	/* the last byte of a record did not arrive: it and those behind it do not count */
 	ring[third + KFM_REC_DATA_AT + 3 * KFM_SECTOR - 1] ^= 1;
 	KUNIT_EXPECT_EQ(test, replay(ring, h), 2);
+}
+
+/*
+ * Each bit of the records of a log, of which the first two have marks behind them: all records are
+ * found, or the damage is. In a mark, and in what nobody checks, a bit is not missed. What was not
+ * written, or was cut short, is no damage.
+ */
+static void ring_damaged(struct kunit *test)
+{
+	const struct kfm_log_head h = { .id = 5, .gen = 3, .seq = 1 };
+	u8 *ring = kfi_test_zalloc(test, KFM_RING_MIN);
+	struct kfm_log_head end = h;
+	u32 at = 0, marks[3], bit;
+	u64 seq;
+
+	for (seq = 1; seq <= 3; seq++) {
+		marks[seq - 1] = at;
+		kfm_mark_encode(5, seq, (struct kfm_le_mark *)(ring + at));
+		at = put(ring, at, 5, seq, seq * KFM_SECTOR);
+	}
+	end.seq = 4;
+	end.at = at;
+	KUNIT_EXPECT_FALSE(test, kfm_ring_damaged(ring, 16 * KFM_SECTOR, SECTORS, &end));
+	for (bit = 0; bit < 8 * at; bit++) {
+		ring[bit / 8] ^= 1 << bit % 8;
+		end = h;
+		end.seq += replay_to(ring, h, &end.at);
+		if (end.seq < 4)
+			KUNIT_EXPECT_TRUE_MSG(test, kfm_ring_damaged(ring, 16 * KFM_SECTOR, SECTORS,
+								     &end), "bit %u", bit);
+		ring[bit / 8] ^= 1 << bit % 8;
+	}
+	/* sectors of the last one were not written; the one before was, but all of it is gone */
+	memset(ring + at - 2 * KFM_SECTOR, 0x5a, 2 * KFM_SECTOR);
+	end = h;
+	end.seq += replay_to(ring, h, &end.at);
+	KUNIT_EXPECT_EQ(test, end.seq, 3);
+	KUNIT_EXPECT_FALSE(test, kfm_ring_damaged(ring, 16 * KFM_SECTOR, SECTORS, &end));
+	memset(ring + marks[1], 0xa5, marks[2] - marks[1]);
+	end = h;
+	end.seq += replay_to(ring, h, &end.at);
+	KUNIT_EXPECT_EQ(test, end.seq, 2);
+	KUNIT_EXPECT_TRUE(test, kfm_ring_damaged(ring, 16 * KFM_SECTOR, SECTORS, &end));
+	/* marks of an older log say nothing of this one */
+	kfm_mark_encode(4, 9, (struct kfm_le_mark *)(ring + marks[2]));
+	KUNIT_EXPECT_FALSE(test, kfm_ring_damaged(ring, 16 * KFM_SECTOR, SECTORS, &end));
 }
 
 static void ring_wraps(struct kunit *test)
@@ -273,6 +327,7 @@ KFI_SUITE(kfi_mirror,
 	KUNIT_CASE(super_invalid),
 	KUNIT_CASE(super_layout),
 	KUNIT_CASE(ring_replay),
+	KUNIT_CASE(ring_damaged),
 	KUNIT_CASE(ring_wraps),
 	KUNIT_CASE(ring_places),
 	KUNIT_CASE(message_later),

@@ -8,11 +8,12 @@
 static int mw_io(struct bio *bio);
 static int mw_dev_flush(bool leg);
 static unsigned int mw_zero_limit(void);
+static u32 mw_block(void);
 static void mw_queue(struct work_struct *work);
 static struct kfm_read *mw_read_data(const struct bio *bio);
 
 #undef bdev_logical_block_size
-#define bdev_logical_block_size(bdev)	((void)(bdev), KFM_SECTOR)
+#define bdev_logical_block_size(bdev)	((void)(bdev), mw_block())
 #undef bdev_write_zeroes_sectors
 #define bdev_write_zeroes_sectors(bdev)	((void)(bdev), mw_zero_limit())
 #define blkdev_issue_flush(bdev)	((void)(bdev), mw_dev_flush(strstr(#bdev, "leg")))
@@ -91,6 +92,11 @@ static int mw_dev_flush(bool leg)
 static unsigned int mw_zero_limit(void)
 {
 	return mw_now->zero_limit;
+}
+
+static u32 mw_block(void)
+{
+	return mw_now->block ?: KFM_SECTOR;
 }
 
 static void mw_queue(struct work_struct *work)
@@ -302,6 +308,11 @@ bool kfm_leg_became_memory(const struct kfm *m)
 	return mw_now->became_memory;
 }
 
+bool kfm_in_use(const struct kfm *m)
+{
+	return mw_now->in_use;
+}
+
 void kfm_event(struct kfm *m, const char *what)
 {
 	strlcat(mw_now->events, what, sizeof(mw_now->events));
@@ -428,7 +439,7 @@ void kfm_log_close(struct kfm *m)
 
 int kfm_log_replay(struct kfm *m)
 {
-	return 0;
+	return mw_now->replay_err;
 }
 
 void kfm_log_apply(struct kfm *m, bool all)
@@ -624,7 +635,9 @@ int mw_load(struct mw *w)
 	w->io_err = 0;
 	w->io_left = 0;
 	memcpy(w->meta, w->durable, MW_META);
-	return kfm_super_load(&w->m) ?: kfm_bits_load(&w->m);
+	return kfm_super_load(&w->m) ?:
+	       (w->m.sb.flags & KFM_SB_DOUBT ? kfm_super_settle(&w->m, NULL) : 0) ?:
+	       kfm_bits_load(&w->m);
 }
 
 /* A message of a peer */

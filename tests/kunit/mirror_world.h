@@ -9,6 +9,11 @@
 
 #include <linux/device-mapper.h>
 #include "suite.h"
+/* A test that tries each bit of a block would print thousands of lines. */
+#undef DMERR
+#undef DMINFO
+#define DMERR(...)	DMERR_LIMIT(__VA_ARGS__)
+#define DMINFO(...)	DMINFO_LIMIT(__VA_ARGS__)
 #define dm_table_device_name(table)	((void)sizeof(table), "mirror")	/* there is none */
 #include "../../ulps/mirror/bits.h"
 #include "../../ulps/mirror/command.h"
@@ -60,6 +65,7 @@
  * @watched: that covers what may differ at any time
  * @store_err: result of the next record that is stored in the log of this node
  * @start_err: result of each kfm_log_start() from now on
+ * @replay_err: result of each kfm_log_replay() from now on
  * @log_opened: how often this node would have given keys to a peer
  * @unsound: the log of this node has a bad place, or has moved
  * @became_memory: the leg has become memory that can tear a sector
@@ -75,6 +81,8 @@
  * @flush_err: result of a flush of the leg that the worker waits for
  * @csum_flushes: of these, the ones behind a comparison
  * @leg_fails_late: the oldest of @legs fails in the middle of kfm_writes_run()
+ * @block: bytes of a logical block of the leg; 0: a sector
+ * @in_use: a file system has the device
  * @events: uevents, with a blank behind each
  * @flight: writes and reads that have not ended, as bits
  * @done: those that have ended well, as bits; what was set before stays
@@ -106,6 +114,7 @@ struct mw {
 	bool		watched;
 	int		store_err;
 	int		start_err;
+	int		replay_err;
 	unsigned int	log_opened;
 	bool		unsound;
 	bool		became_memory;
@@ -121,6 +130,8 @@ struct mw {
 	int		flush_err;
 	unsigned int	csum_flushes;
 	bool		leg_fails_late;
+	u32		block;
+	bool		in_use;
 	char		events[512];
 	unsigned long	flight;
 	unsigned long	done;

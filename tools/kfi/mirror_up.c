@@ -363,6 +363,8 @@ static int remove_one(const struct mirror *m)
 		complain("%s: it can't leave, so the primary may hold its writes: %s", m->name,
 			 strerror(err));
 	ret = mirror_remove(m->name);
+	if (!ret && !strcmp(m->role, "primary"))
+		complain("%s: it was primary, and no node is primary now", m->name);
 	if (ret && leaves && !err)
 		complain("%s: it has left its primary; kfi mirror adjust --force takes it back",
 			 m->name);
@@ -387,7 +389,8 @@ int cmd_mirror_down(int argc, char **argv)
 		"Usage: kfi mirror down NAME... | -a\n\n"
 		"Remove the device of a mirror. Nothing may use it. What is on its disks stays. A\n"
 		"secondary leaves before, so that its primary goes on; not with policy stop: then\n"
-		"the primary holds its writes until this node is back.\n\n"
+		"the primary holds its writes until this node is back. If it was primary, the\n"
+		"command says so: then no node is.\n\n"
 		"  -a, --all  all mirrors that there are\n";
 	struct mirror *list = NULL, *m;
 	struct scope scope;

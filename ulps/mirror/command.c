@@ -4,7 +4,7 @@
  *
  *   create UUID [clean]		format the metadata device of this node
  *   promote [fenced|force]	become primary
- *   demote			become secondary
+ *   demote			become secondary, unless the device is mounted
  *   fenced OUTAGE		policy fence: the peer is outdated or powered off; write alone
  *   outdate			secondary: the primary continues without this copy
  *   leave			secondary: the same, and the primary is told, before this node stops
@@ -30,6 +30,7 @@
 #include "own.h"
 #include "peer.h"
 #include "quorum.h"
+#include "repair.h"
 #include "resync.h"
 #include "table.h"
 #include "write.h"
@@ -68,6 +69,8 @@ static int promote_check(struct kfm *m, const struct kfm_cmd *cmd)
 		return -EINVAL;
 	if (m->meta_failed || m->log.failed || m->leg_failed)
 		return -EIO;
+	if (m->sb.flags & KFM_SB_DOUBT)	/* it may have been half overwritten */
+		return -EUCLEAN;
 	/* a blank one was given up by kfm_detach(): what it lacks was acknowledged */
 	if (m->sb.state == KFM_INCONSISTENT ||
 	    (m->sb.flags & KFM_SB_LEG_FAILED && (!force || m->sb.state == KFM_BLANK)))
@@ -96,7 +99,9 @@ static int become_primary(struct kfm *m, bool force)
 	ret = kfm_log_replay(m);
 	if (ret == -EUCLEAN && !has_word(m->promote, "force"))
 		return kfm_writes_missing(m) ?: ret;
-	if (ret && ret != -EUCLEAN)
+	if (ret == -EBADMSG && !has_word(m->promote, "force"))
+		return -EUCLEAN;	/* and the log remains, so this is found again */
+	if (ret && ret != -EUCLEAN && ret != -EBADMSG)
 		return ret;
 	ret = blkdev_issue_flush(m->leg->bdev);
 	if (ret) {	/* the next flush would not fail for what is lost now */
@@ -195,9 +200,14 @@ static int promote_compared(struct kfm_peer *p, const struct kfm_msg *msg)
 
 static int promote_refused(struct kfm_peer *p, u32 why)
 {
+	const struct kfm *m = p->m;
+
 	p->answer = why == KFM_R_FOLLOWS ? KFM_A_FOLLOWS : KFM_A_NO;
 	if (why == KFM_R_PRIMARY)
 		return -EBUSY;
+	/* it may have gone on alone, whatever the manager says of it; with a quorum others know */
+	if (why == KFM_R_DOUBT && m->policy != KFM_QUORUM && !has_word(m->promote, "force"))
+		return -ESTALE;
 	return why == KFM_R_BUSY ? -EAGAIN : 0;
 }
 
@@ -339,6 +349,7 @@ int kfm_demote(struct kfm *m)
 	kfm_verify_stop(m);	/* its part ends before the next attempt */
 	if (!kfm_writes_idle(m))
 		return -EBUSY;
+	kfm_repair_bad_rest(m);
 	ret = kfm_bits_rest(m) ?: kfm_own_empty(m);
 	if (ret)
 		return ret;
@@ -350,6 +361,7 @@ int kfm_demote(struct kfm *m)
 		return ret;
 	}
 	WRITE_ONCE(m->primary, false);
+	WRITE_ONCE(m->repair.bad_count, 0);
 	m->leg_failed |= m->detached;	/* the leg is used again after a resume */
 	kfm_peers_end(m);
 	kfm_event(m, "secondary");
@@ -430,6 +442,32 @@ int kfm_invalidate(struct kfm *m)
 	kfm_for_each_peer(p, m)
 		kfm_bits_clear(p);
 	return kfm_bits_flush(m) ?: kfm_log_start(m, kfm_random(), 0, 0);
+}
+
+/**
+ * kfm_log_unusable() - the device has damaged the log, so acknowledged writes are missing
+ * @m: formatted secondary, to which a primary attaches
+ *
+ * The copy is worthless, but this node knows its generation, and so votes as before: with policy
+ * quorum it may be one of two that are left.
+ *
+ * Return: 0, and the copy is durably blank; or a negative error.
+ */
+int kfm_log_unusable(struct kfm *m)
+{
+	struct kfm_super before = m->sb;
+	int ret;
+
+	m->was_insync = false;
+	m->sb.state = KFM_BLANK;
+	m->sb.gens.source = 0;
+	ret = kfm_super_save(m);
+	if (ret) {
+		m->sb = before;
+		return ret;
+	}
+	kfm_event(m, "invalid");
+	return kfm_log_start(m, kfm_random(), 0, 0);
 }
 
 /**
@@ -562,7 +600,7 @@ static int other_command(struct kfm *m, struct kfm_cmd *cmd)
 	if (cmd->argc != 1)
 		return -EINVAL;
 	if (!strcmp(word, "demote"))
-		return kfm_demote(m);
+		return m->primary && kfm_in_use(m) ? -EBUSY : kfm_demote(m);
 	if (!strcmp(word, "detach"))
 		return m->primary ? kfm_detach(m) : -EINVAL;
 	if (!strcmp(word, "outdate"))

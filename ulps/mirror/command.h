@@ -41,6 +41,7 @@ void kfm_leave_end(struct kfm *m, int ret);
 int kfm_demote(struct kfm *m);
 int kfm_invalidate(struct kfm *m);
 int kfm_writes_missing(struct kfm *m);
+int kfm_log_unusable(struct kfm *m);
 int kfm_rate_parse(const char *word, unsigned int *kib);
 int kfm_command(struct kfm *m, unsigned int argc, char **argv);
 

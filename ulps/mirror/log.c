@@ -19,7 +19,6 @@
 #include <linux/dax.h>
 #include <linux/gfp.h>
 #include <linux/memremap.h>
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
@@ -165,10 +164,26 @@ static int group_take(struct kfm *m, const struct kfm_rec *recs, unsigned int co
 		log->recs[recs[i].seq % KFM_WINDOW] = recs[i];
 	due = durable && !ret && apply_wanted(m, recs, count);
 	log->top = durable && !ret ? max(log->top, recs[count - 1].seq) : log->top;
+	while (log->recs[log->row % KFM_WINDOW].seq == log->row)
+		WRITE_ONCE(log->row, log->row + 1);
 	spin_unlock_bh(&log->lock);
 	if (due)
 		kfm_kick(m);
 	return ret;
+}
+
+/*
+ * Write what is durable by now into the room of each record, before that is written to the device.
+ * A ring in memory has no marks: there a loss of power may leave a part of one.
+ */
+static void group_mark(struct kfm *m, const struct kfm_rec *recs, unsigned int count)
+{
+	struct kfm_log *log = &m->log;
+	u64 row = READ_ONCE(log->row);
+	unsigned int i;
+
+	for (i = 0; i < count && !log->dax; i++)
+		kfm_mark_encode(log->head.id, row, (void *)log->ring + recs[i].at);
 }
 
 static struct kfm_store *store_get(struct kfm_log *log)
@@ -243,6 +258,7 @@ static int kfm_persist(struct kfid_mr *mr, uint64_t offset, size_t len, struct k
 	ret = group_take(m, recs, count, false);
 	if (ret)
 		return ret;
+	group_mark(m, recs, count);
 	s = len <= KFM_GROUP_BYTES ? store_get(&m->log) : NULL;
 	if (!s)
 		return kfm_log_store(m, offset, len) ?: group_take(m, recs, count, true);
@@ -251,137 +267,6 @@ static int kfm_persist(struct kfid_mr *mr, uint64_t offset, size_t len, struct k
 	s->p = p;
 	store_begin(s, offset, len);
 	return -EIOCBQUEUED;
-}
-
-/* ---- head ---- */
-
-/* Without a log device the head is in memory alone: it says whose direct records are taken. */
-static int head_save(struct kfm *m, struct kfm_log_head *head)
-{
-	int ret;
-
-	if (!m->logdev)
-		return 0;
-	head->serial++;
-	memset(m->page, 0, KFM_BLOCK);
-	kfm_log_encode(head, m->page);
-	ret = kfm_io(m->logdev->bdev, REQ_OP_WRITE | REQ_FUA | REQ_SYNC,
-		     (head->serial & 1) * KFM_BLOCK, m->page, KFM_BLOCK);
-	if (ret)
-		DMERR("%s: can't write the head of the log (%d)", kfm_name(m), ret);
-	return ret;
-}
-
-/* Bytes of the device that a ring may have */
-static u32 device_room(const struct kfm *m)
-{
-	u64 bytes = bdev_nr_bytes(m->logdev->bdev);
-
-	bytes = bytes > KFM_RING_AT ? bytes - KFM_RING_AT : 0;
-	return round_down(min_t(u64, bytes, KFM_RING_MAX), KFM_BLOCK);
-}
-
-/* Bytes of a log that has begun: of persistent memory, what the constructor has mapped */
-static u32 head_room(const struct kfm *m)
-{
-	return m->log.dax ? m->log.room : device_room(m);
-}
-
-/*
- * A log that an older program has begun may have more than RING_USED. The memory for it is kept
- * until the next load of the table. There is no session.
- */
-static int ring_extend(struct kfm_log *log, u32 bytes)
-{
-	unsigned int noio;
-	void *ring;
-
-	if (log->dax || bytes <= log->ring_mem)
-		return 0;
-	noio = memalloc_noio_save();	/* the mirror may be suspended */
-	ring = vzalloc(bytes);
-	memalloc_noio_restore(noio);
-	if (!ring)
-		return -ENOMEM;
-	vfree(log->ring);
-	log->ring = ring;
-	log->ring_mem = bytes;
-	return 0;
-}
-
-/*
- * Read the head of the log. The log keeps its size on a device that has grown; the next one uses
- * all of the device. Return: 0 or a negative error, also for the log of another mirror.
- */
-int kfm_log_load(struct kfm *m)
-{
-	struct kfm_log_head *head = &m->log.head, one;
-	bool found = false;
-	int i, ret = 0;
-
-	if (!m->logdev)
-		return 0;
-	for (i = 0; i < 2; i++) {
-		ret = kfm_io(m->logdev->bdev, REQ_OP_READ, i * KFM_BLOCK, m->page, KFM_BLOCK);
-		if (ret)
-			return ret;
-		ret = kfm_log_decode(m->page, &one);
-		if (ret || (found && one.serial <= head->serial))
-			continue;
-		*head = one;
-		found = true;
-	}
-	if (!found || memcmp(head->uuid, m->sb.uuid, sizeof(head->uuid))) {
-		DMERR("%s: the log is not this mirror's (%d)", kfm_name(m),
-		      found ? -EMEDIUMTYPE : ret);
-		return -EMEDIUMTYPE;
-	}
-	if (head->ring > head_room(m)) {
-		DMERR("%s: the log device has shrunk: the log has %u bytes, %u are left",
-		      kfm_name(m), head->ring, head_room(m));
-		return -ENOSPC;
-	}
-	m->log.ring_len = head->ring;
-	return ring_extend(&m->log, head->ring);
-}
-
-/**
- * kfm_log_start() - begin an empty log
- * @m: mirror; no session
- * @id: number of the session that will write it, or a random number: records of other numbers are
- *	never replayed
- * @gen: generation of the primary
- * @node: number of the primary, which may be this node; 0 if there is none
- *
- * Return: 0, and that is durable; or a negative error.
- */
-int kfm_log_start(struct kfm *m, u64 id, u64 gen, u64 node)
-{
-	struct kfm_log *log = &m->log;
-
-	log->ring_len = log->room;
-	log->head = (struct kfm_log_head) {
-		.serial = log->head.serial, .id = id, .gen = gen, .node = node, .seq = 1,
-		.ring = log->ring_len,
-	};
-	memcpy(log->head.uuid, m->sb.uuid, sizeof(log->head.uuid));
-	memset(log->recs, 0, sizeof(log->recs));
-	log->top = 0;
-	log->oldest_at = 0;
-	log->own = (struct kfm_ring) { .len = log->ring_len, .next.seq = 1 };
-	kfm_recent_begin(m);
-	return head_save(m, &log->head);
-}
-
-/*
- * Records of the primary before @seq, which is at @at or at 0, may be overwritten. No peer writes
- * to the ring. Return: 0 or a negative error.
- */
-int kfm_log_trim(struct kfm *m, u64 seq, u32 at)
-{
-	m->log.head.seq = seq;
-	m->log.head.at = at;
-	return head_save(m, &m->log.head);
 }
 
 /* ---- from the log to the leg ---- */
@@ -499,7 +384,7 @@ static int apply_batch(struct kfm *m, const struct kfm_rec *recs, unsigned int c
 	ret = ret ?: kfm_recent_add(m, recs, count);
 	head.seq = last->seq + 1;
 	head.at = last->at + kfm_rec_room(last->len);
-	ret = ret ?: head_save(m, &head);
+	ret = ret ?: kfm_head_save(m, &head);
 	if (ret)
 		return ret;
 	spin_lock_bh(&log->lock);
@@ -650,12 +535,14 @@ static void record_acked(struct kfm_log *log)
  * kfm_log_replay() - write all complete records of the log device to the leg
  * @m: mirror without a session
  *
- * The first record that is missing or damaged ends the log: what follows was never acknowledged.
- * But a peer can also overwrite a record that was acknowledged as durable. If that record was made
- * durable since the mirror's table was loaded, the replay notices that it ends too early.
+ * The first record that is missing or incomplete ends the log: what follows was never acknowledged.
+ * But a record that was durable may have been damaged on the device (kfm_ring_damaged()). A peer
+ * can also overwrite a record that was acknowledged as durable. If that record was made durable
+ * since the mirror's table was loaded, the replay notices that it ends too early.
  *
- * Return: 0, and the log is empty, or there is none; or a negative error, -EUCLEAN if this copy
- * lacks acknowledged writes, see kfm_writes_missing().
+ * Return: 0, and the log is empty, or there is none; or a negative error: -EBADMSG if the device
+ * has damaged the log, which each replay finds again, see kfm_log_unusable(); -EUCLEAN if a peer
+ * has, see kfm_writes_missing(). In both cases this copy lacks acknowledged writes.
  */
 int kfm_log_replay(struct kfm *m)
 {
@@ -687,6 +574,12 @@ int kfm_log_replay(struct kfm *m)
 	}
 	if (total || ret)
 		DMINFO("%s: %llu records of the log replayed (%d)", kfm_name(m), total, ret);
+	if (!ret && !log->dax &&
+	    kfm_ring_damaged(log->ring, log->ring_len, m->sectors, &log->head)) {
+		DMERR("%s: record %llu of the log was durable, and is damaged", kfm_name(m),
+		      log->head.seq);
+		return -EBADMSG;
+	}
 	if (ret || log->head.id != log->acked_id || log->head.seq >= log->acked)
 		return ret;
 	return -EUCLEAN;
@@ -752,7 +645,7 @@ static int ring_alloc(struct kfm *m)
 	struct kfm_log *log = &m->log;
 	unsigned int i;
 
-	log->room = device_room(m);
+	log->room = kfm_device_room(m);
 	if (log->room < KFM_RING_MIN)
 		return -ENOSPC;
 	log->ring = kfm_ring_map(m);

@@ -64,13 +64,14 @@ struct kfm_store {
  * @bitmap_mr: the peer may read the bitmap
  * @patch: KFM_PATCHES pieces of the leg that the peer has asked for, KFM_WRITE_MAX bytes each
  * @patch_mr: the peer may read @patch
- * @lock: protects @head, @recs, @top and @stores_free, and slots (direct.h); taken with bottom
- *	halves off
+ * @lock: protects @head, @recs, @top, @row and @stores_free, and slots (direct.h); taken with
+ *	bottom halves off
  * @stores: groups that are being written; NULL if @ring is in persistent memory
  * @stores_free: unused ones
  * @recs: durable records that the durable head is not behind, indexed by sequence number; seq is 0
  *	in an unused entry
  * @top: highest number of a durable record
+ * @row: the first record that is not durable; those before it are, in a row
  * @acked: records of the log @acked_id before this number were made durable in a row, so the peer
  *	relies on them
  * @acked_id: number of a log, see @acked
@@ -99,6 +100,7 @@ struct kfm_log {
 	struct list_head	stores_free;
 	struct kfm_rec		recs[KFM_WINDOW];
 	u64			top;
+	u64			row;
 	u64			acked;
 	u64			acked_id;
 	unsigned long		oldest_at;
@@ -130,9 +132,14 @@ static inline bool kfm_recs_overlap(const struct kfm_rec *a, const struct kfm_re
 	       b->sector < a->sector + a->len / KFM_SECTOR;
 }
 
+/* head.c */
+int kfm_head_save(struct kfm *m, struct kfm_log_head *head);
+u32 kfm_device_room(const struct kfm *m);
 int kfm_log_load(struct kfm *m);
 int kfm_log_start(struct kfm *m, u64 id, u64 gen, u64 node);
 int kfm_log_trim(struct kfm *m, u64 seq, u32 at);
+
+/* log.c */
 int kfm_log_store(struct kfm *m, u32 at, u32 len);
 int kfm_log_open(struct kfm_peer *p);
 void kfm_log_close(struct kfm *m);

@@ -82,6 +82,14 @@ u64 kfm_random(void)
 	return get_random_u64() | 1;
 }
 
+/* Has a file system, or another user that is alone, the device open? */
+bool kfm_in_use(const struct kfm *m)
+{
+	const struct gendisk *disk = dm_disk(dm_table_get_md(m->ti->table));
+
+	return READ_ONCE(disk->part0->bd_holder);
+}
+
 /* Queue the worker once more, whether anything queues it or not. */
 static void worker_rearm(struct kfm *m)
 {
@@ -287,10 +295,12 @@ static int kfm_map(struct dm_target *ti, struct bio *bio)
 	if (bio_op(bio) == REQ_OP_READ) {
 		r->iter = bio->bi_iter;
 		r->tried = false;
+		r->leg_asked = false;
 		bio_set_dev(bio, m->leg->bdev);
 		if (!READ_ONCE(m->open))
 			kfm_read_hold(m, bio);
-		else if (READ_ONCE(m->detached))
+		else if (READ_ONCE(m->detached) ||
+			 kfm_repair_bad(m, bio->bi_iter.bi_sector, bio_sectors(bio)))
 			kfm_read_remote(m, bio);
 		else
 			return DM_MAPIO_REMAPPED;
@@ -340,6 +350,7 @@ static int kfm_end_io(struct dm_target *ti, struct bio *bio, blk_status_t *error
 	if (bio_op(bio) != REQ_OP_READ || r->tried || !peer_serves(m, *error) ||
 	    !READ_ONCE(m->open))
 		return DM_ENDIO_DONE;
+	r->leg_asked = true;
 	kfm_read_remote(m, bio);
 	return DM_ENDIO_INCOMPLETE;
 }
@@ -431,12 +442,39 @@ static void inherit(struct kfm *m)
 		m->policy = old->policy;
 		m->leg_tears |= old->leg_tears;
 		m->open = old->open;
+		memcpy(m->repair.bad, old->repair.bad, sizeof(m->repair.bad));
+		m->repair.bad_count = old->repair.bad_count;
 		m->counted_gen = old->counted_gen;
 		m->announced = old->announced;
 		WRITE_ONCE(old->primary, false);
 		WRITE_ONCE(m->primary, true);
 	}
 	mutex_unlock(&mirrors_lock);
+}
+
+/*
+ * One superblock is damaged. If this table has run before, or the one before it has, this node
+ * knows what was stored, and a primary goes on. It does not if the device has something else.
+ */
+static int settle_super(struct kfm *m, const struct kfm_super *before)
+{
+	struct kfm_super known = *before;
+	bool primary = m->primary;
+	const struct kfm *old;
+	int ret;
+
+	mutex_lock(&mirrors_lock);
+	list_for_each_entry(old, &mirrors, entry) {
+		if (!follows(m, old))
+			continue;
+		known = old->sb;
+		primary |= old->primary;
+	}
+	mutex_unlock(&mirrors_lock);
+	ret = kfm_super_settle(m, known.node ? &known : NULL);
+	if (!ret && primary && m->sb.flags & KFM_SB_DOUBT)
+		ret = -EUCLEAN;
+	return ret;
 }
 
 static void peer_resume(struct kfm_peer *p)
@@ -460,6 +498,7 @@ static void peer_resume(struct kfm_peer *p)
 static int kfm_preresume(struct dm_target *ti)
 {
 	struct kfm *m = ti->private;
+	struct kfm_super before = m->sb;
 	struct kfm_peer *p;
 	int ret;
 
@@ -470,13 +509,19 @@ static int kfm_preresume(struct dm_target *ti)
 	}
 	m->meta_failed = false;
 	ret = kfm_super_load(m);
+	if (!ret && m->formatted && m->sb.flags & KFM_SB_DOUBT)
+		ret = settle_super(m, &before);
 	if (!ret && m->formatted && may_grow(m)) {
 		/* dm frees the table before this one, so the next one takes the role from here */
 		inherit(m);
 		return -EBUSY;
 	}
 	if (!ret && m->formatted)
-		ret = kfm_log_load(m) ?: kfm_bits_load(m);
+		ret = kfm_log_load(m);
+	if (ret == -EBADMSG)	/* a replay finds that again, see kfm_log_unusable() */
+		ret = 0;
+	if (!ret && m->formatted)
+		ret = kfm_bits_load(m);
 	if (ret)
 		return ret;
 	if (cache_lost(m))

@@ -97,9 +97,26 @@ int kfm_blank(struct kfm *m, struct block_device *bdev)
 	return 0;
 }
 
+/*
+ * One copy does not check. No write of this node leaves that behind, as each copy is one sector, so
+ * the device has damaged it, and it may be the newer one. What that said is not known: that the
+ * other nodes went on, or that this node did, that the copy is partly overwritten, or which
+ * regions differ. Its serial number tells nothing either, because one bit may make it lower by 2.
+ */
+static void doubt(struct kfm *m)
+{
+	DMERR("%s: one superblock is damaged: what it said is not known", kfm_name(m));
+	m->sb.state = KFM_BLANK;
+	m->sb.flags |= KFM_SB_DOUBT | KFM_SB_BITS_LOST;
+	m->sb.coarse = false;
+}
+
 /**
  * kfm_super_load() - read the superblock
  * @m: mirror
+ *
+ * If one of both copies is damaged, this node is in doubt (KFM_SB_DOUBT), in memory: the caller goes
+ * on with kfm_super_settle().
  *
  * Return: 0, with kfm.sb and kfm.formatted set; a device of zeros is not formatted. A negative
  * error if the device holds other data, or a superblock of a longer mirror or another version. The
@@ -132,6 +149,10 @@ int kfm_super_load(struct kfm *m)
 			return ret[i];
 		}
 	}
+	/* the first superblock of a device leaves the other place empty */
+	if (m->formatted && (ret[0] || ret[1]) &&
+	    (ret[0] == -EBADMSG || ret[1] == -EBADMSG || m->sb.serial > 1))
+		doubt(m);
 	if (m->formatted && m->sb.peers != kfm_peer_count(m)) {
 		DMERR("%s: the mirror has %u peers, its superblock says %u", kfm_name(m),
 		      kfm_peer_count(m), m->sb.peers);
@@ -155,6 +176,27 @@ int kfm_super_load(struct kfm *m)
 		return -EINVAL;
 	}
 	return 0;
+}
+
+/**
+ * kfm_super_settle() - decide what follows from a damaged superblock
+ * @m: formatted mirror, with KFM_SB_DOUBT
+ * @known: what this node had stored last, if it has run until now; or NULL
+ *
+ * A resume knows what was stored before the suspend, and stores it again. Else the doubt becomes
+ * durable. Either write takes the place of the damaged copy.
+ *
+ * Return: 0 or a negative error.
+ */
+int kfm_super_settle(struct kfm *m, const struct kfm_super *known)
+{
+	u64 serial = m->sb.serial;
+
+	if (known && known->node == m->sb.node && known->serial - serial <= 1) {
+		m->sb = *known;
+		m->sb.serial = serial;
+	}
+	return kfm_super_save(m);
 }
 
 /* Make kfm.sb durable. */

@@ -280,6 +280,7 @@ extern struct workqueue_struct *kfm_open_wq, *kfm_store_wq;
 void kfm_kick(struct kfm *m);
 void kfm_signal(struct kfm *m, bool *busy);
 u64 kfm_random(void);
+bool kfm_in_use(const struct kfm *m);
 
 /* claim.c */
 bool kfm_claim_work(struct kfm *m);

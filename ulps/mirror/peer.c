@@ -51,7 +51,7 @@
 static const char own_leg_failed[] = "this node's disk has failed";
 static const char no_source[] = "this node's disk has failed, and the peer lacks data";
 static const char other_node[] = "another node is in the place of the peer: `replace` admits it";
-static const char other_size[] = "the peer is shorter, or has larger blocks: `resize` it first";
+static const char other_size[] = "the peer is shorter: `resize` it first; or it has other logical blocks";
 static const char other_version[] = "the peer speaks other versions of the protocol";
 static const char blank_waits[] = "the peer's copy is blank, and there is no quorum without it";
 static const char no_vote[] = "the peer has no vote yet, and there is no quorum to give it one";
@@ -70,6 +70,7 @@ static const char * const refusals[KFM_REFUSALS] = {
 	[KFM_R_VERSION] = other_version,
 	[KFM_R_ONLY] = "the peer has no other copy",
 	[KFM_R_WITNESS] = "the tables of both nodes differ about which peer is the witness",
+	[KFM_R_DOUBT] = "a superblock of the peer is damaged, and its data may be newer",
 };
 
 /* Send a message that has no other members. */

@@ -202,7 +202,7 @@ int kfm_super_decode(const struct kfm_le_super *in, struct kfm_super *s)
 {
 	u32 version = le32_to_cpu(in->version);
 	int ret = check_block(in, KFM_SUPER_MAGIC, le64_to_cpu(in->magic),
-			      version == KFM_VERSION || version == KFM_VERSION_COARSE,
+			      version >= KFM_VERSION_COARSE && version <= KFM_VERSION,
 			      le32_to_cpu(in->crc), offsetof(struct kfm_le_super, crc));
 	unsigned int i;
 
@@ -225,6 +225,7 @@ int kfm_super_decode(const struct kfm_le_super *in, struct kfm_super *s)
 	if (!s->sectors || s->sectors > KFM_SECTORS_MAX || !s->peers || s->peers > KFM_PEERS ||
 	    !layout_fits(in, s) || s->state >= KFM_STATES || s->flags & ~KFM_SB_FLAGS ||
 	    (s->coarse && s->flags & KFM_SB_BITS_LOST) || !s->node || s->gens.base ||
+	    (version <= KFM_VERSION_TRUSTING && s->flags & KFM_SB_DOUBT) ||
 	    (s->state != KFM_BLANK && !s->gens.cur && !s->gens.source) ||
 	    !all_zero(in->zero, sizeof(in->zero)))
 		return -EBADMSG;
@@ -255,7 +256,8 @@ static bool ring_fits(u32 len)
 int kfm_log_decode(const struct kfm_le_log *in, struct kfm_log_head *h)
 {
 	int ret = check_block(in, KFM_LOG_MAGIC, le64_to_cpu(in->magic),
-			      le32_to_cpu(in->version) == KFM_LOG_VERSION,
+			      le32_to_cpu(in->version) == KFM_LOG_VERSION ||
+			      le32_to_cpu(in->version) == KFM_LOG_UNMARKED,
 			      le32_to_cpu(in->crc), offsetof(struct kfm_le_log, crc));
 
 	if (ret)
@@ -383,6 +385,14 @@ int kfm_direct_decode(const struct kfm_le_direct *in, u64 sectors, struct kfm_re
 	return rec_fits(r, zeroes ? KFM_ZEROES_MAX : KFM_WRITE_MAX, sectors) ? 0 : -EBADMSG;
 }
 
+/* Is that the head of the next record of a log, with room for its data behind @at? */
+static bool head_fits(const struct kfm_le_rec *head, u32 ring_len, u64 sectors,
+		      const struct kfm_log_head *h, u32 at, struct kfm_rec *r)
+{
+	return !kfm_rec_decode(head, sectors, r) && r->log == h->id && r->gen == h->gen &&
+	       r->seq == h->seq && ring_len - at >= kfm_rec_room(r->len);
+}
+
 static int ring_at(const u8 *ring, u32 ring_len, u64 sectors, const struct kfm_log_head *h, u32 at,
 		   struct kfm_rec *r)
 {
@@ -391,8 +401,7 @@ static int ring_at(const u8 *ring, u32 ring_len, u64 sectors, const struct kfm_l
 	if (at > ring_len || ring_len - at < KFM_REC_DATA_AT)
 		return -ENODATA;
 	memcpy(&head, ring + at + KFM_REC_HEAD_AT, sizeof(head));
-	if (kfm_rec_decode(&head, sectors, r) || r->log != h->id || r->gen != h->gen ||
-	    r->seq != h->seq || ring_len - at < kfm_rec_room(r->len))
+	if (!head_fits(&head, ring_len, sectors, h, at, r))
 		return -ENODATA;
 	if (!kfm_rec_intact(&head, ring + at + KFM_REC_DATA_AT, r->len))
 		return -ENODATA;
@@ -416,6 +425,89 @@ int kfm_ring_next(const void *ring, u32 ring_len, u64 sectors, const struct kfm_
 	int ret = ring_at(ring, ring_len, sectors, h, h->at, r);
 
 	return ret && h->at ? ring_at(ring, ring_len, sectors, h, 0, r) : ret;
+}
+
+/* ---- damage ---- */
+
+void kfm_mark_encode(u64 log, u64 row, struct kfm_le_mark *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->magic = cpu_to_le32(KFM_MARK_MAGIC);
+	out->log = cpu_to_le64(log);
+	out->row = cpu_to_le64(row);
+	out->crc = cpu_to_le32(crc_skipping(out, offsetof(struct kfm_le_mark, crc), sizeof(*out)));
+}
+
+/* Does a mark say that the next record of the log, or one behind it, was durable? */
+static bool marked(const u8 *at, const struct kfm_log_head *h)
+{
+	struct kfm_le_mark mark;
+
+	memcpy(&mark, at, sizeof(mark));
+	return le32_to_cpu(mark.magic) == KFM_MARK_MAGIC && le64_to_cpu(mark.log) == h->id &&
+	       le64_to_cpu(mark.row) > h->seq &&
+	       crc_skipping(&mark, offsetof(struct kfm_le_mark, crc), sizeof(mark)) ==
+	       le32_to_cpu(mark.crc);
+}
+
+/* Does a CRC32C differ by @diff if one of the last @bits bits that it covers is another one? */
+static bool one_bit(u32 diff, u32 bits)
+{
+	u32 s = 0x82f63b78;	/* of the last bit; each bit behind it is one more step */
+
+	for (; bits && s != diff; bits--)
+		s = s >> 1 ^ (s & 1 ? 0x82f63b78 : 0);
+	return bits;
+}
+
+/* Is the next record of the log at @at but for one bit, in its head or in its data? */
+static bool nearly_at(const u8 *ring, u32 ring_len, u64 sectors, const struct kfm_log_head *h,
+		      u32 at)
+{
+	struct kfm_le_rec head;
+	u8 *bytes = (u8 *)&head;
+	const u8 *data = ring + at + KFM_REC_DATA_AT;
+	struct kfm_rec r;
+	unsigned int i;
+
+	if (at > ring_len || ring_len - at < KFM_REC_DATA_AT)
+		return false;
+	memcpy(&head, ring + at + KFM_REC_HEAD_AT, sizeof(head));
+	for (i = 0; i < 8 * sizeof(head); i++) {
+		bytes[i / 8] ^= 1 << i % 8;
+		if (head_fits(&head, ring_len, sectors, h, at, &r) &&
+		    kfm_rec_intact(&head, data, r.len))
+			return true;
+		bytes[i / 8] ^= 1 << i % 8;
+	}
+	return head_fits(&head, ring_len, sectors, h, at, &r) &&
+	       one_bit(rec_crc(&head, data, r.len) ^ le32_to_cpu(head.crc), 8 * r.len);
+}
+
+/**
+ * kfm_ring_damaged() - has a record been damaged at which a replay has ended?
+ * @ring: the ring, as it is on the device
+ * @ring_len: bytes of it
+ * @sectors: size of the mirror
+ * @h: as for kfm_ring_next(), which has not found the record
+ *
+ * Mostly the record was never written, or not as a whole: the log ends there. It was damaged if a
+ * mark says that it was durable; or if it is there but for one bit, for the last records have no
+ * mark behind them. A record that was cut short looks like that by chance only, once in 2^17 for 4
+ * KiB.
+ *
+ * Return: true if the record, which may have been acknowledged, was damaged.
+ */
+bool kfm_ring_damaged(const void *ring, u32 ring_len, u64 sectors, const struct kfm_log_head *h)
+{
+	u32 at;
+
+	for (at = 0; at < ring_len; at += KFM_SECTOR) {
+		if (marked((const u8 *)ring + at, h))
+			return true;
+	}
+	return nearly_at(ring, ring_len, sectors, h, h->at) ||
+	       nearly_at(ring, ring_len, sectors, h, 0);
 }
 
 /**

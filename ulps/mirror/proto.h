@@ -16,9 +16,11 @@
 #include "wire-user.h"
 #endif
 
-#define KFM_VERSION		4	/* of the superblock */
+#define KFM_VERSION		5	/* of the superblock */
+#define KFM_VERSION_TRUSTING	4	/* of one without KFM_SB_DOUBT */
 #define KFM_VERSION_COARSE	3	/* of one with wire bitmaps, and no others, behind it */
-#define KFM_LOG_VERSION		3	/* of the log */
+#define KFM_LOG_VERSION		4	/* of the log */
+#define KFM_LOG_UNMARKED	3	/* of one without marks */
 /*
  * Versions of messages and records that this node speaks. HELLO names the lowest and the highest
  * one, and the session has the highest that both nodes speak. HELLO, STATE and REFUSED have the
@@ -42,6 +44,7 @@
 #define KFM_SUPER_MAGIC		0x315250555346494bULL	/* "KIFSUPR1" */
 #define KFM_LOG_MAGIC		0x31474f4c5346494bULL	/* "KIFSLOG1" */
 #define KFM_REC_MAGIC		0x43455246U		/* "FREC" */
+#define KFM_MARK_MAGIC		0x4b524d46U		/* "FMRK" */
 #define KFM_DIRECT_MAGIC	0x52494446U		/* "FDIR" */
 #define KFM_MSG_MAGIC		0x47534d46U		/* "FMSG" */
 
@@ -69,7 +72,13 @@ enum kfm_policy {
 #define KFM_SB_NO_LOG		4u	/* the node was created without a log device */
 #define KFM_SB_BITS_LOST	8u	/* the bitmaps are not whole: every region may differ */
 #define KFM_SB_WITNESS		16u	/* created as a witness, without a leg */
-#define KFM_SB_FLAGS		31u
+/*
+ * A copy of the superblock was damaged, so this node may have forgotten something: it has no vote,
+ * and is not promoted. Its state is blank, with the generations of what could be read, until a
+ * primary writes all of its copy.
+ */
+#define KFM_SB_DOUBT		32u
+#define KFM_SB_FLAGS		63u
 #define KFM_SB_KEPT		(KFM_SB_NO_LOG | KFM_SB_WITNESS)	/* for good */
 
 /* Flags of a pair */
@@ -144,8 +153,9 @@ struct kfm_le_pair {
 #define KFM_BITMAP_AT		(2 * KFM_BLOCK)
 
 /*
- * A superblock. The copy with the higher serial number counts; copies are written in turn, so a
- * torn write leaves the other one.
+ * A superblock. The copy with the higher serial number counts; copies are written in turn. Each is
+ * one sector, so a write that a loss of power has cut short leaves the old copy or the new one: a
+ * copy that does not check was damaged later, and may have been the newer one (meta.c).
  */
 struct kfm_le_super {
 	__le64	magic;
@@ -219,7 +229,8 @@ struct kfm_log_head {
 
 /*
  * The head of a record. The room of a record begins at a sector of the ring. Its first sector has
- * zeros, which are not checked, and ends with the head. The sectors behind it have @len bytes of
+ * zeros, which are not checked, and ends with the head. The secondary replaces the first of these
+ * zeros by a mark when it writes the record to its device. The sectors behind it have @len bytes of
  * data, from which a leg is written. A record does not wrap: a record that does not fit after the
  * previous one begins at offset 0.
  */
@@ -244,6 +255,21 @@ struct kfm_rec {
 	u32	flags;		/* of a direct record: KFM_D_ */
 	u32	at;		/* of its room in the ring, or of its data; not stored */
 };
+
+/*
+ * A mark says what the node had made durable, in a row, before it wrote the record. So a replay
+ * that ends earlier has met a record that was damaged on the device, and may have been
+ * acknowledged; without a mark that says so it has met the end of the log. A mark is in one sector
+ * and is valid without its record. Only the node that wrote it reads it.
+ */
+struct kfm_le_mark {
+	__le32	magic;
+	__le32	crc;		/* CRC32C of the mark, with 0 here */
+	__le64	log;		/* kfm_le_log.id */
+	__le64	row;		/* the first record that was not durable, or had one before it */
+	u8	zero[8];
+} __packed;
+static_assert(sizeof(struct kfm_le_mark) == 32, "kfm_le_mark");
 
 #define KFM_REC_HEAD_AT		(KFM_SECTOR - sizeof(struct kfm_le_rec))	/* in its room */
 #define KFM_REC_DATA_AT		KFM_SECTOR
@@ -308,7 +334,7 @@ enum kfm_msg_type {
 enum kfm_refusal {
 	KFM_R_PRIMARY = 1,	/* the other node is primary, too */
 	KFM_R_FOREIGN,		/* another mirror, or no metadata */
-	KFM_R_SIZE,		/* the sender of HELLO is longer, or its blocks are smaller */
+	KFM_R_SIZE,		/* the sender of HELLO is longer, or its blocks do not fit */
 	KFM_R_BUSY,		/* the other node is being promoted itself */
 	KFM_R_LEG,		/* the other node's leg or log has failed */
 	KFM_R_POLICY,		/* the policies differ */
@@ -318,6 +344,7 @@ enum kfm_refusal {
 	KFM_R_VERSION,		/* the other node speaks other versions; not sent to version 4 */
 	KFM_R_ONLY,		/* answer to LEAVE: the primary has no leg, and no other copy */
 	KFM_R_WITNESS,		/* the tables differ in whether the other node is a witness */
+	KFM_R_DOUBT,		/* the other node has KFM_SB_DOUBT: it may have newer data */
 	KFM_REFUSALS
 };
 
@@ -481,6 +508,8 @@ int kfm_direct_decode(const struct kfm_le_direct *in, u64 sectors, struct kfm_re
 bool kfm_rec_intact(const struct kfm_le_rec *in, const void *data, u32 len);
 int kfm_ring_next(const void *ring, u32 ring_len, u64 sectors, const struct kfm_log_head *h,
 		  struct kfm_rec *r);
+void kfm_mark_encode(u64 log, u64 row, struct kfm_le_mark *out);
+bool kfm_ring_damaged(const void *ring, u32 ring_len, u64 sectors, const struct kfm_log_head *h);
 u32 kfm_ring_place(u32 ring_len, u32 at, u32 room, u32 *take);
 void kfm_msg_encode(const struct kfm_msg *m, struct kfm_le_msg *out);
 int kfm_msg_decode(const void *in, size_t len, struct kfm_msg *m);

@@ -318,7 +318,8 @@ u32 kfm_quorum_flags(const struct kfm *m)
 {
 	if (m->policy != KFM_QUORUM)
 		return 0;
-	return KFM_M_QUORUM | (m->sb.nodes[0] && !m->left ? KFM_M_VOTES : 0) |
+	return KFM_M_QUORUM |
+	       (m->sb.nodes[0] && !m->left && !(m->sb.flags & KFM_SB_DOUBT) ? KFM_M_VOTES : 0) |
 	       (m->witness ? KFM_M_WITNESS : 0);
 }
 

@@ -15,10 +15,17 @@
  * While the range is claimed, no write to it is in flight. So the records that the peer applies
  * include all writes to the range, and the leg gets current data. The bit of the region is not
  * set: a crash during the repair leaves unreadable sectors or current data, and with the bit set
- * this leg could become the source of a resynchronisation of those sectors. If the write to the
- * leg fails, the range may hold anything. Then the bit and KFM_SB_LEG_FAILED, which excludes this
- * copy as a source, are made durable before the read ends. If no record can be stored (own.c), the
- * leg is not written: the read gets the data all the same, and the copy remains a source.
+ * this leg could become the source of a resynchronisation of those sectors. If no record can be
+ * stored (own.c), the leg is not written: the read gets the data all the same, and the copy remains
+ * a source.
+ *
+ * If the write to the leg fails, that is no failed leg: it was given what it has had. It may be a
+ * disk without a path for a moment. The range is *bad* from then on: the peers serve each read of
+ * it, and each time the data is written back again, until the leg takes it. Nothing is compared
+ * there, or copied from there. A demotion sets the bits of bad ranges, and KFM_SB_LEG_FAILED, which
+ * excludes this copy as a source; after a crash the sectors are unreadable, or have current data.
+ * A leg with more than KFM_BAD_RANGES of them has failed, as it has after any failed write if half
+ * a sector may be left (own.c), or if a cache may have lost more than that (flush.c).
  *
  * A detached node (leg.c) reads all of its data in this way, and writes nothing back. If there is
  * no other peer to ask, its reads have no deadline but that of the session. While no peer has the
@@ -103,9 +110,21 @@ static struct bio *next_bio(struct kfm *m)
 	return bio;
 }
 
-/* End the read with an error, or requeue it during a suspend with noflush. */
+/*
+ * End the read with an error, or requeue it during a suspend with noflush. One of a bad range goes
+ * to the leg first: without a peer that may be the only one that has the data.
+ */
 static void fail_read(struct kfm *m, struct bio *bio)
 {
+	struct kfm_read *r = dm_per_bio_data(bio, sizeof(*r));
+
+	if (!r->leg_asked && m->primary && !m->detached && !m->leg_failed &&
+	    !READ_ONCE(m->noflush)) {
+		r->leg_asked = true;
+		bio->bi_opf |= REQ_META;	/* see launch_writes() */
+		submit_bio_noacct(bio);
+		return;
+	}
 	bio->bi_status = READ_ONCE(m->noflush) ? BLK_STS_DM_REQUEUE : BLK_STS_IOERR;
 	bio_endio(bio);
 }
@@ -277,6 +296,83 @@ static void fetched(struct kfm *m, struct kfm_fetch *f)
 	kfm_write_leg(w, REQ_OP_WRITE | REQ_FUA | REQ_SYNC);
 }
 
+/* ---- bad ranges ---- */
+
+/**
+ * kfm_repair_bad() - is a part of a range bad?
+ * @m: primary
+ * @sector: first sector
+ * @sectors: how many
+ *
+ * Context: any.
+ */
+bool kfm_repair_bad(struct kfm *m, u64 sector, u64 sectors)
+{
+	const struct kfm_bad *b = m->repair.bad;
+	unsigned long flags;
+	bool found = false;
+	unsigned int i;
+
+	if (!READ_ONCE(m->repair.bad_count))
+		return false;
+	spin_lock_irqsave(&m->lock, flags);
+	for (i = 0; i < m->repair.bad_count; i++)
+		found |= b[i].sector < sector + sectors && sector < b[i].end;
+	spin_unlock_irqrestore(&m->lock, flags);
+	return found;
+}
+
+/* No part of a range is bad any more; or all of it is, if @add. Return: false without a place. */
+static bool bad_change(const struct kfm_write *w, bool add)
+{
+	const struct kfm_bad range = { w->sector, w->sector + w->len / KFM_SECTOR };
+	struct kfm_repair *r = &w->m->repair;
+	unsigned int i, kept = 0;
+	bool fits;
+
+	spin_lock_irq(&w->m->lock);
+	for (i = 0; i < r->bad_count; i++) {
+		if (r->bad[i].sector < range.sector || r->bad[i].end > range.end)
+			r->bad[kept++] = r->bad[i];
+	}
+	fits = !add || kept < KFM_BAD_RANGES;
+	if (add && fits)
+		r->bad[kept++] = range;
+	WRITE_ONCE(r->bad_count, kept);
+	spin_unlock_irq(&w->m->lock);
+	return fits;
+}
+
+/**
+ * kfm_repair_bad_rest() - exclude bad ranges from the copy of a node that is about to be secondary
+ * @m: primary without a write in flight. The caller stores the bits and the superblock
+ *
+ * It gets these ranges from the next primary, which is another node.
+ */
+void kfm_repair_bad_rest(struct kfm *m)
+{
+	const struct kfm_repair *r = &m->repair;
+	struct kfm_peer *p;
+	unsigned int i;
+
+	for (i = 0; i < r->bad_count; i++) {
+		kfm_for_each_peer(p, m)
+			kfm_oos_set(p, r->bad[i].sector,
+				    (r->bad[i].end - r->bad[i].sector) * KFM_SECTOR);
+		m->sb.flags |= KFM_SB_LEG_FAILED;
+	}
+}
+
+/* May the leg be used although it has not taken repaired data? */
+static bool write_back_optional(const struct kfm_write *w)
+{
+	struct kfm *m = w->m;
+
+	return !m->leg_tears && !kfm_caches(m) && !m->detached &&
+	       (m->repair.bad_count < KFM_BAD_RANGES ||
+		kfm_repair_bad(m, w->sector, w->len / KFM_SECTOR));
+}
+
 /*
  * The write of the data to the leg has failed, and the node does not go on without it. It gets no
  * session until it is demoted, not even after a resume; as a secondary it gets the region from its
@@ -300,8 +396,12 @@ static void repair_written(struct kfm *m, struct kfm_fetch *f)
 
 	if (!f->w->leg_status) {
 		m->repair.count++;
+		bad_change(f->w, false);
 		DMWARN_LIMIT("%s: sector %llu could not be read, and was repaired", kfm_name(m),
 			     f->w->sector);
+	} else if (write_back_optional(f->w) && bad_change(f->w, true)) {
+		DMERR_LIMIT("%s: sector %llu could not be read, and the leg does not take its data",
+			    kfm_name(m), f->w->sector);
 	} else if (!untouched) {
 		m->leg_failed |= !m->detached;
 		kfm_leg_run(m);
@@ -312,12 +412,16 @@ static void repair_written(struct kfm *m, struct kfm_fetch *f)
 	repair_end(f);
 }
 
-/* Has the leg failed the write of repaired data? Any context that has claimed the mirror. */
+/*
+ * Has the leg failed the write of repaired data, and so altogether? Any context that has claimed
+ * the mirror.
+ */
 bool kfm_repair_leg_failed(const struct kfm *m)
 {
 	const struct kfm_fetch *f = m->repair.fetches;	/* the only one of a node with a leg */
 
-	return f->w && f->step == KFM_F_WRITING && !kfm_busy(&f->w->leg_busy) && f->w->leg_status;
+	return f->w && f->step == KFM_F_WRITING && !kfm_busy(&f->w->leg_busy) &&
+	       f->w->leg_status && !write_back_optional(f->w);
 }
 
 /*

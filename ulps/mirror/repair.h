@@ -17,12 +17,14 @@ struct kfm_write;
  * @iter: copy of the bio's iterator, which the leg's driver advances
  * @tried: the leg has failed the read, or is not asked, and the worker has it
  * @failed_peers: peers that could not serve it, as bits
+ * @leg_asked: the leg has failed it
  * @mismatches: how often its data has arrived with a wrong CRC
  * @deadline: the read fails if no peer has sent the data by then, jiffies
  */
 struct kfm_read {
 	struct bvec_iter	iter;
 	bool			tried;
+	bool			leg_asked;
 	u8			failed_peers;
 	u8			mismatches;
 	unsigned long		deadline;
@@ -54,17 +56,30 @@ struct kfm_fetch {
 	unsigned long		deadline;
 };
 
+#define KFM_BAD_RANGES	16	/* of a leg that has not failed */
+
+/* A range whose data the leg could not be given back; see repair.c */
+struct kfm_bad {
+	u64	sector;
+	u64	end;
+};
+
 /**
  * struct kfm_repair - reads that the leg of a primary has failed, or that a detached one has
  * @waiting: next read; its range or all patches are in use, or no peer has the data. No new write
  *	to its range begins before it
  * @fetches: reads that peers serve, by the number of the patch; one at a time while there is a leg
  * @count: reads whose data was written back to the leg
+ * @bad: ranges that the leg could not read, and whose data it did not take back. Protected by
+ *	kfm.lock
+ * @bad_count: how many. Also read without the lock
  */
 struct kfm_repair {
 	struct bio		*waiting;
 	struct kfm_fetch	fetches[KFM_PATCHES];
 	unsigned int		count;
+	struct kfm_bad		bad[KFM_BAD_RANGES];
+	unsigned int		bad_count;
 };
 
 /**
@@ -106,6 +121,8 @@ struct kfm_serve {
 void kfm_repair_run(struct kfm *m);
 bool kfm_repair_runs(const struct kfm *m);
 bool kfm_repair_leg_failed(const struct kfm *m);
+bool kfm_repair_bad(struct kfm *m, u64 sector, u64 sectors);
+void kfm_repair_bad_rest(struct kfm *m);
 bool kfm_repair_waits(const struct kfm *m, const struct bio *bio);
 void kfm_repair_copied(struct kfm_peer *p, const struct kfm_msg *msg);
 void kfm_repair_requested(struct kfm_peer *p, const struct kfm_msg *msg);

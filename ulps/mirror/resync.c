@@ -21,6 +21,7 @@
 #include "mirror.h"
 #include "peer.h"
 #include "quorum.h"
+#include "repair.h"
 #include "resync.h"
 #include "write.h"
 
@@ -129,6 +130,8 @@ void kfm_resync_reads(struct kfm *m)
 	list_for_each_entry_safe(w, next, &m->reads, entry) {
 		if (kfm_busy(&w->leg_busy))
 			continue;
+		if (kfm_repair_bad(m, w->sector, w->len / KFM_SECTOR))
+			w->leg_status = BLK_STS_IOERR;
 		if (w->leg_status)
 			part_unreadable(w);
 		if (w->leg_status || w->round != w->peer->rs_round)

@@ -32,6 +32,33 @@ static u32 hello_policy(const struct kfm_msg *msg)
 }
 
 /*
+ * May this node have forgotten something that keeps it from answering HELLO (KFM_SB_DOUBT)? It
+ * agrees with no candidate. A primary makes its copy the same, unless what is left of the
+ * superblock says that the primary lacks data, or has another past.
+ */
+static bool in_doubt(const struct kfm *m, const struct kfm_msg *hello)
+{
+	if (!(m->sb.flags & KFM_SB_DOUBT))
+		return false;
+	return hello->flags & KFM_M_CANDIDATE ||
+	       (m->sb.gens.cur && kfm_compare(&hello->gens, &m->sb.gens, KFM_UPTODATE) >= KFM_STALE);
+}
+
+/*
+ * Do the logical blocks of both legs keep the nodes from having a session? A primary must not write
+ * less than a block of this leg. After a change of roles this node would be the primary, so at the
+ * first session of both nodes the blocks have to be the same. A mirror that has begun with others
+ * goes on as before.
+ */
+static bool blocks_differ(const struct kfm_peer *p, const struct kfm_msg *hello)
+{
+	u32 lbs = bdev_logical_block_size(p->m->leg->bdev);
+	bool first = !kfm_pair(p)->node && !(hello->flags & KFM_M_CANDIDATE);
+
+	return first ? lbs != hello->lbs : lbs > hello->lbs;
+}
+
+/*
  * Why HELLO is refused, or 0. What keeps a candidate from becoming a second primary comes first,
  * whatever else is wrong with it: after another answer `fenced` and `force` promote it. A primary
  * may be shorter than this node, which grows before it. A candidate may be longer: the generations
@@ -54,7 +81,7 @@ static u32 hello_refusal(const struct kfm_peer *p, const struct kfm_msg *msg)
 	if (!kfm_roles_agree(p, msg))
 		return KFM_R_WITNESS;
 	if (!m->witness && ((msg->sectors > m->sectors && !(msg->flags & KFM_M_CANDIDATE)) ||
-			    bdev_logical_block_size(m->leg->bdev) > msg->lbs))
+			    blocks_differ(p, msg)))
 		return KFM_R_SIZE;
 	if (!kfm_node_matches(p, msg->node))
 		return KFM_R_NODE;
@@ -62,6 +89,8 @@ static u32 hello_refusal(const struct kfm_peer *p, const struct kfm_msg *msg)
 		return KFM_R_POLICY;
 	if (msg->peers != kfm_peer_count(m))
 		return KFM_R_PEERS;
+	if (in_doubt(m, msg))
+		return msg->versions ? KFM_R_DOUBT : KFM_R_LEG;
 	if ((m->leg_failed || (!m->logdev && !m->witness && !kfm_direct_takes(m))) &&
 	    !(msg->flags & KFM_M_CANDIDATE))
 		return KFM_R_LEG;
@@ -127,6 +156,9 @@ void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg)
 		kfm_leave_send(p);
 		return;
 	}
+	/* to a primary: it gets all of a blank copy, and goes on with one that is partly written */
+	if (m->sb.flags & KFM_SB_DOUBT)
+		answer.gens = (struct kfm_gens) { .source = m->sb.gens.source };
 	if (kfm_wire_any(p))
 		answer.flags = KFM_M_DIRTY;
 	answer.flags |= kfm_quorum_flags(m);
@@ -156,11 +188,15 @@ static int attach_prepare(struct kfm_peer *p, const struct kfm_msg *msg)
 
 	if (ret == -EUCLEAN)
 		return kfm_writes_missing(m) ?: ret;
+	if (ret == -EBADMSG)
+		return kfm_log_unusable(m) ?: -EUCLEAN;
 	if (ret)
 		return ret;
 	if (msg->arg) {
 		m->was_insync = false;
 		m->sb.state = KFM_INCONSISTENT;
+		if (m->sb.flags & KFM_SB_DOUBT)		/* what they say may be wrong */
+			m->sb.gens = (struct kfm_gens) {};
 		m->sb.gens.source = msg->gens.source;
 	}
 	if (msg->arg || kfm_pair(p)->node != msg->node) {

@@ -204,6 +204,8 @@ void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, ch
 	sz += emit_remarks(m, &s, result + sz, maxlen - sz);
 	if (m->meta_failed || m->log.failed || m->leg_failed)
 		DMEMIT(" failed");
+	if (m->sb.flags & KFM_SB_DOUBT)
+		DMEMIT(" doubtful");
 	if (m->detached)
 		DMEMIT(" detached");
 	if (m->primary && m->noquorum)
@@ -216,6 +218,8 @@ void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, ch
 		DMEMIT(" cache");
 	if (m->repair.count)
 		DMEMIT(" repaired %u", m->repair.count);
+	if (m->repair.bad_count)
+		DMEMIT(" unrepaired %u", m->repair.bad_count);
 	if (m->verify.running)
 		DMEMIT(" verifying %u", kfm_verify_percent(m));
 	else if (m->verify.done)

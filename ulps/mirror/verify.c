@@ -30,6 +30,7 @@
 #include "mirror.h"
 #include "net.h"
 #include "peer.h"
+#include "repair.h"
 #include "resync.h"
 #include "verify.h"
 #include "write.h"
@@ -45,7 +46,8 @@ static bool peer_insync(const struct kfm_peer *p)
 /* Should a range be the same at the peer? */
 static bool comparable(const struct kfm_peer *p, u64 sector, u32 len)
 {
-	return peer_insync(p) && !kfm_oos_any(p, sector, len);
+	return peer_insync(p) && !kfm_oos_any(p, sector, len) &&
+	       !kfm_repair_bad(p->m, sector, len / KFM_SECTOR);
 }
 
 /* Leave out a part that is out of sync, or all of a peer that is not in sync. */

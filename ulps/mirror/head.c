@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * head.c - the heads of a log, which say where a replay begins. The worker calls these functions,
+ * and resume does before it starts the worker.
+ */
+#include <linux/sched/mm.h>
+#include <linux/vmalloc.h>
+#include "log.h"
+#include "meta.h"
+#include "mirror.h"
+#include "recent.h"
+#include "ring.h"
+
+/* Without a log device the head is in memory alone: it says whose direct records are taken. */
+int kfm_head_save(struct kfm *m, struct kfm_log_head *head)
+{
+	int ret;
+
+	if (!m->logdev)
+		return 0;
+	head->serial++;
+	memset(m->page, 0, KFM_BLOCK);
+	kfm_log_encode(head, m->page);
+	ret = kfm_io(m->logdev->bdev, REQ_OP_WRITE | REQ_FUA | REQ_SYNC,
+		     (head->serial & 1) * KFM_BLOCK, m->page, KFM_BLOCK);
+	if (ret)
+		DMERR("%s: can't write the head of the log (%d)", kfm_name(m), ret);
+	return ret;
+}
+
+/* Bytes of the device that a ring may have */
+u32 kfm_device_room(const struct kfm *m)
+{
+	u64 bytes = bdev_nr_bytes(m->logdev->bdev);
+
+	bytes = bytes > KFM_RING_AT ? bytes - KFM_RING_AT : 0;
+	return round_down(min_t(u64, bytes, KFM_RING_MAX), KFM_BLOCK);
+}
+
+/* Bytes of a log that has begun: of persistent memory, what the constructor has mapped */
+static u32 head_room(const struct kfm *m)
+{
+	return m->log.dax ? m->log.room : kfm_device_room(m);
+}
+
+/*
+ * A log that an older program has begun may have more than RING_USED. The memory for it is kept
+ * until the next load of the table. There is no session.
+ */
+static int ring_extend(struct kfm_log *log, u32 bytes)
+{
+	unsigned int noio;
+	void *ring;
+
+	if (log->dax || bytes <= log->ring_mem)
+		return 0;
+	noio = memalloc_noio_save();	/* the mirror may be suspended */
+	ring = vzalloc(bytes);
+	memalloc_noio_restore(noio);
+	if (!ring)
+		return -ENOMEM;
+	vfree(log->ring);
+	log->ring = ring;
+	log->ring_mem = bytes;
+	return 0;
+}
+
+/*
+ * Read the heads: the one with the higher serial number counts. Return: how many there are, or a
+ * negative error.
+ */
+static int heads_read(struct kfm *m, struct kfm_log_head *head)
+{
+	struct kfm_log_head one;
+	int i, ret, found = 0;
+
+	for (i = 0; i < 2; i++) {
+		ret = kfm_io(m->logdev->bdev, REQ_OP_READ, i * KFM_BLOCK, m->page, KFM_BLOCK);
+		if (ret)
+			return ret;
+		if (kfm_log_decode(m->page, &one))
+			continue;
+		if (!found || one.serial > head->serial)
+			*head = one;
+		found++;
+	}
+	return found;
+}
+
+/**
+ * kfm_log_load() - read the head of the log
+ * @m: mirror
+ *
+ * The log keeps its size on a device that has grown; the next one uses all of the device.
+ *
+ * Each head is a sector, and both have been written since `create`. So a head that does not check
+ * was damaged on the device, and may be the newer one: with the older one a replay would write
+ * records over what direct records have written since, and would not be noticed. In memory a loss
+ * of power may leave a part of a head, and the older one is as good: nothing behind it is
+ * overwritten before the newer one is durable.
+ *
+ * Return: 0; -EBADMSG if a head is damaged, so that nothing may be replayed; or another negative
+ * error, also for the log of another mirror.
+ */
+int kfm_log_load(struct kfm *m)
+{
+	struct kfm_log_head *head = &m->log.head;
+	int ret, found;
+
+	if (!m->logdev)
+		return 0;
+	found = heads_read(m, head);
+	if (found < 0)
+		return found;
+	if (!found || memcmp(head->uuid, m->sb.uuid, sizeof(head->uuid))) {
+		DMERR("%s: the log is not this mirror's", kfm_name(m));
+		return -EMEDIUMTYPE;
+	}
+	if (head->ring > head_room(m)) {
+		DMERR("%s: the log device has shrunk: the log has %u bytes, %u are left",
+		      kfm_name(m), head->ring, head_room(m));
+		return -ENOSPC;
+	}
+	m->log.ring_len = head->ring;
+	ret = ring_extend(&m->log, head->ring);
+	if (ret || found == 2 || m->log.dax)
+		return ret;
+	DMERR("%s: a head of the log is damaged: nothing is replayed", kfm_name(m));
+	return -EBADMSG;
+}
+
+/**
+ * kfm_log_start() - begin an empty log
+ * @m: mirror; no session
+ * @id: number of the session that will write it, or a random number: records of other numbers are
+ *	never replayed
+ * @gen: generation of the primary
+ * @node: number of the primary, which may be this node; 0 if there is none
+ *
+ * Return: 0, and that is durable; or a negative error.
+ */
+int kfm_log_start(struct kfm *m, u64 id, u64 gen, u64 node)
+{
+	struct kfm_log *log = &m->log;
+
+	log->ring_len = log->room;
+	log->head = (struct kfm_log_head) {
+		.serial = log->head.serial, .id = id, .gen = gen, .node = node, .seq = 1,
+		.ring = log->ring_len,
+	};
+	memcpy(log->head.uuid, m->sb.uuid, sizeof(log->head.uuid));
+	memset(log->recs, 0, sizeof(log->recs));
+	log->top = 0;
+	log->row = 1;
+	log->oldest_at = 0;
+	log->own = (struct kfm_ring) { .len = log->ring_len, .next.seq = 1 };
+	kfm_recent_begin(m);
+	return kfm_head_save(m, &log->head);
+}
+
+/*
+ * Records of the primary before @seq, which is at @at or at 0, may be overwritten. No peer writes
+ * to the ring. Return: 0 or a negative error.
+ */
+int kfm_log_trim(struct kfm *m, u64 seq, u32 at)
+{
+	m->log.head.seq = seq;
+	m->log.head.at = at;
+	return kfm_head_save(m, &m->log.head);
+}
