@@ -371,7 +371,8 @@ int kfi_conn_open(struct kfi_conn *conn, struct kfi_dom *dom, const struct kfi_i
  *
  * Context: Process context, may sleep.
  * Return: 0; -ECONNREFUSED, -ETIMEDOUT or another negative error: the objects stay open, and
- * nothing is connected.
+ * nothing is connected. Call
+ * kfi_conn_open() before the next attempt.
  */
 int kfi_conn_connect(struct kfi_conn *conn, const void *addr, const void *data, size_t len,
 		     void *answer, size_t *answer_len, unsigned int ms);
@@ -706,7 +707,8 @@ void kfi_listener_wait(struct kfi_listener *l);
  * called already.
  *
  * Context: &kfi_listener.called.
- * Return: 0; or a negative error: nothing is open, and the caller can still be refused.
+ * Return: 0; -EBUSY if too many connections without kfi_conn_ready() are being released; or another
+ * negative error: nothing is open, and the caller can still be refused.
  */
 int kfi_conn_accept(struct kfi_conn *conn, struct kfi_caller *caller,
 		    const struct kfi_conn_attr *attr, const void *data, size_t len);
@@ -729,7 +731,8 @@ void kfi_conn_reject(struct kfi_caller *caller, const void *data, size_t len);
  *
  * Context: Process context, may sleep; while a message of the connection is being handled, for
  * which &kfi_conn_ops.release waits.
- * Return: 0; or a negative error: the connection has failed.
+ * Return: 0; -ECONNABORTED if it was ended to make room for others; or another negative error: the
+ * connection has failed.
  */
 int kfi_conn_ready(struct kfi_conn *conn);
 

@@ -61,8 +61,9 @@ static inline void kfi_req_begin(struct kfi_req *req, struct kfi_conn *conn, u32
  * @n: pieces of memory, at most &kfi_conn_attr.region_segs
  * @access: KFI_REMOTE_READ, KFI_REMOTE_WRITE
  *
- * Return: 0: kfi_req_send() has to follow. -EAGAIN if there is no room, or another negative error:
- * no memory is attached.
+ * Return: 0: kfi_req_send() has to follow. -EAGAIN if there is no room; -EINVAL if there is no
+ * piece, or there are too many; -ENOTCONN if the connection is not open; or an error of
+ * kfi_mr_register(): no memory is attached.
  */
 int kfi_req_map(struct kfi_req *req, const struct bio_vec *vec, unsigned int n, u64 access);
 
@@ -75,8 +76,10 @@ int kfi_req_map(struct kfi_req *req, const struct bio_vec *vec, unsigned int n, 
  * @n: pieces of @data, less than &kfi_conn.tx_segs
  * @flags: KFI_MORE or 0
  *
- * Return: 0: &kfi_conn_ops.req_done follows, or was called. A negative error: the request is the
- * caller's again, as no answer is accepted. An error after kfi_req_map() is passed to req_done.
+ * Return: 0: &kfi_conn_ops.req_done follows, or was called. -EAGAIN if there is no room; -EINVAL if
+ * @data has too many pieces, or @len is too large with it; -ENOTCONN if the connection is not open;
+ * or an error of kfi_sendmsg(): the request is the caller's again, as no answer is accepted. An
+ * error after kfi_req_map() is passed to req_done.
  */
 int kfi_req_send(struct kfi_req *req, const void *msg, size_t len, const struct bio_vec *data,
 		 unsigned int n, u64 flags);
