@@ -147,6 +147,8 @@ struct kib_call {
 	bool			privileged;
 };
 
+struct kib_map;
+
 /**
  * struct kib_dev - an RDMA device
  * @ib: the RDMA core's part
@@ -203,26 +205,30 @@ struct kib_pd {
 /**
  * struct kib_cq - a completion queue
  * @ib: the RDMA core's part
- * @of: stands for the queue pair of an entry that a process reads: its number counts
  * @payer: of the process, or NULL. Constant
+ * @room: bytes that are charged to it
+ * @wc: ring of &ib_cq.cqe entries, a power of two; of the kernel
+ * @user: the same of a process, in
+ * @map: memory that the process has mapped; NULL: the queue is the kernel's. Both are constant
  * @lock: protects the following members
- * @wc: ring of &ib_cq.cqe entries, a power of two
  * @head: entries written since the creation
- * @tail: entries read
- * @armed: the handler is due with the next entry
+ * @tail: entries read; of a process &kfi_ib_cq.tail
+ * @armed: the handler is due with the next entry; of a process &kfi_ib_cq.armed
  * @full: requests that have ended wait for room
- * @used: entries, and those that kib_cq_add() is about to write; decreased under @lock
+ * @reserved: entries written, and those that kib_cq_add() is about to write
  */
 struct kib_cq {
 	struct ib_cq		ib;
-	struct ib_qp		of;
 	struct kfi_payer	*payer;
-	spinlock_t		lock;
+	size_t			room;
 	struct ib_wc		*wc;
+	struct kfi_ib_cq	*user;
+	struct kib_map		*map;
+	spinlock_t		lock;
 	u32			head, tail;
 	bool			armed;
 	bool			full;
-	atomic_t		used;
+	atomic_t		reserved;
 };
 
 /**
@@ -439,6 +445,9 @@ enum kib_qp_state {
  * @end_work: closes the endpoint, and ends the requests
  * @sq: send queue
  * @rq: receive queue. With a shared one it has no slots, and counts what its messages have taken
+ * @user: receives that a process posts, in
+ * @map: memory that the process has mapped; NULL: there is none. Both are constant
+ * @few: what &kfi_ib_rq.wake says; for the runner
  * @taken: shared receives that have ended, by &kfi_cqe.nr; protected by the lock of @rq
  * @last_told: the ULP knows that no message takes a shared receive any more; written by @end_work
  * @destroyed: the ULP wants no more entries
@@ -473,6 +482,9 @@ struct kib_qp {
 	struct work_struct	end_work;
 	struct kib_ring		sq;
 	struct kib_ring		rq;
+	struct kfi_ib_rq	*user;
+	struct kib_map		*map;
+	bool			few;
 	struct list_head	taken;
 	bool			last_told;
 	bool			destroyed;
@@ -588,6 +600,13 @@ bool kib_cq_reserve(struct ib_cq *ib);
 void kib_cq_add(struct ib_cq *ib, const struct ib_wc *wc);
 void kib_cq_forget(struct ib_cq *ib, struct ib_qp *qp);
 
+/* map.c */
+void *kib_map_new(struct ib_ucontext *context, struct ib_udata *udata, size_t bytes,
+		  struct kib_map **map);
+void kib_map_end(struct kib_map *map);
+int kib_mmap(struct ib_ucontext *context, struct vm_area_struct *vma);
+void kib_mmap_free(struct rdma_user_mmap_entry *entry);
+
 /* mr.c */
 struct ib_mr *kib_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max);
 struct ib_mr *kib_get_dma_mr(struct ib_pd *pd, int access);
@@ -653,6 +672,8 @@ int kib_recv_fill(struct ib_pd *pd, struct kib_ring *ring, struct kib_slot *s,
 		  const struct ib_recv_wr *wr);
 void kib_recv_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc);
 void kib_recv_msg(struct kib_slot *s, struct kfi_msg *msg);
+size_t kib_recv_user_size(const struct kib_ring *ring);
+bool kib_recv_tell(struct kib_qp *qp);
 void kib_recv_start(struct kib_qp *qp);
 struct kib_slot *kib_recv_next(struct kib_qp *qp);
 void kib_recv_report(struct kib_qp *qp);

@@ -49,7 +49,7 @@ void kib_dealloc_ucontext(struct ib_ucontext *context)
 	kfi_payer_put(container_of(context, struct kib_ucontext, ib)->payer);
 }
 
-/* The device goes: processes have mapped nothing of it, and the core ends their objects. */
+/* The device goes: the core ends the objects of processes, which keep what they have mapped. */
 void kib_disassociate_ucontext(struct ib_ucontext *context)
 {
 }
@@ -76,7 +76,7 @@ void kib_user_mr_put(struct kib_mr *mr)
 
 /*
  * Return: the region that has the element, referenced; NULL if there is none, or it may not be
- * used like that. Context: interrupts are off, which is an RCU section
+ * used like that. Context: interrupts or bottom halves are off, which is an RCU section
  */
 struct kib_mr *kib_user_mr_get(struct ib_pd *pd, const struct ib_sge *sge, int dir)
 {
