@@ -647,6 +647,41 @@ static void hold(void)
 	}
 }
 
+/* Return: a process that holds, with a context of its own */
+static pid_t holder(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		execl("/proc/self/exe", "verbs", "hold", NULL);
+		_exit(1);
+	}
+	sleep(2);	/* it listens */
+	return pid;
+}
+
+/* A short write ends when its bytes are copied; only then the peer looks at its key. */
+static void refused_write(void)
+{
+	pid_t peer = holder();
+	struct rdma_cm_id *id = endpoint(false, true);
+	struct pollfd events = { .fd = id->verbs->async_fd, .events = POLLIN };
+	struct ibv_async_event event = {};
+	bool ok;
+
+	ok = !rdma_connect(id, NULL) &&
+	     !post_inline(id->qp, IBV_WR_RDMA_WRITE, &event, 8) &&
+	     ended(id->send_cq) == IBV_WC_SUCCESS && poll(&events, 1, 60000) == 1 &&
+	     !ibv_get_async_event(id->verbs, &event) &&
+	     event.event_type == IBV_EVENT_QP_FATAL && event.element.qp == id->qp;
+	if (event.element.qp)
+		ibv_ack_async_event(&event);
+	judge("a short write that the peer refuses is an event of its queue pair", ok);
+	kill(peer, SIGKILL);
+	waitpid(peer, NULL, 0);
+	rdma_destroy_ep(id);
+}
+
 /*
  * Let processes open the device, each once. Nothing keeps what a process was when it has been
  * refused and has ended: kmemleak does not find all of what is lost, but some of so much.
@@ -691,12 +726,7 @@ static void limits(void)
 	n = queue_pairs(pd, cq);
 	judge("queue pairs are paid for", n > 10 && n < 100 && n == queue_pairs(pd, cq));
 	limit("max_queue_mb", 24);
-	peer = fork();
-	if (!peer) {	/* with a context of its own */
-		execl("/proc/self/exe", "verbs", "hold", NULL);
-		_exit(1);
-	}
-	sleep(2);	/* it listens */
+	peer = holder();
 	n = connections();
 	printf("%d connections\n", n);
 	judge("connections are paid for", n > 5 && n < MANY);
@@ -750,6 +780,7 @@ int main(int argc, char **argv)
 	refuse_elements();
 	refuse_foreign();
 	limit_events();
+	refused_write();
 	limits();
 	printf("%d passed, %d failed\n", passed, failed);
 	return failed || !passed;

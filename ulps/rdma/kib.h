@@ -42,6 +42,7 @@ enum {
 	KIB_MAX_READS	= 128,
 	KIB_MAX_MSG	= 1 << 30,
 	KIB_TX		= 256,		/* operations of an endpoint in progress */
+	KIB_TX_MIN	= 32,		/* several times as many as peers acknowledge together */
 	KIB_RX		= 1024,		/* receives posted to an endpoint or a shared context */
 	KIB_CALLS	= 100,		/* unanswered calls; a passive endpoint has 128 */
 	KIB_DATA	= 256,		/* bytes of private data, with the hello or answer */
@@ -454,6 +455,7 @@ enum kib_qp_state {
  * @shut: this side has begun an orderly end
  * @sig_all: each send request is reported
  * @stopped: the endpoint has no room: kib_qp_room() is due. For the runner
+ * @early: completion of all writes that have ended for the process already
  * @barrier: request that has to end before the next one starts, an invalidation; for the runner
  * @reads: RDMA reads in progress
  * @sq_stop: a send request has failed: no other one starts; for the runner
@@ -491,6 +493,7 @@ struct kib_qp {
 	bool			shut;
 	bool			sig_all;
 	bool			stopped;
+	struct kfi_cqe		early;
 	struct kib_slot		*barrier;
 	atomic_t		reads;
 	bool			sq_stop;
@@ -663,6 +666,8 @@ void kib_count_send(struct kib_dev *dev, const struct kib_slot *s);
 
 /* send.c */
 int kib_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct ib_send_wr **bad);
+void kib_send_early_done(struct kfid_cq *cq, struct kfi_cqe *cqe,
+			 const struct kfi_cq_err_entry *wc);
 void kib_send_start(struct kib_qp *qp);
 void kib_send_report(struct kib_qp *qp);
 

@@ -351,7 +351,7 @@ static int qp_bind(struct kib_qp *qp, struct kfid_ep *ep)
 /* Operations of the endpoint that may be in progress */
 static u32 qp_tx_size(const struct kib_qp *qp)
 {
-	return min_t(u32, 2 * qp->sq.depth, KIB_TX);
+	return clamp_t(u32, 2 * qp->sq.depth, KIB_TX_MIN, KIB_TX);
 }
 
 static u32 qp_rx_size(const struct kib_qp *qp)
@@ -584,6 +584,7 @@ int kib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udat
 		return ret;
 	}
 	qp->dev = to_kib_dev(ib->device);
+	qp->early.done = kib_send_early_done;
 	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 	refcount_set(&qp->refs, 1);
 	init_completion(&qp->gone);
