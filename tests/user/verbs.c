@@ -142,15 +142,17 @@ static const struct element elements[] = {
 	{ "4 GiB of a region", 0, UINT32_MAX, 0, true, true },
 };
 
-/* Post a receive. Return: whether it ends because its memory is not to be used */
-static bool recv_refused(struct rdma_cm_id *id, void *addr, uint32_t len, uint32_t lkey)
+/* Post a receive. Return: whether it ends, or stays, because its memory may be used or not */
+static bool recv_is(bool refused, struct rdma_cm_id *id, void *addr, uint32_t len, uint32_t lkey)
 {
 	struct ibv_wc wc;
 
 	if (post_recv(id->qp, addr, len, lkey))
 		return false;
-	usleep(20000);
-	return ibv_poll_cq(id->recv_cq, 1, &wc) == 1 && wc.status == IBV_WC_LOC_PROT_ERR;
+	if (refused)
+		return ended(id->recv_cq) == IBV_WC_LOC_PROT_ERR;
+	usleep(200000);
+	return !ibv_poll_cq(id->recv_cq, 1, &wc);
 }
 
 /* A receive that is refused ends its queue pair, so each element has one. */
@@ -162,16 +164,16 @@ static void refuse_element(const struct element *el)
 	struct ibv_mr *mr = ibv_reg_mr(id->pd, mem, SIZE, IBV_ACCESS_LOCAL_WRITE);
 	struct ibv_mr *foreign = ibv_reg_mr(other, mem, SIZE, IBV_ACCESS_LOCAL_WRITE);
 	struct ibv_mr *plain = ibv_reg_mr(id->pd, mem, SIZE, 0);
-	bool send, recv;
+	bool ok;
 	uint32_t key;
 
 	if (!mr || !foreign || !plain)
 		die("ibv_reg_mr");
 	key = (uint32_t[]){ mr->lkey, 1, foreign->lkey, plain->lkey }[el->key];
-	send = post_send(id->qp, mem + el->at, el->len, key) == EINVAL;
-	recv = recv_refused(id, mem + el->at, el->len, key);
+	ok = post_send(id->qp, mem + el->at, el->len, key) == (el->send ? EINVAL : 0) &&
+	     recv_is(el->recv, id, mem + el->at, el->len, key);
 	snprintf(name, sizeof(name), "a post of %s", el->name);
-	judge(name, send == el->send && recv == el->recv);
+	judge(name, ok);
 	/* what was posted ends with the queue pair, whose regions end before */
 	ibv_dereg_mr(mr);
 	ibv_dereg_mr(foreign);
@@ -191,7 +193,7 @@ static void refuse_ended(void)
 	if (!mr || ibv_dereg_mr(mr))
 		die("ibv_reg_mr");
 	judge("a post of a region that has ended",
-	      post_send(id->qp, mem, 8, key) == EINVAL && recv_refused(id, mem, 8, key));
+	      post_send(id->qp, mem, 8, key) == EINVAL && recv_is(true, id, mem, 8, key));
 	munmap(mem, SIZE);
 	rdma_destroy_ep(id);
 }
@@ -471,20 +473,21 @@ static void scribble(unsigned int *seed)
 {
 	unsigned long from, to;
 	char line[512];
+	int i, queues = 0;
 	uint32_t *word;
-	int i;
 	FILE *maps = fopen("/proc/self/maps", "r");
 
 	while (maps && fgets(line, sizeof(line), maps)) {
 		if (!strstr(line, "/uverbs") || sscanf(line, "%lx-%lx", &from, &to) != 2)
 			continue;
+		queues++;
 		/* The heads of the queues are at the beginning. */
 		for (i = 0; i < 64; i++) {
 			word = (uint32_t *)from + rand_r(seed) % (i & 1 ? 64 : (to - from) / 4);
 			*(volatile uint32_t *)word = rand_r(seed) >> (rand_r(seed) % 32);
 		}
 	}
-	if (!maps || fclose(maps))
+	if (!maps || fclose(maps) || queues < 3)
 		die("/proc/self/maps");
 }
 
@@ -534,7 +537,7 @@ static void nonsense_rounds(unsigned int seed)
 			execl("/proc/self/exe", "verbs", "nonsense", number, NULL);
 			_exit(1);
 		}
-		n += waitpid(pid, &status, 0) == pid && !(WIFEXITED(status) && WEXITSTATUS(status));
+		n += waitpid(pid, &status, 0) == pid && !status;
 	}
 	judge("nonsense in the queues of a process", n == ROUNDS);
 	judge("another process does not notice it", receive(0));
@@ -582,6 +585,35 @@ static void limit_events(void)
 }
 
 #define MANY	200
+
+int ibv_cmd_destroy_cq(struct ibv_cq *cq);	/* of libibverbs, for its providers */
+
+/* End queues, and keep their memory mapped. Return: how many there were when one was refused */
+static int kept_queues(struct ibv_context *verbs)
+{
+	struct ibv_cq *cq;
+	int n;
+
+	for (n = 0; n < 100; n++) {
+		cq = ibv_create_cq(verbs, 16384, NULL, NULL, 0);
+		if (!cq || ibv_cmd_destroy_cq(cq))
+			break;
+	}
+	return n;
+}
+
+static bool kept_in_child(void)
+{
+	pid_t pid = fork();
+	int status, n;
+
+	if (!pid) {
+		execl("/proc/self/exe", "verbs", "keep", "queues", "mapped", NULL);
+		_exit(1);
+	}
+	n = waitpid(pid, &status, 0);
+	return n == pid && !status;
+}
 
 /* Make queue pairs that are not connected. Return: how many there were when one was refused */
 static int queue_pairs(struct ibv_pd *pd, struct ibv_cq *cq)
@@ -725,6 +757,8 @@ static void limits(void)
 	limit("max_queue_mb", 4);
 	n = queue_pairs(pd, cq);
 	judge("queue pairs are paid for", n > 10 && n < 100 && n == queue_pairs(pd, cq));
+	/* in a context of its own, which takes the memory with it */
+	judge("memory that stays mapped is paid for", kept_in_child());
 	limit("max_queue_mb", 24);
 	peer = holder();
 	n = connections();
@@ -749,6 +783,10 @@ int main(int argc, char **argv)
 	}
 	if (argc == 3)
 		nonsense(atoi(argv[2]));
+	if (argc == 5) {
+		i = kept_queues(endpoint(false, false)->verbs);
+		return !(i > 0 && i < 20);
+	}
 
 	server = fork();
 	if (!server) {

@@ -169,7 +169,7 @@ static bool cq_has(const struct kfi_cq *cq, uint32_t number)
 static int cq_read(struct kfi_cq *cq, int nr, struct ibv_wc *wc)
 {
 	const struct kfi_ib_cqe *e;
-	uint32_t tail = cq->mem->tail;
+	uint32_t first = cq->mem->tail, tail = first;
 	int n = 0;
 
 	for (; n < nr && cq_has(cq, tail); tail++) {
@@ -183,21 +183,25 @@ static int cq_read(struct kfi_cq *cq, int nr, struct ibv_wc *wc)
 		};
 	}
 	__atomic_store_n(&cq->mem->tail, tail, __ATOMIC_RELEASE);
+	if (!n && tail != first)	/* callers read @full without another poll */
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	return n;
 }
 
-/* Requests wait for room, and all is read: let the kernel report them. */
-static void cq_run(struct kfi_cq *cq)
+/* If requests wait for room, and all is read, let the kernel report them. Return: 0 or an error */
+static int cq_run(struct kfi_cq *cq)
 {
 	struct ibv_wc wc;
 
-	if (__atomic_load_n(&cq->mem->full, __ATOMIC_RELAXED))
-		ibv_cmd_poll_cq(&cq->cq, 1, &wc);
+	if (!__atomic_load_n(&cq->mem->full, __ATOMIC_RELAXED))
+		return 0;
+	return ibv_cmd_poll_cq(&cq->cq, 1, &wc);
 }
 
 static int kfi_poll_cq(struct ibv_cq *ibcq, int nr, struct ibv_wc *wc)
 {
 	struct kfi_cq *cq = (struct kfi_cq *)ibcq;
+	bool gone = __atomic_load_n(&cq->mem->gone, __ATOMIC_ACQUIRE);
 	int n;
 
 	pthread_spin_lock(&cq->lock);
@@ -205,8 +209,7 @@ static int kfi_poll_cq(struct ibv_cq *ibcq, int nr, struct ibv_wc *wc)
 	pthread_spin_unlock(&cq->lock);
 	if (n || !nr)
 		return n;
-	cq_run(cq);
-	return __atomic_load_n(&cq->mem->gone, __ATOMIC_RELAXED) ? -EIO : 0;
+	return gone ? -EIO : cq_run(cq);
 }
 
 /* The driver takes each receive for a solicited one. */
@@ -216,8 +219,7 @@ static int kfi_req_notify_cq(struct ibv_cq *ibcq, int solicited)
 
 	__atomic_store_n(&cq->mem->armed, 1, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);	/* callers poll again after this */
-	cq_run(cq);
-	return 0;
+	return -cq_run(cq);
 }
 
 /* Let nobody read the entries of a queue pair that is destroyed. */
@@ -366,7 +368,8 @@ static int kfi_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv
 	pthread_spin_unlock(&qp->lock);
 	if (wake)
 		told = ibv_cmd_post_recv(ibqp, NULL, &none);
-	if (told && !err) {	/* the device is gone, and the receives with it */
+	/* After another error than this one the receives are there, and the next post tells it. */
+	if (told == EIO && !err) {	/* the device is gone, and the receives with it */
 		*bad = first;
 		return told;
 	}

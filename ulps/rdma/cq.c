@@ -37,7 +37,7 @@ int kib_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 		return -EINVAL;
 	ib->cqe = roundup_pow_of_two(attr->cqe);	/* the counters of the ring wrap */
 	cq->payer = kib_payer(context);
-	cq->room = KFI_PAYER_OTHER_BYTES + cq_ring_bytes(cq, context);
+	cq->room = KFI_PAYER_OTHER_BYTES;	/* the memory that is mapped has a charge of its own */
 	ret = kfi_payer_take(cq->payer, KFI_PAYER_OTHERS, cq->room);
 	if (ret)
 		return ret;
@@ -47,7 +47,7 @@ int kib_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 				  &cq->map);
 		cq->user = mem;
 	} else {
-		mem = kvcalloc(ib->cqe, sizeof(*cq->wc), GFP_KERNEL) ?: ERR_PTR(-ENOMEM);
+		mem = kvcalloc(ib->cqe, sizeof(*cq->wc), GFP_KERNEL_ACCOUNT) ?: ERR_PTR(-ENOMEM);
 		cq->wc = mem;
 	}
 	if (!IS_ERR(mem))
@@ -132,7 +132,8 @@ static int cq_take(struct kib_cq *cq, int count, struct ib_wc *wc, bool *more)
 
 	lockdep_assert_held(&cq->lock);
 	while (n < count && seen < CQ_ENTRIES && cq->tail != cq->head) {
-		entry = cq_entry(cq, cq->tail++);
+		entry = cq_entry(cq, cq->tail);
+		WRITE_ONCE(cq->tail, cq->tail + 1);	/* cq_tail() */
 		seen++;
 		if (entry->qp)
 			wc[n++] = *entry;
@@ -232,7 +233,8 @@ static bool cq_add_mapped(struct kib_cq *cq, const struct ib_wc *wc)
 	e->byte_len = wc->byte_len;
 	e->data = (__force u32)wc->ex.imm_data;	/* or the key, of the same size */
 	e->qp_num = wc->qp->qp_num;
-	e->flags = wc->wc_flags;
+	e->flags = (wc->wc_flags & IB_WC_WITH_IMM ? KFI_IB_CQE_IMM : 0) |
+		   (wc->wc_flags & IB_WC_WITH_INVALIDATE ? KFI_IB_CQE_INV : 0);
 	smp_store_release(&e->number, cq->head);
 	smp_mb();	/* a process looks for an entry when it has set @armed */
 	if (likely(!READ_ONCE(user->armed)))
@@ -269,7 +271,7 @@ static bool cq_skip(struct kib_cq *cq, bool *run)
 
 	spin_lock_irqsave(&cq->lock, flags);
 	for (; n < CQ_ENTRIES && cq->tail != cq->head && !cq_entry(cq, cq->tail)->qp; n++)
-		cq->tail++;
+		WRITE_ONCE(cq->tail, cq->tail + 1);
 	*run |= cq_freed(cq);
 	spin_unlock_irqrestore(&cq->lock, flags);
 	return n == CQ_ENTRIES;

@@ -236,10 +236,14 @@ struct kib_cq {
  * struct kib_ucontext - what a process has opened
  * @ib: the RDMA core's part
  * @payer: pays for all of it
+ * @maps_lock: protects @maps
+ * @maps: memory of queues that have ended, which the process has still mapped
  */
 struct kib_ucontext {
 	struct ib_ucontext	ib;
 	struct kfi_payer	*payer;
+	spinlock_t		maps_lock;
+	struct list_head	maps;
 };
 
 /* Who may access the memory of a region of fast registrations */
@@ -456,6 +460,8 @@ enum kib_qp_state {
  * @sig_all: each send request is reported
  * @stopped: the endpoint has no room: kib_qp_room() is due. For the runner
  * @early: completion of all writes that have ended for the process already
+ * @nr_early: how many these are
+ * @rq_stop: a receive is not to be used: no other one starts; for the runner
  * @barrier: request that has to end before the next one starts, an invalidation; for the runner
  * @reads: RDMA reads in progress
  * @sq_stop: a send request has failed: no other one starts; for the runner
@@ -494,6 +500,8 @@ struct kib_qp {
 	bool			sig_all;
 	bool			stopped;
 	struct kfi_cqe		early;
+	atomic_t		nr_early;
+	bool			rq_stop;
 	struct kib_slot		*barrier;
 	atomic_t		reads;
 	bool			sq_stop;
@@ -607,6 +615,7 @@ void kib_cq_forget(struct ib_cq *ib, struct ib_qp *qp);
 void *kib_map_new(struct ib_ucontext *context, struct ib_udata *udata, size_t bytes,
 		  struct kib_map **map);
 void kib_map_end(struct kib_map *map);
+void kib_maps_end(struct kib_ucontext *uc);
 int kib_mmap(struct ib_ucontext *context, struct vm_area_struct *vma);
 void kib_mmap_free(struct rdma_user_mmap_entry *entry);
 
@@ -634,7 +643,7 @@ void kib_qp_add_ref(struct ib_qp *ib);
 void kib_qp_rem_ref(struct ib_qp *ib);
 int kib_qp_open(struct kib_qp *qp, struct kfi_info *info, bool reserved);
 void kib_qp_close(struct kib_qp *qp);
-void kib_qp_fail(struct kib_qp *qp);
+bool kib_qp_fail(struct kib_qp *qp);
 void kib_qp_ready(struct kib_qp *qp);
 void kib_qp_run(struct kib_qp *qp);
 void kib_qp_kick(struct kib_qp *qp);

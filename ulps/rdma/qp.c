@@ -351,7 +351,7 @@ static int qp_bind(struct kib_qp *qp, struct kfid_ep *ep)
 /* Operations of the endpoint that may be in progress */
 static u32 qp_tx_size(const struct kib_qp *qp)
 {
-	return clamp_t(u32, 2 * qp->sq.depth, KIB_TX_MIN, KIB_TX);
+	return clamp_t(u32, 2 * qp->sq.depth, qp->owner ? KIB_TX_MIN : 2, KIB_TX);
 }
 
 static u32 qp_rx_size(const struct kib_qp *qp)
@@ -392,6 +392,8 @@ static int qp_endpoint(struct kib_qp *qp, struct kfi_info *info, bool reserved,
 	info->rx_attr->size = qp_rx_size(qp);
 	if (qp->ib.srq)
 		info->ep_attr->rx_ctx_cnt = KFI_SHARED_CONTEXT;
+	if (qp->owner)
+		info->tx_attr->inject_size = KIB_INLINE;	/* for send_is_early() */
 	ret = kfi_eq_open(qp->dev->fabric->fabric, NULL, &qp->eq, kib_cm_event, qp);
 	if (ret)
 		return ret;
@@ -417,12 +419,13 @@ void kib_qp_ready(struct kib_qp *qp)
 	kib_qp_kick(qp);
 }
 
-/* Requests that are posted from here on fail. */
-static void qp_error(struct kib_qp *qp)
+/* Requests that are posted from here on fail. Return: whether they would not have until now */
+static bool qp_error(struct kib_qp *qp)
 {
-	if (!qp_move(qp, KIB_QP_IDLE, KIB_QP_ERROR) &&
-	    !qp_move(qp, KIB_QP_CONNECTING, KIB_QP_ERROR))
-		qp_move(qp, KIB_QP_READY, KIB_QP_ERROR);
+	if (qp_move(qp, KIB_QP_IDLE, KIB_QP_ERROR) ||
+	    qp_move(qp, KIB_QP_CONNECTING, KIB_QP_ERROR))
+		return false;
+	return qp_move(qp, KIB_QP_READY, KIB_QP_ERROR);
 }
 
 /* Close the endpoint, if there is one, and end all requests. */
@@ -477,11 +480,16 @@ static void qp_end_work(struct work_struct *work)
 	kib_srq_last(qp);
 }
 
-/* The queue pair has to end, and no request succeeds any more. Context: any */
-void kib_qp_fail(struct kib_qp *qp)
+/*
+ * The queue pair has to end, and no request succeeds any more. Context: any. Return: whether this
+ * is the first of its troubles
+ */
+bool kib_qp_fail(struct kib_qp *qp)
 {
-	qp_error(qp);
+	bool first = qp_error(qp);
+
 	queue_work(kib_wq, &qp->end_work);
+	return first;
 }
 
 /* ---- life ---- */
@@ -524,7 +532,7 @@ static int qp_map(struct kib_qp *qp, struct ib_udata *udata)
 static size_t qp_bytes(const struct kib_qp *qp)
 {
 	return kib_ring_bytes(&qp->sq) + kib_ring_bytes(&qp->rq) +
-	       (qp->owner ? qp_user_bytes(qp) : 0) + KFI_PAYER_ENDPOINT_BYTES +
+	       KFI_PAYER_ENDPOINT_BYTES +
 	       2 * KFI_PAYER_OTHER_BYTES +
 	       (qp_tx_size(qp) + qp_rx_size(qp)) * KFI_PAYER_OPER_BYTES;
 }
@@ -552,13 +560,14 @@ static bool qp_possible(const struct ib_qp_init_attr *attr, bool of_process)
 	       attr->send_cq && attr->recv_cq;
 }
 
+/* Say what the queue pair has. The other members are the RDMA core's. */
 static void qp_cap(const struct kib_qp *qp, struct ib_qp_cap *cap)
 {
-	*cap = (struct ib_qp_cap){
-		.max_send_wr = qp->sq.depth, .max_recv_wr = qp->rq.depth,
-		.max_send_sge = qp->sq.sge, .max_recv_sge = qp->rq.sge,
-		.max_inline_data = qp->owner ? KIB_INLINE : 0,
-	};
+	cap->max_send_wr = qp->sq.depth;
+	cap->max_recv_wr = qp->rq.depth;
+	cap->max_send_sge = qp->sq.sge;
+	cap->max_recv_sge = qp->rq.sge;
+	cap->max_inline_data = qp->owner ? KIB_INLINE : 0;
 }
 
 int kib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udata *udata)
@@ -613,6 +622,19 @@ int kib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udat
 	return 0;
 }
 
+/*
+ * What has ended for the process already should reach the peer: wait for acknowledgements, which
+ * come within a jiffy. A process that dies does not wait, nor does one whose peer is stuck.
+ */
+static void qp_wait_early(struct kib_qp *qp)
+{
+	unsigned long end = jiffies + HZ;
+
+	while (atomic_read(&qp->nr_early) && READ_ONCE(qp->state) == KIB_QP_READY &&
+	       !(current->flags & PF_EXITING) && time_before(jiffies, end))
+		usleep_range(200, 2000);
+}
+
 /* Wait until each request has been reported: an invalidation may take longer than the endpoint. */
 static void qp_drain(struct kib_qp *qp)
 {
@@ -626,6 +648,7 @@ int kib_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 {
 	struct kib_qp *qp = to_kib_qp(ib);
 
+	qp_wait_early(qp);
 	xa_erase(&qp->dev->qps, ib->qp_num);
 	WRITE_ONCE(qp->destroyed, true);	/* nothing waits for room in a queue any more */
 	mutex_lock(&qp->lock);

@@ -82,6 +82,9 @@ int kib_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct ib
  */
 #define RECV_FEW	16
 
+/* Receives that a pass takes: the process posts any number of them in no time. */
+#define RECV_TAKE	256
+
 /* Copy a receive of the process, which may write to it meanwhile. Return: 0 or a negative error */
 static int recv_copy(struct kib_qp *qp, struct kib_slot *s, const struct kfi_ib_recv *from)
 {
@@ -107,9 +110,13 @@ size_t kib_recv_user_size(const struct kib_ring *ring)
 	return struct_size((struct kfi_ib_recv *)NULL, sge, ring->sge);
 }
 
-/* Take what the process has posted. Whatever it claims, that is no more than the ring has room for. */
+/*
+ * Take what the process has posted. Whatever it claims, that is no more than the ring has room for.
+ * What is left is for the next pass.
+ */
 static void recv_take(struct kib_qp *qp)
 {
+	int left = RECV_TAKE;
 	struct kfi_ib_rq *user = qp->user;
 	struct kib_ring *ring = &qp->rq;
 	size_t size = kib_recv_user_size(ring);
@@ -119,6 +126,10 @@ static void recv_take(struct kib_qp *qp)
 	/* pairs with the release by the process */
 	while (ring->head != smp_load_acquire(&user->head) &&
 	       ring->head - ring->tail < ring->depth) {
+		if (!left--) {
+			kfi_runner_enter(&qp->runner);	/* leaves a note */
+			return;
+		}
 		from = (void *)user->slots + size * (ring->head & (ring->depth - 1));
 		s = kib_slot(ring, ring->head);
 		if (recv_copy(qp, s, from)) {
@@ -138,9 +149,12 @@ bool kib_recv_tell(struct kib_qp *qp)
 {
 	struct kfi_ib_rq *user = qp->user;
 	struct kib_ring *ring = &qp->rq;
-	bool few = ring->head - ring->tail < RECV_FEW;
+	bool few;
 
-	if (!qp->map || few == qp->few)
+	if (!qp->map)
+		return false;
+	few = ring->head - ring->tail < RECV_FEW;
+	if (few == qp->few)
 		return false;
 	qp->few = few;
 	WRITE_ONCE(user->wake, few);
@@ -229,11 +243,13 @@ void kib_recv_start(struct kib_qp *qp)
 		if (state == KIB_QP_FLUSH || s->status != IB_WC_SUCCESS) {
 			if (s->status == IB_WC_SUCCESS)
 				s->status = IB_WC_WR_FLUSH_ERR;
+			else
+				qp->rq_stop = true;	/* no message may pass it by */
 			s->step = KIB_DONE;	/* the runner itself reports it */
 			ring->next++;
 			continue;
 		}
-		if (state != KIB_QP_CONNECTING && state != KIB_QP_READY)
+		if (qp->rq_stop || (state != KIB_QP_CONNECTING && state != KIB_QP_READY))
 			break;
 		kib_recv_msg(s, &msg);
 		s->step = KIB_STARTED;

@@ -37,6 +37,8 @@ int kib_alloc_ucontext(struct ib_ucontext *context, struct ib_udata *udata)
 {
 	struct kib_ucontext *uc = container_of(context, struct kib_ucontext, ib);
 
+	spin_lock_init(&uc->maps_lock);
+	INIT_LIST_HEAD(&uc->maps);
 	uc->payer = kfi_payer_open();
 	if (!IS_ERR(uc->payer))
 		return 0;
@@ -46,7 +48,10 @@ int kib_alloc_ucontext(struct ib_ucontext *context, struct ib_udata *udata)
 
 void kib_dealloc_ucontext(struct ib_ucontext *context)
 {
-	kfi_payer_put(container_of(context, struct kib_ucontext, ib)->payer);
+	struct kib_ucontext *uc = container_of(context, struct kib_ucontext, ib);
+
+	kib_maps_end(uc);
+	kfi_payer_put(uc->payer);
 }
 
 /* The device goes: the core ends the objects of processes, which keep what they have mapped. */
