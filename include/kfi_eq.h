@@ -340,6 +340,8 @@ struct kfi_cq_err_entry {
  * number, and all members are set, whatever the format of the queue. libfabric
  * has no counterpart.
  *
+ * Operations may share one, if @done need not know which of them has ended.
+ *
  * The operation is free before @done runs, so @done may post again, and may free
  * the request. It must not close an object that the operation has used.
  *

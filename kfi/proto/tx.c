@@ -119,8 +119,11 @@ static bool kfp_unit_next(struct kfp_conn *conn, struct kfi_unit *unit)
 	unit->payload = payload->iter;
 	unit->left = min_t(u64, ready, KFP_TX_BUDGET);
 	unit->flags = payload->spliced ? KFI_UNIT_SPLICE : 0;
-	/* The operation may have more bytes than this frame. */
-	if (tx->op && (unit->left < kfp_op_left(tx->op) || kfp_tx_follows(conn)))
+	/*
+	 * The operation may have more bytes than this frame. Data that is returned has more, or its
+	 * ACK follows.
+	 */
+	if (tx->op ? unit->left < kfp_op_left(tx->op) || kfp_tx_follows(conn) : !!tx->answer)
 		unit->flags |= KFI_UNIT_MORE;
 	if (payload->into && payload->left) {
 		unit->len = 0;

@@ -128,21 +128,35 @@ struct element {
 	long		at;
 	uint32_t	len;
 	int		key;	/* 0: region's; 1: kernel's; 2: another domain's; 3: read-only */
-	int		recv, send;
+	bool		recv, send;	/* it is refused */
 };
 
 static const struct element elements[] = {
-	{ "all of a region", 0, SIZE, 0, 0, 0 },
-	{ "the key of all memory of the kernel", 0, 8, 1, EINVAL, EINVAL },
-	{ "a region of another protection domain", 0, 8, 2, EINVAL, EINVAL },
-	{ "a region that may only be read", 0, 8, 3, EINVAL, 0 },
-	{ "a byte behind a region", SIZE, 1, 0, EINVAL, EINVAL },
-	{ "a byte more than a region", 1, SIZE, 0, EINVAL, EINVAL },
-	{ "a byte before a region", -1, 2, 0, EINVAL, EINVAL },
-	{ "4 GiB of a region", 0, UINT32_MAX, 0, EINVAL, EINVAL },
+	{ "all of a region", 0, SIZE, 0, false, false },
+	{ "the key of all memory of the kernel", 0, 8, 1, true, true },
+	{ "a region of another protection domain", 0, 8, 2, true, true },
+	{ "a region that may only be read", 0, 8, 3, true, false },
+	{ "a byte behind a region", SIZE, 1, 0, true, true },
+	{ "a byte more than a region", 1, SIZE, 0, true, true },
+	{ "a byte before a region", -1, 2, 0, true, true },
+	{ "4 GiB of a region", 0, UINT32_MAX, 0, true, true },
 };
 
-static void refuse_elements(void)
+/* Post a receive. Return: whether it ends, or stays, because its memory may be used or not */
+static bool recv_is(bool refused, struct rdma_cm_id *id, void *addr, uint32_t len, uint32_t lkey)
+{
+	struct ibv_wc wc;
+
+	if (post_recv(id->qp, addr, len, lkey))
+		return false;
+	if (refused)
+		return ended(id->recv_cq) == IBV_WC_LOC_PROT_ERR;
+	usleep(200000);
+	return !ibv_poll_cq(id->recv_cq, 1, &wc);
+}
+
+/* A receive that is refused ends its queue pair, so each element has one. */
+static void refuse_element(const struct element *el)
 {
 	struct rdma_cm_id *id = endpoint(false, true);
 	struct ibv_pd *other = ibv_alloc_pd(id->verbs);
@@ -150,26 +164,47 @@ static void refuse_elements(void)
 	struct ibv_mr *mr = ibv_reg_mr(id->pd, mem, SIZE, IBV_ACCESS_LOCAL_WRITE);
 	struct ibv_mr *foreign = ibv_reg_mr(other, mem, SIZE, IBV_ACCESS_LOCAL_WRITE);
 	struct ibv_mr *plain = ibv_reg_mr(id->pd, mem, SIZE, 0);
-	const struct element *el;
+	bool ok;
+	uint32_t key;
 
 	if (!mr || !foreign || !plain)
 		die("ibv_reg_mr");
-	for (el = elements; el < elements + sizeof(elements) / sizeof(*elements); el++) {
-		uint32_t keys[] = { mr->lkey, 1, foreign->lkey, plain->lkey };
-		uint32_t key = keys[el->key];
-
-		snprintf(name, sizeof(name), "a post of %s", el->name);
-		judge(name, post_recv(id->qp, mem + el->at, el->len, key) == el->recv &&
-			    post_send(id->qp, mem + el->at, el->len, key) == el->send);
-	}
-	ibv_dereg_mr(mr);
-	judge("a post of a region that has ended", post_recv(id->qp, mem, 8, mr->lkey) == EINVAL);
+	key = (uint32_t[]){ mr->lkey, 1, foreign->lkey, plain->lkey }[el->key];
+	ok = post_send(id->qp, mem + el->at, el->len, key) == (el->send ? EINVAL : 0) &&
+	     recv_is(el->recv, id, mem + el->at, el->len, key);
+	snprintf(name, sizeof(name), "a post of %s", el->name);
+	judge(name, ok);
 	/* what was posted ends with the queue pair, whose regions end before */
+	ibv_dereg_mr(mr);
 	ibv_dereg_mr(foreign);
 	ibv_dereg_mr(plain);
 	munmap(mem, SIZE);
 	rdma_destroy_ep(id);
 	ibv_dealloc_pd(other);
+}
+
+static void refuse_ended(void)
+{
+	struct rdma_cm_id *id = endpoint(false, true);
+	char *mem = memory();
+	struct ibv_mr *mr = ibv_reg_mr(id->pd, mem, SIZE, IBV_ACCESS_LOCAL_WRITE);
+	uint32_t key = mr ? mr->lkey : 0;
+
+	if (!mr || ibv_dereg_mr(mr))
+		die("ibv_reg_mr");
+	judge("a post of a region that has ended",
+	      post_send(id->qp, mem, 8, key) == EINVAL && recv_is(true, id, mem, 8, key));
+	munmap(mem, SIZE);
+	rdma_destroy_ep(id);
+}
+
+static void refuse_elements(void)
+{
+	const struct element *el;
+
+	for (el = elements; el < elements + sizeof(elements) / sizeof(*elements); el++)
+		refuse_element(el);
+	refuse_ended();
 }
 
 /* ---- a queue pair of another process ---- */
@@ -400,6 +435,116 @@ static void forgotten_entries(void)
 	rdma_destroy_ep(id);
 }
 
+/* More requests are flushed than the queue has entries for: each comes when there is room. */
+static void full_queue(void)
+{
+	struct rdma_cm_id *id = endpoint(false, true);
+	struct ibv_cq *cq = ibv_create_cq(id->verbs, 2, NULL, NULL, 0);
+	struct ibv_qp_attr error = { .qp_state = IBV_QPS_ERR };
+	struct ibv_qp_init_attr attr = plain;
+	struct ibv_qp *qp;
+	int k, n = 0;
+
+	if (!cq)
+		die("ibv_create_cq");
+	attr.send_cq = cq;
+	attr.recv_cq = cq;
+	qp = ibv_create_qp(id->pd, &attr);
+	for (k = 0; qp && k < 16; k++)
+		if (post_inline(qp, IBV_WR_SEND, &k, sizeof(k)) || post_recv(qp, NULL, 0, 0))
+			die("ibv_post_send");
+	judge("no more requests than a queue pair was made for",
+	      post_inline(qp, IBV_WR_SEND, &k, sizeof(k)) == ENOMEM &&
+	      post_recv(qp, NULL, 0, 0) == ENOMEM);
+	if (!qp || ibv_modify_qp(qp, &error, IBV_QP_STATE))
+		die("ibv_modify_qp");
+	while (n < 32 && ended(cq) == IBV_WC_WR_FLUSH_ERR)
+		n++;
+	judge("requests wait for room in a queue, and none is lost", n == 32);
+	ibv_destroy_qp(qp);
+	ibv_destroy_cq(cq);
+	rdma_destroy_ep(id);
+}
+
+/* ---- nonsense in what the kernel has mapped ---- */
+
+/* Write random numbers to some words of all queues that the process has mapped. */
+static void scribble(unsigned int *seed)
+{
+	unsigned long from, to;
+	char line[512];
+	int i, queues = 0;
+	uint32_t *word;
+	FILE *maps = fopen("/proc/self/maps", "r");
+
+	while (maps && fgets(line, sizeof(line), maps)) {
+		if (!strstr(line, "/uverbs") || sscanf(line, "%lx-%lx", &from, &to) != 2)
+			continue;
+		queues++;
+		/* The heads of the queues are at the beginning. */
+		for (i = 0; i < 64; i++) {
+			word = (uint32_t *)from + rand_r(seed) % (i & 1 ? 64 : (to - from) / 4);
+			*(volatile uint32_t *)word = rand_r(seed) >> (rand_r(seed) % 32);
+		}
+	}
+	if (!maps || fclose(maps) || queues < 3)
+		die("/proc/self/maps");
+}
+
+/* Use a connection, and write nonsense meanwhile. Nothing is expected of it. */
+static void nonsense(unsigned int seed)
+{
+	struct rdma_cm_id *id = endpoint(false, true);
+	char *mem = memory();
+	struct ibv_mr *mr = ibv_reg_mr(id->pd, mem, SIZE, IBV_ACCESS_LOCAL_WRITE);
+	struct ibv_wc wc;
+	int i;
+
+	if (!mr)
+		die("ibv_reg_mr");
+	post_recv(id->qp, mem, SIZE, mr->lkey);
+	if (rdma_connect(id, NULL))
+		die("rdma_connect");
+	for (i = 0; i < 200; i++) {
+		post_recv(id->qp, mem, 8, mr->lkey);
+		post_send(id->qp, mem, 8, mr->lkey);
+		scribble(&seed);
+		ibv_poll_cq(id->recv_cq, 1, &wc);
+		ibv_poll_cq(id->send_cq, 1, &wc);
+	}
+	_exit(0);
+}
+
+/* Each in a process of its own, because it may end by a signal. */
+static void nonsense_rounds(unsigned int seed)
+{
+	int i, n = 0, status;
+	pid_t server, pid;
+	char number[16];
+
+	server = fork();
+	if (!server) {
+		enter("/run/netns/a");
+		serve(ROUNDS + 1);
+		_exit(0);
+	}
+	sleep(2);
+	printf("seed %u\n", seed);
+	for (i = 0; i < ROUNDS; i++) {
+		pid = fork();
+		if (!pid) {
+			snprintf(number, sizeof(number), "%u", seed + i);
+			execl("/proc/self/exe", "verbs", "nonsense", number, NULL);
+			_exit(1);
+		}
+		n += waitpid(pid, &status, 0) == pid && !status;
+	}
+	judge("nonsense in the queues of a process", n == ROUNDS);
+	judge("another process does not notice it", receive(0));
+	kill(server, SIGKILL);
+	waitpid(server, NULL, 0);
+}
+
 /* ---- more than the user may have ---- */
 
 /* Set a limit, of this process and of all others of its user. */
@@ -440,6 +585,35 @@ static void limit_events(void)
 }
 
 #define MANY	200
+
+int ibv_cmd_destroy_cq(struct ibv_cq *cq);	/* of libibverbs, for its providers */
+
+/* End queues, and keep their memory mapped. Return: how many there were when one was refused */
+static int kept_queues(struct ibv_context *verbs)
+{
+	struct ibv_cq *cq;
+	int n;
+
+	for (n = 0; n < 100; n++) {
+		cq = ibv_create_cq(verbs, 16384, NULL, NULL, 0);
+		if (!cq || ibv_cmd_destroy_cq(cq))
+			break;
+	}
+	return n;
+}
+
+static bool kept_in_child(void)
+{
+	pid_t pid = fork();
+	int status, n;
+
+	if (!pid) {
+		execl("/proc/self/exe", "verbs", "keep", "queues", "mapped", NULL);
+		_exit(1);
+	}
+	n = waitpid(pid, &status, 0);
+	return n == pid && !status;
+}
 
 /* Make queue pairs that are not connected. Return: how many there were when one was refused */
 static int queue_pairs(struct ibv_pd *pd, struct ibv_cq *cq)
@@ -505,6 +679,41 @@ static void hold(void)
 	}
 }
 
+/* Return: a process that holds, with a context of its own */
+static pid_t holder(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		execl("/proc/self/exe", "verbs", "hold", NULL);
+		_exit(1);
+	}
+	sleep(2);	/* it listens */
+	return pid;
+}
+
+/* A short write ends when its bytes are copied; only then the peer looks at its key. */
+static void refused_write(void)
+{
+	pid_t peer = holder();
+	struct rdma_cm_id *id = endpoint(false, true);
+	struct pollfd events = { .fd = id->verbs->async_fd, .events = POLLIN };
+	struct ibv_async_event event = {};
+	bool ok;
+
+	ok = !rdma_connect(id, NULL) &&
+	     !post_inline(id->qp, IBV_WR_RDMA_WRITE, &event, 8) &&
+	     ended(id->send_cq) == IBV_WC_SUCCESS && poll(&events, 1, 60000) == 1 &&
+	     !ibv_get_async_event(id->verbs, &event) &&
+	     event.event_type == IBV_EVENT_QP_FATAL && event.element.qp == id->qp;
+	if (event.element.qp)
+		ibv_ack_async_event(&event);
+	judge("a short write that the peer refuses is an event of its queue pair", ok);
+	kill(peer, SIGKILL);
+	waitpid(peer, NULL, 0);
+	rdma_destroy_ep(id);
+}
+
 /*
  * Let processes open the device, each once. Nothing keeps what a process was when it has been
  * refused and has ended: kmemleak does not find all of what is lost, but some of so much.
@@ -548,13 +757,10 @@ static void limits(void)
 	limit("max_queue_mb", 4);
 	n = queue_pairs(pd, cq);
 	judge("queue pairs are paid for", n > 10 && n < 100 && n == queue_pairs(pd, cq));
+	/* in a context of its own, which takes the memory with it */
+	judge("memory that stays mapped is paid for", kept_in_child());
 	limit("max_queue_mb", 24);
-	peer = fork();
-	if (!peer) {	/* with a context of its own */
-		execl("/proc/self/exe", "verbs", "hold", NULL);
-		_exit(1);
-	}
-	sleep(2);	/* it listens */
+	peer = holder();
 	n = connections();
 	printf("%d connections\n", n);
 	judge("connections are paid for", n > 5 && n < MANY);
@@ -566,14 +772,20 @@ static void limits(void)
 	rdma_destroy_ep(id);
 }
 
-int main(int argc, char **argv __attribute__((unused)))
+int main(int argc, char **argv)
 {
 	pid_t server, sender;
 	int i, good = 0;
 
-	if (argc > 1) {
+	if (argc == 2) {
 		enter("/run/netns/a");
 		hold();
+	}
+	if (argc == 3)
+		nonsense(atoi(argv[2]));
+	if (argc == 5) {
+		i = kept_queues(endpoint(false, false)->verbs);
+		return !(i > 0 && i < 20);
 	}
 
 	server = fork();
@@ -601,9 +813,12 @@ int main(int argc, char **argv __attribute__((unused)))
 	no_way_to_rts();
 	region_for_atomics();
 	forgotten_entries();
+	full_queue();
+	nonsense_rounds(getpid());
 	refuse_elements();
 	refuse_foreign();
 	limit_events();
+	refused_write();
 	limits();
 	printf("%d passed, %d failed\n", passed, failed);
 	return failed || !passed;

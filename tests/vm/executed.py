@@ -16,7 +16,7 @@ import socket
 import struct
 import subprocess
 
-from simulator import BUILD, HERE, VmError
+from simulator import BUILD, HERE, VmError, output_of
 
 # All processes have this address.
 PROCESSES = 0
@@ -28,8 +28,10 @@ class Executed:
 
     def __init__(self):
         self.dir = None
+        self.qemu = None
 
     def start(self, run_dir, _logs):
+        self.qemu = output_of(os.path.join(HERE, "qemu"))
         out = os.path.join(BUILD, "executed")
         done = subprocess.run(["make", "-s", "-C", os.path.join(HERE, "executed"), f"OUT={out}"],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)

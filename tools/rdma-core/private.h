@@ -155,7 +155,6 @@ int ibv_cmd_create_cq(struct ibv_context *ctx, int cqe, struct ibv_comp_channel 
 		      int vector, struct ibv_cq *cq, struct create_cq *cmd, size_t size,
 		      struct ib_uverbs_create_cq_resp *resp, size_t resp_size);
 int ibv_cmd_poll_cq(struct ibv_cq *cq, int nr, struct ibv_wc *wc);
-int ibv_cmd_req_notify_cq(struct ibv_cq *cq, int solicited);
 int ibv_cmd_destroy_cq(struct ibv_cq *cq);
 int ibv_cmd_create_srq(struct ibv_pd *pd, struct ibv_srq *srq, struct ibv_srq_init_attr *attr,
 		       struct create_srq *cmd, size_t size,

@@ -14,39 +14,59 @@
 #include <linux/mm.h>
 #include "kib.h"
 
-static size_t cq_bytes(const struct kib_cq *cq)
+static bool cq_is_mapped(const struct kib_cq *cq)
 {
-	return KFI_PAYER_OTHER_BYTES + cq->ib.cqe * sizeof(*cq->wc);
+	return cq->map;
+}
+
+static size_t cq_ring_bytes(const struct kib_cq *cq, bool mapped)
+{
+	return mapped ? struct_size(cq->user, entries, cq->ib.cqe) :
+			cq->ib.cqe * sizeof(*cq->wc);
 }
 
 int kib_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 		  struct uverbs_attr_bundle *attrs)
 {
+	struct ib_ucontext *context = kfi_ib_cq_context(attrs);
 	struct kib_cq *cq = to_kib_cq(ib);
+	void *mem;
 	int ret;
 
 	if (!attr->cqe || attr->cqe > KIB_MAX_CQE || attr->flags)
 		return -EINVAL;
 	ib->cqe = roundup_pow_of_two(attr->cqe);	/* the counters of the ring wrap */
-	cq->payer = kib_payer(kfi_ib_cq_context(attrs));
-	ret = kfi_payer_take(cq->payer, KFI_PAYER_OTHERS, cq_bytes(cq));
+	cq->payer = kib_payer(context);
+	cq->room = KFI_PAYER_OTHER_BYTES;	/* the memory that is mapped has a charge of its own */
+	ret = kfi_payer_take(cq->payer, KFI_PAYER_OTHERS, cq->room);
 	if (ret)
 		return ret;
-	cq->wc = kvcalloc(ib->cqe, sizeof(*cq->wc), GFP_KERNEL_ACCOUNT);
-	if (!cq->wc) {
-		kfi_payer_give(cq->payer, KFI_PAYER_OTHERS, cq_bytes(cq));
-		return -ENOMEM;
-	}
 	spin_lock_init(&cq->lock);
-	return 0;
+	if (context) {
+		mem = kib_map_new(context, kfi_ib_cq_udata(attrs), cq_ring_bytes(cq, true),
+				  &cq->map);
+		cq->user = mem;
+	} else {
+		mem = kvcalloc(ib->cqe, sizeof(*cq->wc), GFP_KERNEL_ACCOUNT) ?: ERR_PTR(-ENOMEM);
+		cq->wc = mem;
+	}
+	if (!IS_ERR(mem))
+		return 0;
+	kfi_payer_give(cq->payer, KFI_PAYER_OTHERS, cq->room);
+	return PTR_ERR(mem);
 }
 
 int kib_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
 {
 	struct kib_cq *cq = to_kib_cq(ib);
 
-	kvfree(cq->wc);
-	kfi_payer_give(cq->payer, KFI_PAYER_OTHERS, cq_bytes(cq));
+	if (cq_is_mapped(cq)) {
+		WRITE_ONCE(cq->user->gone, 1);
+		kib_map_end(cq->map);
+	} else {
+		kvfree(cq->wc);
+	}
+	kfi_payer_give(cq->payer, KFI_PAYER_OTHERS, cq->room);
 	return 0;
 }
 
@@ -58,13 +78,33 @@ static struct ib_wc *cq_entry(const struct kib_cq *cq, u32 number)
 	return &cq->wc[number & (cq->ib.cqe - 1)];
 }
 
-/* Entries were taken out. Return: whether requests wait for their room: cq_run() is due */
-static bool cq_freed(struct kib_cq *cq, int n)
+/* Entries that were read. A process may claim any number: no more than its own entries get lost. */
+static u32 cq_tail(const struct kib_cq *cq)
+{
+	return cq_is_mapped(cq) ? READ_ONCE(cq->user->tail) : READ_ONCE(cq->tail);
+}
+
+/* Room that is taken by entries, and by those that kib_cq_add() is about to write */
+static u32 cq_used(const struct kib_cq *cq)
+{
+	return atomic_read(&cq->reserved) - cq_tail(cq);
+}
+
+static void cq_set_full(struct kib_cq *cq, bool full)
 {
 	lockdep_assert_held(&cq->lock);
-	if (!n || atomic_sub_return(n, &cq->used) > cq->ib.cqe / 2 || !cq->full)
+	cq->full = full;
+	if (cq_is_mapped(cq))
+		WRITE_ONCE(cq->user->full, full);
+}
+
+/* Entries were read. Return: whether requests wait for their room: cq_run() is due */
+static bool cq_freed(struct kib_cq *cq)
+{
+	lockdep_assert_held(&cq->lock);
+	if (likely(!cq->full) || cq_used(cq) > cq->ib.cqe / 2)
 		return false;
-	cq->full = false;
+	cq_set_full(cq, false);
 	return true;
 }
 
@@ -92,7 +132,8 @@ static int cq_take(struct kib_cq *cq, int count, struct ib_wc *wc, bool *more)
 
 	lockdep_assert_held(&cq->lock);
 	while (n < count && seen < CQ_ENTRIES && cq->tail != cq->head) {
-		entry = cq_entry(cq, cq->tail++);
+		entry = cq_entry(cq, cq->tail);
+		WRITE_ONCE(cq->tail, cq->tail + 1);	/* cq_tail() */
 		seen++;
 		if (entry->qp)
 			wc[n++] = *entry;
@@ -101,28 +142,33 @@ static int cq_take(struct kib_cq *cq, int count, struct ib_wc *wc, bool *more)
 	return n;
 }
 
-/*
- * uverbs reads one entry at a time, and looks at its queue pair when that may be destroyed
- * already. A process that reads a queue in two threads may get the wrong number; the library does
- * not.
- */
+/* A process has read all entries, and requests wait for their room. */
+static void cq_poll_mapped(struct kib_cq *cq)
+{
+	bool run;
+
+	spin_lock_irq(&cq->lock);
+	run = cq_freed(cq);
+	spin_unlock_irq(&cq->lock);
+	if (run)
+		cq_run(&cq->ib);
+}
+
 int kib_poll_cq(struct ib_cq *ib, int count, struct ib_wc *wc)
 {
 	struct kib_cq *cq = to_kib_cq(ib);
 	bool run = false, more;
 	unsigned long flags;
 	int n = 0;
-	u32 tail;
 
+	if (cq_is_mapped(cq)) {
+		cq_poll_mapped(cq);
+		return 0;
+	}
 	do {
 		spin_lock_irqsave(&cq->lock, flags);
-		tail = cq->tail;
 		n += cq_take(cq, count - n, wc + n, &more);
-		if (n && ib->uobject) {
-			cq->of.qp_num = wc->qp->qp_num;
-			wc->qp = &cq->of;
-		}
-		run |= cq_freed(cq, cq->tail - tail);
+		run |= cq_freed(cq);
 		spin_unlock_irqrestore(&cq->lock, flags);
 	} while (more);
 	if (unlikely(run))
@@ -130,7 +176,7 @@ int kib_poll_cq(struct ib_cq *ib, int count, struct ib_wc *wc)
 	return n;
 }
 
-/* Each receive counts as solicited: the sender's wish is not sent. */
+/* Each receive counts as solicited: the sender's wish is not sent. A process has &kfi_ib_cq.armed. */
 int kib_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags)
 {
 	struct kib_cq *cq = to_kib_cq(ib);
@@ -144,6 +190,17 @@ int kib_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags)
 	return missed;
 }
 
+static bool cq_try_reserve(struct kib_cq *cq)
+{
+	int reserved = atomic_read(&cq->reserved);
+
+	do {
+		if ((u32)reserved - cq_tail(cq) >= cq->ib.cqe)
+			return false;
+	} while (!atomic_try_cmpxchg(&cq->reserved, &reserved, reserved + 1));
+	return true;
+}
+
 /*
  * Take the room of an entry; kib_cq_add() follows. Return: false if the queue is full; then its
  * queue pairs run again when half of it is free
@@ -154,13 +211,36 @@ bool kib_cq_reserve(struct ib_cq *ib)
 	unsigned long flags;
 	bool room;
 
-	if (likely(atomic_add_unless(&cq->used, 1, ib->cqe)))
+	if (likely(cq_try_reserve(cq)))
 		return true;
 	spin_lock_irqsave(&cq->lock, flags);
-	room = atomic_add_unless(&cq->used, 1, ib->cqe);
-	cq->full |= !room;
+	cq_set_full(cq, true);	/* also for another one that has found no room */
+	smp_mb();	/* a process reads &kfi_ib_cq.full when it has written @tail */
+	room = cq_try_reserve(cq);
 	spin_unlock_irqrestore(&cq->lock, flags);
 	return room;
+}
+
+/* Write an entry of a process. Return: whether it has armed the queue */
+static bool cq_add_mapped(struct kib_cq *cq, const struct ib_wc *wc)
+{
+	struct kfi_ib_cq *user = cq->user;
+	struct kfi_ib_cqe *e = &user->entries[cq->head++ & (cq->ib.cqe - 1)];
+
+	e->wr_id = wc->wr_id;
+	e->status = wc->status;
+	e->opcode = wc->opcode;
+	e->byte_len = wc->byte_len;
+	e->data = (__force u32)wc->ex.imm_data;	/* or the key, of the same size */
+	e->qp_num = wc->qp->qp_num;
+	e->flags = (wc->wc_flags & IB_WC_WITH_IMM ? KFI_IB_CQE_IMM : 0) |
+		   (wc->wc_flags & IB_WC_WITH_INVALIDATE ? KFI_IB_CQE_INV : 0);
+	smp_store_release(&e->number, cq->head);
+	smp_mb();	/* a process looks for an entry when it has set @armed */
+	if (likely(!READ_ONCE(user->armed)))
+		return false;
+	WRITE_ONCE(user->armed, 0);
+	return true;
 }
 
 /* Add an entry. Context: softirq, or process context with bottom halves off; not inside a post */
@@ -171,9 +251,13 @@ void kib_cq_add(struct ib_cq *ib, const struct ib_wc *wc)
 	bool call;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	*cq_entry(cq, cq->head++) = *wc;
-	call = cq->armed;
-	cq->armed = false;
+	if (cq_is_mapped(cq)) {
+		call = cq_add_mapped(cq, wc);
+	} else {
+		*cq_entry(cq, cq->head++) = *wc;
+		call = cq->armed;
+		cq->armed = false;
+	}
 	spin_unlock_irqrestore(&cq->lock, flags);
 	if (call)
 		ib->comp_handler(ib, ib->cq_context);
@@ -187,13 +271,16 @@ static bool cq_skip(struct kib_cq *cq, bool *run)
 
 	spin_lock_irqsave(&cq->lock, flags);
 	for (; n < CQ_ENTRIES && cq->tail != cq->head && !cq_entry(cq, cq->tail)->qp; n++)
-		cq->tail++;
-	*run |= cq_freed(cq, n);
+		WRITE_ONCE(cq->tail, cq->tail + 1);
+	*run |= cq_freed(cq);
 	spin_unlock_irqrestore(&cq->lock, flags);
 	return n == CQ_ENTRIES;
 }
 
-/* The queue pair is destroyed: kib_poll_cq() skips its entries, which name it. */
+/*
+ * The queue pair is destroyed: kib_poll_cq() skips its entries, which name it. The library of a
+ * process does that itself.
+ */
 void kib_cq_forget(struct ib_cq *ib, struct ib_qp *qp)
 {
 	struct kib_cq *cq = to_kib_cq(ib);
@@ -202,6 +289,8 @@ void kib_cq_forget(struct ib_cq *ib, struct ib_qp *qp)
 	u32 at, head;
 	int i;
 
+	if (cq_is_mapped(cq))
+		return;
 	spin_lock_irqsave(&cq->lock, flags);
 	at = cq->tail;
 	head = cq->head;	/* it adds no more */

@@ -288,6 +288,8 @@ static const struct ib_device_ops kib_dev_ops = {
 	.iw_reject		= kib_reject,
 	.iw_rem_ref		= kib_qp_rem_ref,
 	.map_mr_sg		= kib_map_mr_sg,
+	.mmap			= kib_mmap,
+	.mmap_free		= kib_mmap_free,
 	.modify_qp		= kib_modify_qp,
 	.modify_srq		= kib_modify_srq,
 	.poll_cq		= kib_poll_cq,
@@ -327,12 +329,11 @@ static void dev_init(struct kib_dev *dev, struct net_device *netdev)
 	ib->phys_port_cnt = 1;
 	ib->num_comp_vectors = num_possible_cpus();
 	ib->local_dma_lkey = KIB_LKEY;
-	/* Processes post and poll by commands, too. */
+	/* Processes post by commands, and these run a queue that waits for its process. */
 	ib->uverbs_cmd_mask |= BIT_ULL(IB_USER_VERBS_CMD_POST_SEND) |
 			       BIT_ULL(IB_USER_VERBS_CMD_POST_RECV) |
 			       BIT_ULL(IB_USER_VERBS_CMD_POST_SRQ_RECV) |
-			       BIT_ULL(IB_USER_VERBS_CMD_POLL_CQ) |
-			       BIT_ULL(IB_USER_VERBS_CMD_REQ_NOTIFY_CQ);
+			       BIT_ULL(IB_USER_VERBS_CMD_POLL_CQ);
 	ib->iw_driver_flags = IW_F_NO_PORT_MAP;
 	strscpy(ib->iw_ifname, netdev->name, sizeof(ib->iw_ifname));
 	ib_set_device_ops(ib, &kib_dev_ops);

@@ -42,6 +42,7 @@ enum {
 	KIB_MAX_READS	= 128,
 	KIB_MAX_MSG	= 1 << 30,
 	KIB_TX		= 256,		/* operations of an endpoint in progress */
+	KIB_TX_MIN	= 32,		/* several times as many as peers acknowledge together */
 	KIB_RX		= 1024,		/* receives posted to an endpoint or a shared context */
 	KIB_CALLS	= 100,		/* unanswered calls; a passive endpoint has 128 */
 	KIB_DATA	= 256,		/* bytes of private data, with the hello or answer */
@@ -147,6 +148,8 @@ struct kib_call {
 	bool			privileged;
 };
 
+struct kib_map;
+
 /**
  * struct kib_dev - an RDMA device
  * @ib: the RDMA core's part
@@ -203,36 +206,44 @@ struct kib_pd {
 /**
  * struct kib_cq - a completion queue
  * @ib: the RDMA core's part
- * @of: stands for the queue pair of an entry that a process reads: its number counts
  * @payer: of the process, or NULL. Constant
+ * @room: bytes that are charged to it
+ * @wc: ring of &ib_cq.cqe entries, a power of two; of the kernel
+ * @user: the same of a process, in
+ * @map: memory that the process has mapped; NULL: the queue is the kernel's. Both are constant
  * @lock: protects the following members
- * @wc: ring of &ib_cq.cqe entries, a power of two
  * @head: entries written since the creation
- * @tail: entries read
- * @armed: the handler is due with the next entry
+ * @tail: entries read; of a process &kfi_ib_cq.tail
+ * @armed: the handler is due with the next entry; of a process &kfi_ib_cq.armed
  * @full: requests that have ended wait for room
- * @used: entries, and those that kib_cq_add() is about to write; decreased under @lock
+ * @reserved: entries written, and those that kib_cq_add() is about to write
  */
 struct kib_cq {
 	struct ib_cq		ib;
-	struct ib_qp		of;
 	struct kfi_payer	*payer;
-	spinlock_t		lock;
+	size_t			room;
 	struct ib_wc		*wc;
+	struct kfi_ib_cq	*user;
+	struct kib_map		*map;
+	spinlock_t		lock;
 	u32			head, tail;
 	bool			armed;
 	bool			full;
-	atomic_t		used;
+	atomic_t		reserved;
 };
 
 /**
  * struct kib_ucontext - what a process has opened
  * @ib: the RDMA core's part
  * @payer: pays for all of it
+ * @maps_lock: protects @maps
+ * @maps: memory of queues that have ended, which the process has still mapped
  */
 struct kib_ucontext {
 	struct ib_ucontext	ib;
 	struct kfi_payer	*payer;
+	spinlock_t		maps_lock;
+	struct list_head	maps;
 };
 
 /* Who may access the memory of a region of fast registrations */
@@ -439,12 +450,18 @@ enum kib_qp_state {
  * @end_work: closes the endpoint, and ends the requests
  * @sq: send queue
  * @rq: receive queue. With a shared one it has no slots, and counts what its messages have taken
+ * @user: receives that a process posts, in
+ * @map: memory that the process has mapped; NULL: there is none. Both are constant
+ * @few: what &kfi_ib_rq.wake says; for the runner
  * @taken: shared receives that have ended, by &kfi_cqe.nr; protected by the lock of @rq
  * @last_told: the ULP knows that no message takes a shared receive any more; written by @end_work
  * @destroyed: the ULP wants no more entries
  * @shut: this side has begun an orderly end
  * @sig_all: each send request is reported
  * @stopped: the endpoint has no room: kib_qp_room() is due. For the runner
+ * @early: completion of all writes that have ended for the process already
+ * @nr_early: how many these are
+ * @rq_stop: a receive is not to be used: no other one starts; for the runner
  * @barrier: request that has to end before the next one starts, an invalidation; for the runner
  * @reads: RDMA reads in progress
  * @sq_stop: a send request has failed: no other one starts; for the runner
@@ -473,12 +490,18 @@ struct kib_qp {
 	struct work_struct	end_work;
 	struct kib_ring		sq;
 	struct kib_ring		rq;
+	struct kfi_ib_rq	*user;
+	struct kib_map		*map;
+	bool			few;
 	struct list_head	taken;
 	bool			last_told;
 	bool			destroyed;
 	bool			shut;
 	bool			sig_all;
 	bool			stopped;
+	struct kfi_cqe		early;
+	atomic_t		nr_early;
+	bool			rq_stop;
 	struct kib_slot		*barrier;
 	atomic_t		reads;
 	bool			sq_stop;
@@ -588,6 +611,14 @@ bool kib_cq_reserve(struct ib_cq *ib);
 void kib_cq_add(struct ib_cq *ib, const struct ib_wc *wc);
 void kib_cq_forget(struct ib_cq *ib, struct ib_qp *qp);
 
+/* map.c */
+void *kib_map_new(struct ib_ucontext *context, struct ib_udata *udata, size_t bytes,
+		  struct kib_map **map);
+void kib_map_end(struct kib_map *map);
+void kib_maps_end(struct kib_ucontext *uc);
+int kib_mmap(struct ib_ucontext *context, struct vm_area_struct *vma);
+void kib_mmap_free(struct rdma_user_mmap_entry *entry);
+
 /* mr.c */
 struct ib_mr *kib_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max);
 struct ib_mr *kib_get_dma_mr(struct ib_pd *pd, int access);
@@ -612,7 +643,7 @@ void kib_qp_add_ref(struct ib_qp *ib);
 void kib_qp_rem_ref(struct ib_qp *ib);
 int kib_qp_open(struct kib_qp *qp, struct kfi_info *info, bool reserved);
 void kib_qp_close(struct kib_qp *qp);
-void kib_qp_fail(struct kib_qp *qp);
+bool kib_qp_fail(struct kib_qp *qp);
 void kib_qp_ready(struct kib_qp *qp);
 void kib_qp_run(struct kib_qp *qp);
 void kib_qp_kick(struct kib_qp *qp);
@@ -644,6 +675,8 @@ void kib_count_send(struct kib_dev *dev, const struct kib_slot *s);
 
 /* send.c */
 int kib_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct ib_send_wr **bad);
+void kib_send_early_done(struct kfid_cq *cq, struct kfi_cqe *cqe,
+			 const struct kfi_cq_err_entry *wc);
 void kib_send_start(struct kib_qp *qp);
 void kib_send_report(struct kib_qp *qp);
 
@@ -653,6 +686,8 @@ int kib_recv_fill(struct ib_pd *pd, struct kib_ring *ring, struct kib_slot *s,
 		  const struct ib_recv_wr *wr);
 void kib_recv_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc);
 void kib_recv_msg(struct kib_slot *s, struct kfi_msg *msg);
+size_t kib_recv_user_size(const struct kib_ring *ring);
+bool kib_recv_tell(struct kib_qp *qp);
 void kib_recv_start(struct kib_qp *qp);
 struct kib_slot *kib_recv_next(struct kib_qp *qp);
 void kib_recv_report(struct kib_qp *qp);

@@ -266,6 +266,8 @@ static void qp_run(struct kib_qp *qp, bool report)
 		} else if (kib_ring_ended(&qp->sq) || kib_recv_next(qp)) {
 			queue_bh_work(&qp->run_bh);
 		}
+		if (kib_recv_tell(qp))
+			kfi_runner_enter(&qp->runner);	/* leaves a note */
 	} while (!kfi_runner_leave(&qp->runner, notes));
 }
 
@@ -349,7 +351,7 @@ static int qp_bind(struct kib_qp *qp, struct kfid_ep *ep)
 /* Operations of the endpoint that may be in progress */
 static u32 qp_tx_size(const struct kib_qp *qp)
 {
-	return min_t(u32, 2 * qp->sq.depth, KIB_TX);
+	return clamp_t(u32, 2 * qp->sq.depth, qp->owner ? KIB_TX_MIN : 2, KIB_TX);
 }
 
 static u32 qp_rx_size(const struct kib_qp *qp)
@@ -390,6 +392,8 @@ static int qp_endpoint(struct kib_qp *qp, struct kfi_info *info, bool reserved,
 	info->rx_attr->size = qp_rx_size(qp);
 	if (qp->ib.srq)
 		info->ep_attr->rx_ctx_cnt = KFI_SHARED_CONTEXT;
+	if (qp->owner)
+		info->tx_attr->inject_size = KIB_INLINE;	/* for send_is_early() */
 	ret = kfi_eq_open(qp->dev->fabric->fabric, NULL, &qp->eq, kib_cm_event, qp);
 	if (ret)
 		return ret;
@@ -415,12 +419,13 @@ void kib_qp_ready(struct kib_qp *qp)
 	kib_qp_kick(qp);
 }
 
-/* Requests that are posted from here on fail. */
-static void qp_error(struct kib_qp *qp)
+/* Requests that are posted from here on fail. Return: whether they would not have until now */
+static bool qp_error(struct kib_qp *qp)
 {
-	if (!qp_move(qp, KIB_QP_IDLE, KIB_QP_ERROR) &&
-	    !qp_move(qp, KIB_QP_CONNECTING, KIB_QP_ERROR))
-		qp_move(qp, KIB_QP_READY, KIB_QP_ERROR);
+	if (qp_move(qp, KIB_QP_IDLE, KIB_QP_ERROR) ||
+	    qp_move(qp, KIB_QP_CONNECTING, KIB_QP_ERROR))
+		return false;
+	return qp_move(qp, KIB_QP_READY, KIB_QP_ERROR);
 }
 
 /* Close the endpoint, if there is one, and end all requests. */
@@ -475,11 +480,16 @@ static void qp_end_work(struct work_struct *work)
 	kib_srq_last(qp);
 }
 
-/* The queue pair has to end, and no request succeeds any more. Context: any */
-void kib_qp_fail(struct kib_qp *qp)
+/*
+ * The queue pair has to end, and no request succeeds any more. Context: any. Return: whether this
+ * is the first of its troubles
+ */
+bool kib_qp_fail(struct kib_qp *qp)
 {
-	qp_error(qp);
+	bool first = qp_error(qp);
+
 	queue_work(kib_wq, &qp->end_work);
+	return first;
 }
 
 /* ---- life ---- */
@@ -499,10 +509,30 @@ static int qp_cq(struct kib_qp *qp)
 	return kfi_cq_open(to_kib_pd(qp->ib.pd)->domain, &attr, &qp->cq, qp_round, qp);
 }
 
+/* Bytes of the memory where a process posts receives */
+static size_t qp_user_bytes(const struct kib_qp *qp)
+{
+	return sizeof(*qp->user) + kib_recv_user_size(&qp->rq) * qp->rq.depth;
+}
+
+static int qp_map(struct kib_qp *qp, struct ib_udata *udata)
+{
+	struct kib_ucontext *uc = rdma_udata_to_drv_context(udata, struct kib_ucontext, ib);
+	void *mem = kib_map_new(&uc->ib, udata, qp_user_bytes(qp), &qp->map);
+
+	if (IS_ERR(mem))
+		return PTR_ERR(mem);
+	qp->user = mem;
+	qp->few = true;
+	qp->user->wake = true;
+	return 0;
+}
+
 /* The queues, the endpoint that it gets when it is connected, and the endpoint's queues */
 static size_t qp_bytes(const struct kib_qp *qp)
 {
-	return kib_ring_bytes(&qp->sq) + kib_ring_bytes(&qp->rq) + KFI_PAYER_ENDPOINT_BYTES +
+	return kib_ring_bytes(&qp->sq) + kib_ring_bytes(&qp->rq) +
+	       KFI_PAYER_ENDPOINT_BYTES +
 	       2 * KFI_PAYER_OTHER_BYTES +
 	       (qp_tx_size(qp) + qp_rx_size(qp)) * KFI_PAYER_OPER_BYTES;
 }
@@ -513,6 +543,7 @@ static void qp_free(struct kib_qp *qp)
 		WARN_ON(kfi_close(&qp->cq->fid));
 	kvfree(qp->sq.slots);
 	kvfree(qp->rq.slots);
+	kib_map_end(qp->map);
 	put_pid(qp->owner);
 	kfi_payer_give(to_kib_pd(qp->ib.pd)->payer, KFI_PAYER_ENDPOINTS, qp->room);
 	mutex_destroy(&qp->lock);
@@ -529,9 +560,14 @@ static bool qp_possible(const struct ib_qp_init_attr *attr, bool of_process)
 	       attr->send_cq && attr->recv_cq;
 }
 
-static u32 qp_inline(const struct kib_qp *qp)
+/* Say what the queue pair has. The other members are the RDMA core's. */
+static void qp_cap(const struct kib_qp *qp, struct ib_qp_cap *cap)
 {
-	return qp->owner ? KIB_INLINE : 0;
+	cap->max_send_wr = qp->sq.depth;
+	cap->max_recv_wr = qp->rq.depth;
+	cap->max_send_sge = qp->sq.sge;
+	cap->max_recv_sge = qp->rq.sge;
+	cap->max_inline_data = qp->owner ? KIB_INLINE : 0;
 }
 
 int kib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udata *udata)
@@ -549,12 +585,15 @@ int kib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udat
 		spin_lock_init(&qp->rq.lock);
 	else
 		kib_ring_init(&qp->rq, attr->cap.max_recv_wr, attr->cap.max_recv_sge, 0);
+	qp->owner = udata ? get_pid(task_tgid(current)) : NULL;
 	qp->room = qp_bytes(qp);
 	ret = kfi_payer_take(to_kib_pd(ib->pd)->payer, KFI_PAYER_ENDPOINTS, qp->room);
-	if (ret)
+	if (ret) {
+		put_pid(qp->owner);
 		return ret;
+	}
 	qp->dev = to_kib_dev(ib->device);
-	qp->owner = udata ? get_pid(task_tgid(current)) : NULL;
+	qp->early.done = kib_send_early_done;
 	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 	refcount_set(&qp->refs, 1);
 	init_completion(&qp->gone);
@@ -568,6 +607,8 @@ int kib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udat
 	ret = kib_ring_alloc(&qp->sq, qp);
 	if (!attr->srq)
 		ret = ret ?: kib_ring_alloc(&qp->rq, qp);
+	if (udata && !attr->srq)
+		ret = ret ?: qp_map(qp, udata);
 	ret = ret ?: qp_cq(qp);
 	if (!ret)
 		ret = xa_alloc_cyclic(&qp->dev->qps, &number, qp, XA_LIMIT(2, 0xfffffe),
@@ -577,8 +618,21 @@ int kib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udat
 		return ret;
 	}
 	ib->qp_num = number;
-	attr->cap.max_inline_data = qp_inline(qp);
+	qp_cap(qp, &attr->cap);
 	return 0;
+}
+
+/*
+ * What has ended for the process already should reach the peer: wait for acknowledgements, which
+ * come within a jiffy. A process that dies does not wait, nor does one whose peer is stuck.
+ */
+static void qp_wait_early(struct kib_qp *qp)
+{
+	unsigned long end = jiffies + HZ;
+
+	while (atomic_read(&qp->nr_early) && READ_ONCE(qp->state) == KIB_QP_READY &&
+	       !(current->flags & PF_EXITING) && time_before(jiffies, end))
+		usleep_range(200, 2000);
 }
 
 /* Wait until each request has been reported: an invalidation may take longer than the endpoint. */
@@ -594,6 +648,7 @@ int kib_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 {
 	struct kib_qp *qp = to_kib_qp(ib);
 
+	qp_wait_early(qp);
 	xa_erase(&qp->dev->qps, ib->qp_num);
 	WRITE_ONCE(qp->destroyed, true);	/* nothing waits for room in a queue any more */
 	mutex_lock(&qp->lock);
@@ -701,11 +756,7 @@ int kib_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 
 	attr->qp_state = states[READ_ONCE(qp->state)];
 	attr->cur_qp_state = attr->qp_state;
-	attr->cap.max_send_wr = qp->sq.depth;
-	attr->cap.max_recv_wr = qp->rq.depth;
-	attr->cap.max_send_sge = qp->sq.sge;
-	attr->cap.max_recv_sge = qp->rq.sge;
-	attr->cap.max_inline_data = qp_inline(qp);
+	qp_cap(qp, &attr->cap);
 	attr->path_mtu = IB_MTU_4096;
 	attr->max_rd_atomic = qp->ord;
 	attr->max_dest_rd_atomic = qp->ird;

@@ -7,7 +7,18 @@
 
 static void recv_ended(struct kib_slot *s);
 
-/* Store a receive in a slot of a ring whose lock is held. */
+static void recv_init(struct kib_slot *s, u64 wr_id)
+{
+	s->cqe.done = kib_recv_done;
+	s->ended = recv_ended;
+	s->step = KIB_WAITS;
+	s->status = IB_WC_SUCCESS;
+	s->wr_id = wr_id;
+	s->opcode = IB_WR_SEND;
+	s->wc_flags = 0;
+}
+
+/* Store a receive in a slot of a ring whose lock is held, or, of a process, of the runner. */
 int kib_recv_fill(struct ib_pd *pd, struct kib_ring *ring, struct kib_slot *s,
 		  const struct ib_recv_wr *wr)
 {
@@ -22,13 +33,7 @@ int kib_recv_fill(struct ib_pd *pd, struct kib_ring *ring, struct kib_slot *s,
 		kib_slot_release(ring, s);
 		return -EINVAL;
 	}
-	s->cqe.done = kib_recv_done;
-	s->ended = recv_ended;
-	s->step = KIB_WAITS;
-	s->status = IB_WC_SUCCESS;
-	s->wr_id = wr->wr_id;
-	s->opcode = IB_WR_SEND;
-	s->wc_flags = 0;
+	recv_init(s, wr->wr_id);
 	return 0;
 }
 
@@ -41,9 +46,13 @@ int kib_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct ib
 	unsigned long flags;
 	int ret = 0;
 
-	if (ib->srq) {
+	if (ib->srq || (qp->map && wr)) {
 		*bad = wr;
 		return -EINVAL;
+	}
+	if (qp->map) {
+		kib_qp_posted(qp);
+		return 0;
 	}
 	/* The lock is taken for each request, because a process chooses how many it posts. */
 	for (; wr; wr = wr->next) {
@@ -61,6 +70,98 @@ int kib_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct ib
 	if (wr != first)	/* something was posted */
 		kib_qp_posted(qp);
 	return ret;
+}
+
+/* ---- posts of a process ---- */
+
+/*
+ * A process writes its receives to memory that both have mapped. The runner takes them from there
+ * in each pass, and there is a pass after each message. So the process has to call only while few
+ * receives are left, of which &kfi_ib_rq.wake tells it: a message without a receive is no reason
+ * for a pass.
+ */
+#define RECV_FEW	16
+
+/* Receives that a pass takes: the process posts any number of them in no time. */
+#define RECV_TAKE	256
+
+/* Copy a receive of the process, which may write to it meanwhile. Return: 0 or a negative error */
+static int recv_copy(struct kib_qp *qp, struct kib_slot *s, const struct kfi_ib_recv *from)
+{
+	struct ib_recv_wr wr = { .wr_id = READ_ONCE(from->wr_id) };
+	struct ib_sge sge[KIB_MAX_SGE];
+	int i;
+
+	wr.num_sge = READ_ONCE(from->num_sge);
+	if (wr.num_sge < 0 || wr.num_sge > qp->rq.sge)
+		return -EINVAL;
+	for (i = 0; i < wr.num_sge; i++)
+		sge[i] = (struct ib_sge){
+			.addr = READ_ONCE(from->sge[i].addr),
+			.length = READ_ONCE(from->sge[i].length),
+			.lkey = READ_ONCE(from->sge[i].lkey),
+		};
+	wr.sg_list = sge;
+	return kib_recv_fill(qp->ib.pd, &qp->rq, s, &wr);
+}
+
+size_t kib_recv_user_size(const struct kib_ring *ring)
+{
+	return struct_size((struct kfi_ib_recv *)NULL, sge, ring->sge);
+}
+
+/*
+ * Take what the process has posted. Whatever it claims, that is no more than the ring has room for.
+ * What is left is for the next pass.
+ */
+static void recv_take(struct kib_qp *qp)
+{
+	int left = RECV_TAKE;
+	struct kfi_ib_rq *user = qp->user;
+	struct kib_ring *ring = &qp->rq;
+	size_t size = kib_recv_user_size(ring);
+	struct kfi_ib_recv *from;
+	struct kib_slot *s;
+
+	/* pairs with the release by the process */
+	while (ring->head != smp_load_acquire(&user->head) &&
+	       ring->head - ring->tail < ring->depth) {
+		if (!left--) {
+			kfi_runner_enter(&qp->runner);	/* leaves a note */
+			return;
+		}
+		from = (void *)user->slots + size * (ring->head & (ring->depth - 1));
+		s = kib_slot(ring, ring->head);
+		if (recv_copy(qp, s, from)) {
+			recv_init(s, READ_ONCE(from->wr_id));
+			s->len = 0;
+			s->status = IB_WC_LOC_PROT_ERR;
+		}
+		ring->head++;
+	}
+}
+
+/*
+ * Tell the process, at the end of a pass, whether it has to call for its next receive. Return:
+ * whether it has posted before it could know that: another pass is due
+ */
+bool kib_recv_tell(struct kib_qp *qp)
+{
+	struct kfi_ib_rq *user = qp->user;
+	struct kib_ring *ring = &qp->rq;
+	bool few;
+
+	if (!qp->map)
+		return false;
+	few = ring->head - ring->tail < RECV_FEW;
+	if (few == qp->few)
+		return false;
+	qp->few = few;
+	WRITE_ONCE(user->wake, few);
+	if (!few)
+		return false;
+	smp_mb();	/* the process reads @wake when it has written @head */
+	return READ_ONCE(user->head) != ring->head;
 }
 
 /* ---- the end of a receive ---- */
@@ -133,17 +234,22 @@ void kib_recv_start(struct kib_qp *qp)
 
 	if (qp->ib.srq)
 		return;
+	if (qp->map)
+		recv_take(qp);
 	/* pairs with kib_post_recv(), as kib_send_start() */
 	while (ring->next != smp_load_acquire(&ring->head)) {
 		state = READ_ONCE(qp->state);
 		s = kib_slot(ring, ring->next);
-		if (state == KIB_QP_FLUSH) {
-			s->status = IB_WC_WR_FLUSH_ERR;
+		if (state == KIB_QP_FLUSH || s->status != IB_WC_SUCCESS) {
+			if (s->status == IB_WC_SUCCESS)
+				s->status = IB_WC_WR_FLUSH_ERR;
+			else
+				qp->rq_stop = true;	/* no message may pass it by */
 			s->step = KIB_DONE;	/* the runner itself reports it */
 			ring->next++;
 			continue;
 		}
-		if (state != KIB_QP_CONNECTING && state != KIB_QP_READY)
+		if (qp->rq_stop || (state != KIB_QP_CONNECTING && state != KIB_QP_READY))
 			break;
 		kib_recv_msg(s, &msg);
 		s->step = KIB_STARTED;
@@ -181,7 +287,7 @@ static void recv_count(struct kib_dev *dev, const struct ib_wc *wc)
 static bool recv_has_event(const struct kib_qp *qp, enum ib_wc_status status)
 {
 	return READ_ONCE(qp->state) == KIB_QP_CONNECTING && status != IB_WC_LOC_LEN_ERR &&
-	       status != IB_WC_LOC_QP_OP_ERR;
+	       status != IB_WC_LOC_PROT_ERR && status != IB_WC_LOC_QP_OP_ERR;
 }
 
 /* As kib_send_report(). The last receive of a shared queue may be reported after end_work. */
@@ -211,6 +317,8 @@ void kib_recv_report(struct kib_qp *qp)
 		else
 			kib_slot_release(ring, s);
 		smp_store_release(&ring->tail, ring->tail + 1);	/* pairs with kib_ring_slot() */
+		if (qp->map)
+			smp_store_release(&qp->user->tail, ring->tail);
 		if (qp->rq_failed)
 			wc.status = IB_WC_WR_FLUSH_ERR;
 		recv_count(qp->dev, &wc);

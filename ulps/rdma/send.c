@@ -4,7 +4,8 @@
  *
  *	SEND			a message; immediate data is remote CQ data
  *	SEND_WITH_INV		a message with KFI_INVALIDATE
- *	RDMA_WRITE		a write; an empty one ends at once
+ *	RDMA_WRITE		a write; an empty one ends at once, and a short one of a process
+ *				when its bytes are copied, as iWARP has it
  *	RDMA_WRITE_WITH_IMM	a write, and an empty message, which consumes the peer's receive
  *	RDMA_READ		a read
  *	RDMA_READ_WITH_INV	a read, then the invalidation of the region that it has filled
@@ -193,6 +194,21 @@ int kib_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct ib
 
 /* ---- the end of a request ---- */
 
+/*
+ * End the queue pair, and tell the ULP of an error that no completion tells, once, unless it ends the
+ * queue pair itself.
+ */
+static void send_fatal(struct kib_qp *qp)
+{
+	struct ib_event event = {
+		.device = qp->ib.device, .element.qp = &qp->ib, .event = IB_EVENT_QP_FATAL,
+	};
+
+	if (kib_qp_fail(qp) && !READ_ONCE(qp->shut) && !READ_ONCE(qp->destroyed) &&
+	    qp->ib.event_handler)
+		qp->ib.event_handler(&event, qp->ib.qp_context);
+}
+
 static bool send_is_read(const struct kib_slot *s)
 {
 	return s->opcode == IB_WR_RDMA_READ || s->opcode == IB_WR_RDMA_READ_WITH_INV;
@@ -260,6 +276,54 @@ static int send_message(struct kib_qp *qp, struct kib_slot *s, u64 flags)
 	return kfi_sendmsg(qp->ep, &msg, flags | KFI_CQE);
 }
 
+/*
+ * A short write of a process ends when its bytes are copied, as with iWARP, where a completion says
+ * no more than that the memory is free. The peer may acknowledge several of them together. ULPs
+ * of the kernel learn by the completion what the peer has refused.
+ */
+static bool send_is_early(const struct kib_qp *qp, const struct kib_slot *s)
+{
+	return qp->owner && s->opcode == IB_WR_RDMA_WRITE && s->len <= KIB_INLINE;
+}
+
+/*
+ * A write that has ended for its process is acknowledged, or has failed. With the end of the
+ * connection that is no error: its bytes may have arrived.
+ */
+void kib_send_early_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+{
+	struct kib_qp *qp = container_of(cqe, struct kib_qp, early);
+	enum ib_wc_status status = kib_status(wc->err);
+
+	atomic_dec(&qp->nr_early);
+	if (status == IB_WC_SUCCESS)
+		return;
+	if (status == IB_WC_WR_FLUSH_ERR) {
+		kib_qp_fail(qp);
+		return;
+	}
+	kib_count(qp->dev, KIB_FAILED, 1);
+	send_fatal(qp);
+}
+
+/*
+ * A peer with places lets a long write wait for the acknowledgement of a short one before it, so
+ * over a way that is not delayed.
+ */
+static int send_early(struct kib_qp *qp, struct kfi_msg_rma *msg, u64 flags)
+{
+	int ret;
+
+	flags |= KFI_CQE | KFI_INJECT | (*qp->dev->way ? 0 : KFI_INJECT_COMPLETE);
+	msg->context = &qp->early;
+	atomic_inc(&qp->nr_early);
+	ret = kfi_writemsg(qp->ep, msg, flags);
+	if (!ret)
+		return SEND_ENDED;
+	atomic_dec(&qp->nr_early);
+	return ret;
+}
+
 static int send_rdma(struct kib_qp *qp, struct kib_slot *s, u64 flags)
 {
 	struct kfi_rma_iov rma = { .addr = s->remote, .len = s->len, .key = s->rkey };
@@ -270,6 +334,8 @@ static int send_rdma(struct kib_qp *qp, struct kib_slot *s, u64 flags)
 
 	if (!s->len)
 		return SEND_ENDED;	/* nothing has to be done at the peer */
+	if (send_is_early(qp, s))
+		return send_early(qp, &msg, flags);
 	return send_is_read(s) ? kfi_readmsg(qp->ep, &msg, flags | KFI_CQE) :
 				 kfi_writemsg(qp->ep, &msg, flags | KFI_CQE);
 }
@@ -434,19 +500,16 @@ static enum ib_wc_opcode send_opcode(enum ib_wr_opcode opcode)
 /* The first request has failed. If the peer is lost, that is an error of the queue pair as well. */
 static void send_failed(struct kib_qp *qp, enum ib_wc_status status)
 {
-	struct ib_event event = {
-		.device = qp->ib.device, .element.qp = &qp->ib, .event = IB_EVENT_QP_FATAL,
-	};
 	bool lost = status == IB_WC_WR_FLUSH_ERR || status == IB_WC_RETRY_EXC_ERR;
 
 	qp->sq_failed = true;
 	if (status != IB_WC_WR_FLUSH_ERR)
 		kib_count(qp->dev, KIB_FAILED, 1);
 	qp->sq_stop = true;
-	if (lost && READ_ONCE(qp->state) == KIB_QP_READY && !READ_ONCE(qp->shut) &&
-	    !READ_ONCE(qp->destroyed) && qp->ib.event_handler)
-		qp->ib.event_handler(&event, qp->ib.qp_context);
-	kib_qp_fail(qp);
+	if (lost)
+		send_fatal(qp);
+	else
+		kib_qp_fail(qp);
 }
 
 /*

@@ -37,6 +37,8 @@ int kib_alloc_ucontext(struct ib_ucontext *context, struct ib_udata *udata)
 {
 	struct kib_ucontext *uc = container_of(context, struct kib_ucontext, ib);
 
+	spin_lock_init(&uc->maps_lock);
+	INIT_LIST_HEAD(&uc->maps);
 	uc->payer = kfi_payer_open();
 	if (!IS_ERR(uc->payer))
 		return 0;
@@ -46,10 +48,13 @@ int kib_alloc_ucontext(struct ib_ucontext *context, struct ib_udata *udata)
 
 void kib_dealloc_ucontext(struct ib_ucontext *context)
 {
-	kfi_payer_put(container_of(context, struct kib_ucontext, ib)->payer);
+	struct kib_ucontext *uc = container_of(context, struct kib_ucontext, ib);
+
+	kib_maps_end(uc);
+	kfi_payer_put(uc->payer);
 }
 
-/* The device goes: processes have mapped nothing of it, and the core ends their objects. */
+/* The device goes: the core ends the objects of processes, which keep what they have mapped. */
 void kib_disassociate_ucontext(struct ib_ucontext *context)
 {
 }
@@ -76,7 +81,7 @@ void kib_user_mr_put(struct kib_mr *mr)
 
 /*
  * Return: the region that has the element, referenced; NULL if there is none, or it may not be
- * used like that. Context: interrupts are off, which is an RCU section
+ * used like that. Context: interrupts or bottom halves are off, which is an RCU section
  */
 struct kib_mr *kib_user_mr_get(struct ib_pd *pd, const struct ib_sge *sge, int dir)
 {

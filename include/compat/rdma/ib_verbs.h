@@ -4,7 +4,7 @@
  * the second argument of create_cq changed its type with 6.11.
  *
  * kfi_ib_cq_context() returns the context of the process for which create_cq was called with that
- * argument, or NULL.
+ * argument, or NULL; kfi_ib_cq_udata() what its library says to the driver.
  *
  * KFI_IB_DMAH_ARG: an argument of reg_user_mr that came with 6.19. KFI_IB_REPORTS_PORT: a driver
  * raises the events of its port itself; since 6.16 the RDMA core does so.
@@ -38,11 +38,21 @@ static inline struct ib_ucontext *kfi_ib_cq_context(struct ib_udata *udata)
 	return udata ? container_of(udata, struct uverbs_attr_bundle, driver_udata)->context : NULL;
 }
 
+static inline struct ib_udata *kfi_ib_cq_udata(struct ib_udata *udata)
+{
+	return udata;
+}
+
 #define uverbs_attr_bundle	ib_udata
 #else
 static inline struct ib_ucontext *kfi_ib_cq_context(struct uverbs_attr_bundle *attrs)
 {
 	return attrs ? attrs->context : NULL;
+}
+
+static inline struct ib_udata *kfi_ib_cq_udata(struct uverbs_attr_bundle *attrs)
+{
+	return &attrs->driver_udata;
 }
 #endif
 

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""usb4_counts.py [-k WORD] [--rounds N] [6.12]: kfi_net and kfi_ib over a cable beside thunderbolt_net and siw, by instructions
+"""counts.py [-k WORD] [--rounds N] cable|wire: kfi_net and kfi_ib beside thunderbolt_net and siw, by instructions
 
-Two machines on usb4sim, joined by one cable, which all four drivers use at the same time. The emulator counts the instructions that
-both machines execute (executed.py): those of the drivers, the network stack, and the programs. Its clock runs by them, too, so
-timers do not depend on other load of the host. A stream is counted while it runs. A message is sent a number of times, and then three
-times as often; the difference, divided, is its cost without that of programs that start, connect and end. The networks take turns.
+Two machines, joined by a cable (usb4sim) or by a wire, over which kfi_sockets and siw use TCP. The emulator counts the
+instructions that both machines execute (executed.py): those of the drivers, the network stack, and the programs. Its clock runs by
+them, too, so timers do not depend on other load of the host. A stream is counted while it runs. A message is sent a number of times,
+and then three times as often; the difference, divided, is its cost without that of programs that start, connect and end. The networks
+take turns. Of verbs the kernel's instructions are counted alone: the programs measure their clock when they start, and those of writes
+poll memory, so that they execute as much as they have time for.
 
-build/vm-<series>/counts-usb4/results.json has all results, with the functions that the instructions belong to. At the end they are compared
-with the aims of kfi_usb4, one a line: the last line is "N passed, N failed", and a missed aim counts as failed. With -k only cases
+build/vm-<series>/counts-<network>/results.json has all results, with the functions that the instructions belong to. At the end they are
+compared with the aims, one a line: the last line is "N passed, N failed", and a missed aim counts as failed. With -k only cases
 with that word in their name are counted, and nothing is compared.
 """
 
@@ -29,10 +31,8 @@ import usb4sim           # noqa: E402
 ROUNDS = 5
 LIBS = "/usr/lib/x86_64-linux-gnu/libibverbs/"
 PORT = 5000
+# A network device and a device of verbs above it, and an address of a machine without its last number
 Network = collections.namedtuple("Network", "name device rdma subnet")
-OURS = Network("kfi_net", "kfi0", "kfi", "10.76.0.")
-STOCK = Network("thunderbolt_net", "thunderbolt0", "siw", "10.79.0.")
-NETWORKS = (OURS, STOCK)
 # One nanosecond of the machine's clock is one instruction. While a machine is idle, its clock follows the host's.
 COUNTING = ("-icount", "shift=0")
 CLOCK = "tsc_early_khz=1000000"
@@ -43,28 +43,38 @@ QUIET = "timeout_s=60 connect_timeout_ms=60000"
 SETUP = f"""set -e
 echo driver {LIBS}libkfi >/etc/libibverbs.d/kfi.driver
 modprobe -a rdma_ucm ib_uverbs siw
-{bed.BELOW["usb4"]}
-modprobe kfi_usb4 {QUIET}
-modprobe -a thunderbolt_net kfi_net kfi_ib
 """
 DEVICE = """set -e
 until [ -d /sys/class/net/{device} ]; do sleep 0.1; done
 ip addr add {subnet}{number}/24 dev {device} && ip link set {device} up
 until ip link show dev {device} | grep -q LOWER_UP; do sleep 0.1; done
-rdma link add {device} type {rdma} netdev {device}
 until ping -c 1 -W 1 {subnet}{other} >/dev/null; do sleep 0.1; done
 """
+# A network device has one device of verbs at a time, or rdma_cm would choose.
+ADD = "rdma link add {rdma}0 type {rdma} netdev {device}"
+REMOVE = "rdma link delete {rdma}0"
 # They run until they are ended.
 QPERF = f"qperf -lp {PORT}", f"qperf -lp {PORT} -ip {PORT + 1} -t 100000 -m {{size}} {{address}} {{name}}"
-VERBS = "ulimit -l unlimited; {name} -e -R -F -d {device} -s {size} -n {times}"
-PERFTEST = VERBS, VERBS + " {address}"
+VERBS = "ulimit -l unlimited; {name} -R -F -d {rdma}0 -s {size} -n {times}"
+THERE_AND_BACK = VERBS + " -e", VERBS + " -e {address}"
+ONE_BY_ONE = VERBS + " -t 1 -Q 1", VERBS + " -t 1 -Q 1 {address}"
 # What is done: name, commands of b and a, the program's word for it, bytes, how many of what is counted, the aim
 Case = collections.namedtuple("Case", "what commands name size times aim")
+# A pair of machines: setup of a machine, networks, the first of which is kfabric's, and cases
+Bed = collections.namedtuple("Bed", "setup networks cases")
 MIB = 1 << 20
-CASES = (
-    Case("TCP stream, a MiB", QPERF, "tcp_bw", 65536, 96, 0.8),
-    Case("verbs message of 64 bytes there and back", PERFTEST, "ib_send_lat", 64, 100, 1.0),
-)
+CABLE = Bed(
+    f"{SETUP}{bed.BELOW['usb4']}\nmodprobe kfi_usb4 {QUIET}\nmodprobe -a thunderbolt_net kfi_net kfi_ib\n",
+    (Network("kfi_net", "kfi0", "kfi", "10.76.0."), Network("thunderbolt_net", "thunderbolt0", "siw", "10.79.0.")),
+    (Case("TCP stream, a MiB", QPERF, "tcp_bw", 65536, 96, 0.8),
+     Case("message of 64 bytes there and back", THERE_AND_BACK, "ib_send_lat", 64, 100, 1.0)))
+WIRE = Bed(
+    f"{SETUP}modprobe kfi_sockets peer_timeout_ms=60000 connect_timeout_ms=60000\nmodprobe kfi_ib\n",
+    (Network("kfi_ib", "eth0", "kfi", "10.76.0."), Network("siw", "eth0", "siw", "10.76.1.")),
+    (Case("message of 64 bytes there and back", THERE_AND_BACK, "ib_send_lat", 64, 200, 1.2),
+     Case("write of 64 bytes", ONE_BY_ONE, "ib_write_bw", 64, 200, 1.2),
+     Case("read of 64 bytes", ONE_BY_ONE, "ib_read_bw", 64, 200, 1.2)))
+BEDS = {"cable": CABLE, "wire": WIRE}
 # Functions of a case that are kept
 FUNCTIONS = 40
 
@@ -72,7 +82,8 @@ FUNCTIONS = 40
 class Counts:
     """One pair of machines, and what was counted"""
 
-    def __init__(self, pair, plugin, progress):
+    def __init__(self, chosen, pair, plugin, progress):
+        self.bed = chosen
         self.pair = pair
         self.plugin = plugin
         self.progress = progress
@@ -80,22 +91,24 @@ class Counts:
 
     def prepare(self):
         """Set up all devices."""
-        self.each(lambda name, number: SETUP)
-        for network in NETWORKS:
+        self.each(self.bed.setup)
+        for network in self.bed.networks:
             self.progress(f"until the device of {network.name} is up")
-            self.each(lambda name, number: DEVICE.format(number=number, other=3 - number, **network._asdict()))
+            self.each(DEVICE, network)
         self.symbols = {name: executed.Symbols(self.pair.run(name, "grep -E ' [tTwW] ' /proc/kallsyms", PATIENCE).text) for name in self.pair.vms}
 
-    def each(self, script):
-        jobs = [self.pair.spawn(name, script(name, number)) for number, name in enumerate(self.pair.vms, 1)]
+    def each(self, script, network=None):
+        """Run a script at both machines; one for a network has words of it in braces."""
+        jobs = [self.pair.spawn(name, script.format(number=number, other=3 - number, **network._asdict()) if network else script)
+                for number, name in enumerate(self.pair.vms, 1)]
         for job in jobs:
             if job.wait(PATIENCE).status:
-                raise vm.Failed(f"{job.vm.name} is not set up:\n{job.output()}")
+                raise vm.Failed(f"{job} has failed:\n{job.output()}")
 
     @contextlib.contextmanager
     def programs(self, case, network, times=0):
         """Both programs of a case run."""
-        server, client = (command.format(address=f"{network.subnet}2", device=network.device, name=case.name, size=case.size, times=times)
+        server, client = (command.format(address=f"{network.subnet}2", rdma=network.rdma, name=case.name, size=case.size, times=times)
                           for command in case.commands)
         jobs = [self.pair.spawn("b", server)]
         try:
@@ -154,15 +167,17 @@ class Counts:
         """Return the instructions of one operation, by function."""
         if case.commands is QPERF:
             return self.stream(case, network)
+        self.each(ADD, network)
         once, thrice = (self.count(case, network, factor * case.times) for factor in (1, 3))
+        self.each(REMOVE, network)
         thrice.subtract(once)
-        return {function: count / (2 * case.times) for function, count in thrice.items()}
+        return {function: count / (2 * case.times) for function, count in thrice.items() if function[1] != "processes"}
 
     def run(self, case, rounds):
         """Count a case in turns, and keep its row."""
-        costs = {network.name: [] for network in NETWORKS}
+        costs = {network.name: [] for network in self.bed.networks}
         for number in range(rounds):
-            for network in NETWORKS:
+            for network in self.bed.networks:
                 self.progress(f"{case.what}: {network.name}, round {number + 1} of {rounds}")
                 costs[network.name].append(self.cost(case, network))
         sums = {name: [sum(cost.values()) for cost in each] for name, each in costs.items()}
@@ -224,14 +239,14 @@ def save(logs, release, rows):
         file.write("\n")
 
 
-def machines(series, logs, ko, plugin, progress):
+def machines(chosen, series, logs, ko, plugin, progress):
     programs = ["/etc/libibverbs.d/siw.driver:/etc/libibverbs.d/siw.driver", os.path.join(bed.TOP, "tools", "kfi", "kfi"),
-                *(f"/usr/bin/{name}" for name in ("qperf", "ib_send_lat"))]
+                *(f"/usr/bin/{name}" for name in ("qperf", "ib_send_lat", "ib_write_bw", "ib_read_bw"))]
     programs += [f"{folder}lib{name}-rdmav34.so:{LIBS}lib{name}-rdmav34.so"
                  for name, folder in (("kfi", f"{bed.TOP}/tools/rdma-core/"), ("siw", LIBS))]
-    pair = vm.Pair(series, logs, ko=[ko, vm.script("stock-modules", series)], programs=programs, modules=usb4sim.MODULES, cpus=1,
-                   memory="1G", append=CLOCK, qemu_extra=COUNTING, devices=bed.Devices(plugin, usb4sim.Usb4sim("a0-b0")),
-                   boot_timeout=PATIENCE, progress=progress)
+    devices, modules = (bed.Devices(plugin, usb4sim.Usb4sim("a0-b0")), usb4sim.MODULES) if chosen is CABLE else (plugin, ())
+    pair = vm.Pair(series, logs, ko=[ko, vm.script("stock-modules", series)], programs=programs, modules=modules, cpus=1,
+                   memory="1G", append=CLOCK, qemu_extra=COUNTING, devices=devices, boot_timeout=PATIENCE, progress=progress)
     pair.accel = "tcg,thread=single"    # the only one whose clock runs by instructions
     return pair
 
@@ -240,10 +255,11 @@ def measure(opts, logs, progress):
     """Count all that is wanted, and return the rows."""
     progress.during("looking for programs and libkfi-rdmav34.so", [os.path.join(vm.HERE, "need"), "bridge"], os.path.join(logs, "need.log"))
     plugin = executed.Executed()
-    with machines(opts.series, logs, bed.build(opts.series, progress, logs)[0], plugin, progress) as pair:
-        counts = Counts(pair, plugin, progress)
+    chosen = BEDS[opts.network]
+    with machines(chosen, opts.series, logs, bed.build(opts.series, progress, logs)[0], plugin, progress) as pair:
+        counts = Counts(chosen, pair, plugin, progress)
         counts.prepare()
-        for case in CASES:
+        for case in chosen.cases:
             if opts.word not in case.what:
                 continue
             row = counts.run(case, opts.rounds)
@@ -256,12 +272,13 @@ def measure(opts, logs, progress):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("series", nargs="?", choices=("6.12",), default="6.12")
+    parser.add_argument("network", choices=BEDS)
     parser.add_argument("-k", dest="word", metavar="WORD", default="")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--functions", type=int, default=0, help="so many functions with the most instructions are shown")
     opts = parser.parse_args()
-    logs = os.path.join(vm.BUILD, f"vm-{opts.series}", "counts-usb4")
+    opts.series = "6.12"
+    logs = os.path.join(vm.BUILD, f"vm-{opts.series}", f"counts-{opts.network}")
     os.makedirs(logs, exist_ok=True)
     progress = vm.Progress()
     try:
