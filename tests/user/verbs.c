@@ -783,7 +783,7 @@ int main(int argc, char **argv)
 	}
 	if (argc == 3)
 		nonsense(atoi(argv[2]));
-	if (argc == 5) {
+	if (argc == 4) {
 		i = kept_queues(endpoint(false, false)->verbs);
 		return !(i > 0 && i < 20);
 	}

@@ -51,6 +51,9 @@ enum {
 	KIB_LKEY	= 1,		/* the key of all local memory; no region has it */
 };
 
+/* An orderly end may take so long: the peer need not receive what was posted before. */
+#define KIB_SHUT_TIME	(5 * HZ)
+
 #define KIB_MAX_REGION	(1ULL << 40)	/* bytes of a region of a process */
 
 /* What is counted, in the order of stats.c */
@@ -447,6 +450,7 @@ enum kib_qp_state {
  * @runner: its claim is the right to start and report requests
  * @again: runs the queues after a while, if there was no memory for a registration
  * @run_bh: runs the queues for a context that can't do that
+ * @shut_work: ends an orderly end that takes too long
  * @end_work: closes the endpoint, and ends the requests
  * @sq: send queue
  * @rq: receive queue. With a shared one it has no slots, and counts what its messages have taken
@@ -487,6 +491,7 @@ struct kib_qp {
 	struct kfi_runner	runner;
 	struct bh_work_struct	run_bh;
 	struct delayed_work	again;
+	struct delayed_work	shut_work;
 	struct work_struct	end_work;
 	struct kib_ring		sq;
 	struct kib_ring		rq;

@@ -469,6 +469,12 @@ int kib_qp_open(struct kib_qp *qp, struct kfi_info *info, bool reserved)
 	return 0;
 }
 
+/* The orderly end takes too long. */
+static void qp_shut_work(struct work_struct *work)
+{
+	kib_qp_fail(container_of(to_delayed_work(work), struct kib_qp, shut_work));
+}
+
 static void qp_end_work(struct work_struct *work)
 {
 	struct kib_qp *qp = container_of(work, struct kib_qp, end_work);
@@ -602,6 +608,7 @@ int kib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udat
 	kfi_runner_init(&qp->runner);
 	INIT_BH_WORK(&qp->run_bh, qp_run_bh);
 	INIT_DELAYED_WORK(&qp->again, qp_again_work);
+	INIT_DELAYED_WORK(&qp->shut_work, qp_shut_work);
 	INIT_WORK(&qp->end_work, qp_end_work);
 	INIT_LIST_HEAD(&qp->taken);
 	ret = kib_ring_alloc(&qp->sq, qp);
@@ -660,6 +667,7 @@ int kib_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	kib_qp_rem_ref(ib);
 	wait_for_completion(&qp->gone);
 	cancel_delayed_work_sync(&qp->again);
+	cancel_delayed_work_sync(&qp->shut_work);
 	cancel_bh_work_sync(&qp->run_bh);
 	while (!kfi_runner_idle(&qp->runner))	/* it may be about to queue end_work */
 		usleep_range(10, 50);
@@ -695,7 +703,8 @@ void kib_qp_rem_ref(struct ib_qp *ib)
 
 /*
  * An orderly end: what was posted is still sent, and the peer is told. Its event ends the queue
- * pair. ULPs disconnect in the one work item of iw_cm, for which all connections of the machine
+ * pair; if it does not come, because the peer posts no receives for what is left, shut_work does.
+ * ULPs disconnect in the one work item of iw_cm, for which all connections of the machine
  * wait, so this does not wait for end_work, which may last as long as a link that is down.
  */
 static void qp_shutdown(struct kib_qp *qp)
@@ -703,6 +712,7 @@ static void qp_shutdown(struct kib_qp *qp)
 	int ret = -EBUSY;
 
 	WRITE_ONCE(qp->shut, true);
+	queue_delayed_work(kib_wq, &qp->shut_work, KIB_SHUT_TIME);
 	if (mutex_trylock(&qp->lock)) {
 		ret = qp->ep ? kfi_shutdown(qp->ep, 0) : -ENOTCONN;
 		mutex_unlock(&qp->lock);
