@@ -43,6 +43,7 @@ struct kfi_ib_queue_resp {
  * @data: immediate data, in network byte order, or the key that was invalidated
  * @qp_num: the queue pair. The process sets it to 0 when that is destroyed, and skips the entry
  * @flags: what @data is, KFI_IB_CQE_
+ * @reserved: 0
  * @number: how many entries have been added with this one. The kernel writes it last, with a
  *	release: the entry at &kfi_ib_cq.tail is there if its number is @tail + 1
  */
@@ -63,9 +64,11 @@ struct kfi_ib_cqe {
  * @tail: entries that were read. The process writes it, with a release
  * @armed: the next entry raises an event. The process sets it, and executes a full barrier before
  *	it looks at the queue again; the kernel clears it
+ * @reserved1: the kernel writes to another cache line
  * @full: requests that have ended wait for room. The kernel sets it. The process polls by a command
  *	of uverbs then, when it has read all entries; that gives no entry, but runs the queue pairs
  * @gone: the device has taken the queue: no entry follows. The kernel sets it
+ * @reserved2: 0
  * @entries: &ib_cq.cqe of them
  */
 struct kfi_ib_cq {
@@ -97,9 +100,11 @@ struct kfi_ib_recv {
  * struct kfi_ib_rq - a receive queue of a process
  * @head: receives that were posted. The process writes it, with a release, and executes a full
  *	barrier before it reads @wake
+ * @reserved1: the kernel writes to another cache line
  * @tail: receives that were reported. The kernel writes it, with a release: their slots are free
  * @wake: the queue pair would not see a post by itself soon: the process posts by a command of
  *	uverbs, without a request. The kernel sets and clears it
+ * @reserved2: 0
  * @slots: struct kfi_ib_recv
  */
 struct kfi_ib_rq {
