@@ -106,6 +106,18 @@ static int post_send(struct ibv_qp *qp, void *addr, uint32_t len, uint32_t lkey)
 	return ibv_post_send(qp, &wr, &bad);
 }
 
+#define INLINE	256	/* what the device has, at least */
+
+static int post_inline(struct ibv_qp *qp, enum ibv_wr_opcode opcode, void *addr, uint32_t len)
+{
+	struct ibv_sge sge = { (uintptr_t)addr, len, 0 };
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = opcode, .send_flags = IBV_SEND_INLINE,
+	}, *bad;
+
+	return ibv_post_send(qp, &wr, &bad);
+}
+
 /* Wait for an entry. Return: its status, or -1 after 20 seconds */
 static int ended(struct ibv_cq *cq)
 {
@@ -291,19 +303,56 @@ static bool receive(int round)
 	return ok;
 }
 
-/* ---- what programs expect ---- */
+/* ---- the end of a connection ---- */
 
-#define INLINE	256	/* what the device has, at least */
-
-static int post_inline(struct ibv_qp *qp, enum ibv_wr_opcode opcode, void *addr, uint32_t len)
+/* Take a message of each of some calls. Return: how many have come */
+static int take(int rounds)
 {
-	struct ibv_sge sge = { (uintptr_t)addr, len, 0 };
-	struct ibv_send_wr wr = {
-		.sg_list = &sge, .num_sge = 1, .opcode = opcode, .send_flags = IBV_SEND_INLINE,
-	}, *bad;
+	struct rdma_cm_id *listener = endpoint(true, true), *id;
+	char *mem = memory();
+	struct ibv_mr *mr;
+	int n = 0;
 
-	return ibv_post_send(qp, &wr, &bad);
+	if (rdma_listen(listener, 8))
+		die("rdma_listen");
+	while (rounds--) {
+		if (rdma_get_request(listener, &id))
+			die("rdma_get_request");
+		mr = ibv_reg_mr(id->pd, mem, SIZE, IBV_ACCESS_LOCAL_WRITE);
+		if (!mr || post_recv(id->qp, mem, SIZE, mr->lkey) || rdma_accept(id, NULL))
+			die("rdma_accept");
+		n += ended(id->recv_cq) == IBV_WC_SUCCESS;
+		rdma_destroy_ep(id);
+		ibv_dereg_mr(mr);
+	}
+	return n;
 }
+
+/* What is complete arrives, although nobody disconnects: programs of libfabric leave like that. */
+static void complete_and_gone(void)
+{
+	struct rdma_cm_id *id;
+	pid_t server = fork();
+	int i, status = -1;
+
+	if (!server) {
+		enter("/run/netns/a");
+		_exit(take(ROUNDS) != ROUNDS);
+	}
+	sleep(2);	/* it listens */
+	for (i = 0; i < ROUNDS; i++) {
+		id = endpoint(false, true);
+		if (rdma_connect(id, NULL) || post_inline(id->qp, IBV_WR_SEND, &i, sizeof(i)) ||
+		    ended(id->send_cq) != IBV_WC_SUCCESS)
+			die("rdma_connect");
+		rdma_destroy_qp(id);
+		rdma_destroy_ep(id);
+	}
+	waitpid(server, &status, 0);
+	judge("a message that is complete arrives when its queue pair is destroyed", !status);
+}
+
+/* ---- what programs expect ---- */
 
 /* The first message is written over when it was posted, and has no region. */
 static void serve_inline(void)
@@ -811,6 +860,7 @@ int main(int argc, char **argv)
 	receive_inline(sender);
 	inline_data();
 	no_way_to_rts();
+	complete_and_gone();
 	region_for_atomics();
 	forgotten_entries();
 	full_queue();

@@ -307,3 +307,25 @@ void kib_cq_forget(struct ib_cq *ib, struct ib_qp *qp)
 	if (run)	/* those that wait for room would wait for a poll otherwise */
 		cq_run(ib);
 }
+
+/* Return: how many entries have been written */
+u32 kib_cq_head(struct ib_cq *ib)
+{
+	struct kib_cq *cq = to_kib_cq(ib);
+	unsigned long flags;
+	u32 head;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	head = cq->head;
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return head;
+}
+
+/* Wait until so many entries have been read, for a while. May sleep */
+void kib_cq_wait_read(struct ib_cq *ib, u32 head)
+{
+	unsigned long end = jiffies + HZ / 20;
+
+	while ((s32)(cq_tail(to_kib_cq(ib)) - head) < 0 && time_before(jiffies, end))
+		usleep_range(200, 2000);
+}

@@ -615,6 +615,8 @@ int kib_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags);
 bool kib_cq_reserve(struct ib_cq *ib);
 void kib_cq_add(struct ib_cq *ib, const struct ib_wc *wc);
 void kib_cq_forget(struct ib_cq *ib, struct ib_qp *qp);
+u32 kib_cq_head(struct ib_cq *ib);
+void kib_cq_wait_read(struct ib_cq *ib, u32 head);
 
 /* map.c */
 void *kib_map_new(struct ib_ucontext *context, struct ib_udata *udata, size_t bytes,

@@ -478,9 +478,12 @@ static void qp_shut_work(struct work_struct *work)
 static void qp_end_work(struct work_struct *work)
 {
 	struct kib_qp *qp = container_of(work, struct kib_qp, end_work);
+	u32 head = kib_cq_head(qp->ib.recv_cq);
 
 	mutex_lock(&qp->lock);
 	kib_qp_close(qp);
+	if (qp->owner)	/* it may destroy the queue pair when it knows */
+		kib_cq_wait_read(qp->ib.recv_cq, head);
 	kib_cm_end(qp);
 	mutex_unlock(&qp->lock);
 	kib_srq_last(qp);
