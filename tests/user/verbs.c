@@ -7,6 +7,7 @@
  * memory; this program looks at results. The last line is "N passed, N failed".
  */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -176,12 +177,17 @@ static void refuse_element(const struct element *el)
 	struct ibv_mr *mr = ibv_reg_mr(id->pd, mem, SIZE, IBV_ACCESS_LOCAL_WRITE);
 	struct ibv_mr *foreign = ibv_reg_mr(other, mem, SIZE, IBV_ACCESS_LOCAL_WRITE);
 	struct ibv_mr *plain = ibv_reg_mr(id->pd, mem, SIZE, 0);
-	bool ok;
+	uint32_t keys[4];
 	uint32_t key;
+	bool ok;
 
 	if (!mr || !foreign || !plain)
 		die("ibv_reg_mr");
-	key = (uint32_t[]){ mr->lkey, 1, foreign->lkey, plain->lkey }[el->key];
+	keys[0] = mr->lkey;
+	keys[1] = 1;
+	keys[2] = foreign->lkey;
+	keys[3] = plain->lkey;
+	key = keys[el->key];
 	ok = post_send(id->qp, mem + el->at, el->len, key) == (el->send ? EINVAL : 0) &&
 	     recv_is(el->recv, id, mem + el->at, el->len, key);
 	snprintf(name, sizeof(name), "a post of %s", el->name);
@@ -533,7 +539,8 @@ static void scribble(unsigned int *seed)
 		/* The heads of the queues are at the beginning. */
 		for (i = 0; i < 64; i++) {
 			word = (uint32_t *)from + rand_r(seed) % (i & 1 ? 64 : (to - from) / 4);
-			*(volatile uint32_t *)word = rand_r(seed) >> (rand_r(seed) % 32);
+			__atomic_store_n(word, rand_r(seed) >> (rand_r(seed) % 32),
+					 __ATOMIC_RELAXED);
 		}
 	}
 	if (!maps || fclose(maps) || queues < 3)
@@ -635,17 +642,22 @@ static void limit_events(void)
 
 #define MANY	200
 
-int ibv_cmd_destroy_cq(struct ibv_cq *cq);	/* of libibverbs, for its providers */
-
-/* End queues, and keep their memory mapped. Return: how many there were when one was refused */
+/*
+ * End queues by the command of uverbs that libibverbs has for its providers, and keep their memory
+ * mapped. Return: how many there were when one was refused
+ */
 static int kept_queues(struct ibv_context *verbs)
 {
+	int (*destroy)(struct ibv_cq *cq) = dlvsym(RTLD_DEFAULT, "ibv_cmd_destroy_cq",
+						   "IBVERBS_PRIVATE_34");
 	struct ibv_cq *cq;
 	int n;
 
+	if (!destroy)
+		die("ibv_cmd_destroy_cq");
 	for (n = 0; n < 100; n++) {
 		cq = ibv_create_cq(verbs, 16384, NULL, NULL, 0);
-		if (!cq || ibv_cmd_destroy_cq(cq))
+		if (!cq || destroy(cq))
 			break;
 	}
 	return n;

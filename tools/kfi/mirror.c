@@ -28,16 +28,16 @@ static const struct refusal promote_refusals[] = {
 	{ EBUSY, "a peer is primary, or follows one: demote that first; or a promotion runs" },
 	{ EAGAIN, "the peer is being promoted itself; try again" },
 	{ ESTALE,
-	  "the peer has newer data: promote the peer; or a superblock of the peer is damaged, so "
-	  "that it may have: see its kernel's log" },
+	  "the peer has newer data: promote the peer; "
+	  "or it may have, because a superblock of it is damaged: see its kernel's log" },
 	{ ENOTUNIQ, "the copies are split: each has writes of its own; 'invalidate' one of them" },
 	{ EPERM,
 	  "the peer does not answer, and may have newer data; if it is off: promote NAME fenced; "
 	  "or, with policy quorum, no more than half of the nodes have answered" },
 	{ EUCLEAN,
 	  "a resynchronisation of this copy has not ended; "
-	  "or it lacks acknowledged writes, or its leg has failed a write, or its metadata or "
-	  "log is damaged; "
+	  "or it lacks acknowledged writes, or its leg has failed a write; "
+	  "or its metadata or log is damaged; "
 	  "connect the node with the data" },
 	{ ENODATA,
 	  "this copy is blank; first 'create', and 'promote NAME force' where the data is" },

@@ -235,7 +235,7 @@ static bool cq_add_mapped(struct kib_cq *cq, const struct ib_wc *wc)
 	e->qp_num = wc->qp->qp_num;
 	e->flags = (wc->wc_flags & IB_WC_WITH_IMM ? KFI_IB_CQE_IMM : 0) |
 		   (wc->wc_flags & IB_WC_WITH_INVALIDATE ? KFI_IB_CQE_INV : 0);
-	smp_store_release(&e->number, cq->head);
+	smp_store_release(&e->number, cq->head);	/* a process looks at it first */
 	smp_mb();	/* a process looks for an entry when it has set @armed */
 	if (likely(!READ_ONCE(user->armed)))
 		return false;

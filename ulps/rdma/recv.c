@@ -317,7 +317,7 @@ void kib_recv_report(struct kib_qp *qp)
 		else
 			kib_slot_release(ring, s);
 		smp_store_release(&ring->tail, ring->tail + 1);	/* pairs with kib_ring_slot() */
-		if (qp->map)
+		if (qp->map)	/* the process may write to the slot of the receive */
 			smp_store_release(&qp->user->tail, ring->tail);
 		if (qp->rq_failed)
 			wc.status = IB_WC_WR_FLUSH_ERR;
