@@ -31,8 +31,8 @@ struct kfi_ib_queue_resp {
 	__u64	bytes;
 };
 
-#define KFI_IB_CQE_IMM	0x02	/* as IBV_WC_WITH_IMM */
-#define KFI_IB_CQE_INV	0x08	/* as IBV_WC_WITH_INV */
+#define KIB_CQE_IMM	0x02	/* as IBV_WC_WITH_IMM */
+#define KIB_CQE_INV	0x08	/* as IBV_WC_WITH_INV */
 
 /**
  * struct kfi_ib_cqe - an entry of a completion queue
@@ -42,7 +42,7 @@ struct kfi_ib_queue_resp {
  * @byte_len: bytes of the request
  * @data: immediate data, in network byte order, or the key that was invalidated
  * @qp_num: the queue pair. The process sets it to 0 when that is destroyed, and skips the entry
- * @flags: what @data is, KFI_IB_CQE_
+ * @flags: what @data is, KIB_CQE_
  * @reserved: 0
  * @number: how many entries have been added with this one. The kernel writes it last, with a
  *	release: the entry at &kfi_ib_cq.tail is there if its number is @tail + 1

@@ -233,8 +233,8 @@ static bool cq_add_mapped(struct kib_cq *cq, const struct ib_wc *wc)
 	e->byte_len = wc->byte_len;
 	e->data = (__force u32)wc->ex.imm_data;	/* or the key, of the same size */
 	e->qp_num = wc->qp->qp_num;
-	e->flags = (wc->wc_flags & IB_WC_WITH_IMM ? KFI_IB_CQE_IMM : 0) |
-		   (wc->wc_flags & IB_WC_WITH_INVALIDATE ? KFI_IB_CQE_INV : 0);
+	e->flags = (wc->wc_flags & IB_WC_WITH_IMM ? KIB_CQE_IMM : 0) |
+		   (wc->wc_flags & IB_WC_WITH_INVALIDATE ? KIB_CQE_INV : 0);
 	smp_store_release(&e->number, cq->head);	/* a process looks at it first */
 	smp_mb();	/* a process looks for an entry when it has set @armed */
 	if (likely(!READ_ONCE(user->armed)))
