@@ -5,7 +5,7 @@
  */
 #include "bridge.h"
 
-#define NT_AWAIT_LOG	(5 * HZ)	/* until the log says what is awaited; between two lines */
+#define NT_AWAIT_LOG	(5 * HZ)	/* until the first line of the log, and between two */
 /*
  * A life that begins again passes in less time all that comes before what the last one has waited
  * for.
@@ -93,7 +93,8 @@ const char *nt_await_say(const struct nt_link *link, char *buf, size_t len)
 		},
 		[NT_AWAITS_FLAT] = { "a flat or mapped window that is possible", "see the log" },
 		[NT_AWAITS_ECHO] = {
-			"the peer to read our scratchpads", "is kfi_ntb loaded at the peer, and is its link down?"
+			"the peer to read our scratchpads",
+			"is kfi_ntb loaded at the peer, and is its link down?"
 		},
 		[NT_AWAITS_SIDE] = {
 			"the ends to have different numbers", "load kfi_ntb again at one of them"
@@ -130,7 +131,7 @@ const char *nt_await_say(const struct nt_link *link, char *buf, size_t len)
 		return "set the size of the bridge's window, or ring_kib";
 	case NT_AWAITS_REACH:
 		scnprintf(buf, len,
-			  "a longer window of the bridge: %llu KiB of %u KiB are reached, one queue takes %u KiB",
+			  "a longer window: %llu KiB of %u KiB are reached, one queue takes %u KiB",
 			  (u64)win->peer_len / 1024, link->peer.size_kib,
 			  ntw_arena_at(1, 1U << link->peer.ring_shift) / 1024);
 		return "set the size of the bridge's window, or ring_kib at the peer";

@@ -55,7 +55,7 @@ static const char *nt_queue_stuck(struct nt_link *link, struct nt_ring *ring)
 {
 	static const char *const why[] = {
 		[NT_PEER_MSG]	= "the peer does not handle what it gets",
-		[NT_PEER_BULK]	= "what the DMA engine writes is not handled, or does not arrive",
+		[NT_PEER_BULK] = "what the DMA engine writes is not handled, or does not arrive",
 		[NT_ENGINE]	= "the DMA engine does not copy",
 	};
 	struct nt_watch *w;
@@ -111,7 +111,7 @@ static void nt_life_flush(struct nt_link *link, struct nt_ring *ring)
 	if (ring->flush || !nt_ring_peer_late(ring))
 		return;
 	dev_info_ratelimited(&link->ntb->dev,
-			     "doorbells overtake what was written before: queue %u reads from the window before it rings\n",
+			     "doorbells overtake writes: queue %u reads before it rings\n",
 			     ring->index);
 	nt_ring_flush(ring);
 }

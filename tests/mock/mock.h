@@ -103,9 +103,9 @@ struct nm_end {
 	u32			lose_irq;
 	u32			irqs;		/* since the last one that was lost */
 	u32			dead_pads;	/* mask of scratchpads that read as ones */
-	u32			below_kib;	/* translations begin so far below their address */
+	u32			below_kib;	/* translations begin so far too low */
 	u32			longest_kib;	/* of a translation; 0: the window's size */
-	u32			intruder;	/* 1 + scratchpad that something else writes, too */
+	u32			intruder;	/* 1 + scratchpad that others write to */
 	struct nm_trans		trans[NM_WINDOWS];
 
 	/* The peer writes these too: single words, with READ_ONCE and WRITE_ONCE. */
@@ -143,7 +143,7 @@ struct nm_bridge {
 	u32			lag_us;		/* delay of link interrupts behind doorbells */
 	u32			posted_us;	/* delay of writes; READ_ONCE */
 	u32			devices_us;	/* delay of writes of other devices; READ_ONCE */
-	u32			late_us[2];	/* delay of bytes, not of registers; READ_ONCE */
+	u32			late_us[2];	/* delay of bytes alone; READ_ONCE */
 	ktime_t			ready;		/* when training ends */
 	struct delayed_work	train;
 };

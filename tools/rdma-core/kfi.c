@@ -165,7 +165,7 @@ static bool cq_has(const struct kfi_cq *cq, uint32_t number)
 	return __atomic_load_n(&cq_entry(cq, number)->number, __ATOMIC_ACQUIRE) == number + 1;
 }
 
-/* Read entries, but those of queue pairs that are gone. Return: how many; @cq->lock is held */
+/* Read entries, except those of destroyed queue pairs. Return: how many; @cq->lock is held */
 static int cq_read(struct kfi_cq *cq, int nr, struct ibv_wc *wc)
 {
 	const struct kfi_ib_cqe *e;

@@ -19,12 +19,6 @@ static bool cq_is_mapped(const struct kib_cq *cq)
 	return cq->map;
 }
 
-static size_t cq_ring_bytes(const struct kib_cq *cq, bool mapped)
-{
-	return mapped ? struct_size(cq->user, entries, cq->ib.cqe) :
-			cq->ib.cqe * sizeof(*cq->wc);
-}
-
 int kib_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 		  struct uverbs_attr_bundle *attrs)
 {
@@ -37,14 +31,14 @@ int kib_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 		return -EINVAL;
 	ib->cqe = roundup_pow_of_two(attr->cqe);	/* the counters of the ring wrap */
 	cq->payer = kib_payer(context);
-	cq->room = KFI_PAYER_OTHER_BYTES;	/* the memory that is mapped has a charge of its own */
-	ret = kfi_payer_take(cq->payer, KFI_PAYER_OTHERS, cq->room);
+	/* Memory that a process maps has a charge of its own, and the kernel has no payer. */
+	ret = kfi_payer_take(cq->payer, KFI_PAYER_OTHERS, KFI_PAYER_OTHER_BYTES);
 	if (ret)
 		return ret;
 	spin_lock_init(&cq->lock);
 	if (context) {
-		mem = kib_map_new(context, kfi_ib_cq_udata(attrs), cq_ring_bytes(cq, true),
-				  &cq->map);
+		mem = kib_map_new(context, kfi_ib_cq_udata(attrs),
+				  struct_size(cq->user, entries, ib->cqe), &cq->map);
 		cq->user = mem;
 	} else {
 		mem = kvcalloc(ib->cqe, sizeof(*cq->wc), GFP_KERNEL_ACCOUNT) ?: ERR_PTR(-ENOMEM);
@@ -52,7 +46,7 @@ int kib_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 	}
 	if (!IS_ERR(mem))
 		return 0;
-	kfi_payer_give(cq->payer, KFI_PAYER_OTHERS, cq->room);
+	kfi_payer_give(cq->payer, KFI_PAYER_OTHERS, KFI_PAYER_OTHER_BYTES);
 	return PTR_ERR(mem);
 }
 
@@ -66,7 +60,7 @@ int kib_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
 	} else {
 		kvfree(cq->wc);
 	}
-	kfi_payer_give(cq->payer, KFI_PAYER_OTHERS, cq->room);
+	kfi_payer_give(cq->payer, KFI_PAYER_OTHERS, KFI_PAYER_OTHER_BYTES);
 	return 0;
 }
 
@@ -78,7 +72,7 @@ static struct ib_wc *cq_entry(const struct kib_cq *cq, u32 number)
 	return &cq->wc[number & (cq->ib.cqe - 1)];
 }
 
-/* Entries that were read. A process may claim any number: no more than its own entries get lost. */
+/* Entries that were read. A process that claims another number loses its own entries alone. */
 static u32 cq_tail(const struct kib_cq *cq)
 {
 	return cq_is_mapped(cq) ? READ_ONCE(cq->user->tail) : READ_ONCE(cq->tail);
@@ -176,7 +170,10 @@ int kib_poll_cq(struct ib_cq *ib, int count, struct ib_wc *wc)
 	return n;
 }
 
-/* Each receive counts as solicited: the sender's wish is not sent. A process has &kfi_ib_cq.armed. */
+/*
+ * Each receive counts as solicited, because the sender's wish is not sent. A process sets
+ * &kfi_ib_cq.armed instead.
+ */
 int kib_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags)
 {
 	struct kib_cq *cq = to_kib_cq(ib);

@@ -42,7 +42,7 @@ enum {
 	KIB_MAX_READS	= 128,
 	KIB_MAX_MSG	= 1 << 30,
 	KIB_TX		= 256,		/* operations of an endpoint in progress */
-	KIB_TX_MIN	= 32,		/* several times as many as peers acknowledge together */
+	KIB_TX_MIN	= 32,		/* several times what peers acknowledge together */
 	KIB_RX		= 1024,		/* receives posted to an endpoint or a shared context */
 	KIB_CALLS	= 100,		/* unanswered calls; a passive endpoint has 128 */
 	KIB_DATA	= 256,		/* bytes of private data, with the hello or answer */
@@ -210,7 +210,6 @@ struct kib_pd {
  * struct kib_cq - a completion queue
  * @ib: the RDMA core's part
  * @payer: of the process, or NULL. Constant
- * @room: bytes that are charged to it
  * @wc: ring of &ib_cq.cqe entries, a power of two; of the kernel
  * @user: the same of a process, in
  * @map: memory that the process has mapped; NULL: the queue is the kernel's. Both are constant
@@ -224,7 +223,6 @@ struct kib_pd {
 struct kib_cq {
 	struct ib_cq		ib;
 	struct kfi_payer	*payer;
-	size_t			room;
 	struct ib_wc		*wc;
 	struct kfi_ib_cq	*user;
 	struct kib_map		*map;
@@ -239,13 +237,13 @@ struct kib_cq {
  * struct kib_ucontext - what a process has opened
  * @ib: the RDMA core's part
  * @payer: pays for all of it
- * @maps_lock: protects @maps
+ * @maps_lock: protects @maps; a process may leave many pages to look at, so it is no spinlock
  * @maps: memory of queues that have ended, which the process has still mapped
  */
 struct kib_ucontext {
 	struct ib_ucontext	ib;
 	struct kfi_payer	*payer;
-	spinlock_t		maps_lock;
+	struct mutex		maps_lock;
 	struct list_head	maps;
 };
 

@@ -4,8 +4,9 @@
  *
  * The object whose queue it is has a reference, and so has each mmap() that is in progress. What is
  * mapped keeps its pages: the queue may end while the process still looks at it. Until it does not,
- * the memory stays charged, in &kib_ucontext.maps, which each new queue looks through. A mapping
- * keeps its descriptor, and that the context; but if the device goes, the context goes first.
+ * the memory stays charged, in &kib_ucontext.maps, through which the creation of each queue looks.
+ * A mapping keeps the descriptor of uverbs, and the descriptor keeps the context, unless the device
+ * goes: then the context, and the charge, end first.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -60,11 +61,11 @@ static void maps_sweep(struct kib_ucontext *uc, bool all)
 	struct kib_map *map, *next;
 	LIST_HEAD(unused);
 
-	spin_lock(&uc->maps_lock);
+	mutex_lock(&uc->maps_lock);
 	list_for_each_entry_safe(map, next, &uc->maps, left)
 		if (all || !map_is_used(map))
 			list_move(&map->left, &unused);
-	spin_unlock(&uc->maps_lock);
+	mutex_unlock(&uc->maps_lock);
 	list_for_each_entry_safe(map, next, &unused, left)
 		map_free(uc, map);
 }
@@ -73,6 +74,7 @@ static void maps_sweep(struct kib_ucontext *uc, bool all)
 void kib_maps_end(struct kib_ucontext *uc)
 {
 	maps_sweep(uc, true);
+	mutex_destroy(&uc->maps_lock);
 }
 
 static struct kib_map *map_alloc(struct kib_ucontext *uc, size_t bytes)
@@ -143,9 +145,9 @@ void kib_mmap_free(struct rdma_user_mmap_entry *entry)
 		map_free(uc, map);
 		return;
 	}
-	spin_lock(&uc->maps_lock);
+	mutex_lock(&uc->maps_lock);
 	list_add(&map->left, &uc->maps);
-	spin_unlock(&uc->maps_lock);
+	mutex_unlock(&uc->maps_lock);
 }
 
 int kib_mmap(struct ib_ucontext *context, struct vm_area_struct *vma)

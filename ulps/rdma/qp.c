@@ -706,9 +706,10 @@ void kib_qp_rem_ref(struct ib_qp *ib)
 
 /*
  * An orderly end: what was posted is still sent, and the peer is told. Its event ends the queue
- * pair; if it does not come, because the peer posts no receives for what is left, shut_work does.
- * ULPs disconnect in the one work item of iw_cm, for which all connections of the machine
- * wait, so this does not wait for end_work, which may last as long as a link that is down.
+ * pair; if that event does not come, because the peer posts no receives for what is left,
+ * shut_work ends it. ULPs disconnect in the one work item of iw_cm, for which all connections of
+ * the machine wait, so this does not wait for end_work, which may last as long as a link that is
+ * down.
  */
 static void qp_shutdown(struct kib_qp *qp)
 {

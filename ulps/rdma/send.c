@@ -195,8 +195,8 @@ int kib_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct ib
 /* ---- the end of a request ---- */
 
 /*
- * End the queue pair, and tell the ULP of an error that no completion tells, once, unless it ends the
- * queue pair itself.
+ * End the queue pair. Raise an event, once, for an error of which no completion tells the ULP,
+ * unless the ULP ends the queue pair itself.
  */
 static void send_fatal(struct kib_qp *qp)
 {

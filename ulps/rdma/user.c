@@ -37,11 +37,12 @@ int kib_alloc_ucontext(struct ib_ucontext *context, struct ib_udata *udata)
 {
 	struct kib_ucontext *uc = container_of(context, struct kib_ucontext, ib);
 
-	spin_lock_init(&uc->maps_lock);
+	mutex_init(&uc->maps_lock);
 	INIT_LIST_HEAD(&uc->maps);
 	uc->payer = kfi_payer_open();
 	if (!IS_ERR(uc->payer))
 		return 0;
+	mutex_destroy(&uc->maps_lock);
 	context_forget_task(context);
 	return PTR_ERR(uc->payer);
 }
