@@ -358,6 +358,46 @@ static void complete_and_gone(void)
 	judge("a message that is complete arrives when its queue pair is destroyed", !status);
 }
 
+/* Accept calls, and end each connection at once: half of them in order. */
+static void answer(int rounds)
+{
+	struct rdma_cm_id *listener = endpoint(true, true), *id;
+
+	if (rdma_listen(listener, 8))
+		die("rdma_listen");
+	while (rounds--) {
+		if (rdma_get_request(listener, &id) || rdma_accept(id, NULL))
+			die("rdma_accept");
+		if (rounds & 1)
+			rdma_disconnect(id);
+		rdma_destroy_ep(id);
+	}
+	sleep(5);	/* the end of the listener refuses calls */
+}
+
+/* A call that was accepted was not refused, however soon the connection ends. */
+static void answered_and_gone(void)
+{
+	struct rdma_cm_id *id;
+	pid_t server = fork();
+	int i, good = 0;
+
+	if (!server) {
+		enter("/run/netns/a");
+		answer(ROUNDS);
+		_exit(0);
+	}
+	sleep(2);	/* it listens */
+	for (i = 0; i < ROUNDS; i++) {
+		id = endpoint(false, true);
+		good += !rdma_connect(id, NULL);
+		rdma_destroy_ep(id);
+	}
+	kill(server, SIGKILL);
+	waitpid(server, NULL, 0);
+	judge("a call that is accepted is not refused when the connection ends at once", good == ROUNDS);
+}
+
 /* ---- what programs expect ---- */
 
 /* The first message is written over when it was posted, and has no region. */
@@ -873,6 +913,7 @@ int main(int argc, char **argv)
 	inline_data();
 	no_way_to_rts();
 	complete_and_gone();
+	answered_and_gone();
 	region_for_atomics();
 	forgotten_entries();
 	full_queue();

@@ -104,10 +104,10 @@ class Devices:
         return getattr(self.parts[-1], name)
 
 
-def machines(provider, series, logs, ko, bridges=1, modules=(), disk=None, last=MEMORY, seed=None, **options):
-    """Return a pair with what that provider needs of machines; @disk is one of b, @last the size of a bridge's last window, @seed that of
-    lost frames. Of two cables only the first is plugged."""
-    devices = [disk] if disk else []
+def machines(provider, series, logs, ko, bridges=1, modules=(), disk=None, devices=(), last=MEMORY, seed=None, **options):
+    """Return a pair with what that provider needs of machines, and @devices; @disk is one of b, @last the size of a bridge's last window,
+    @seed that of lost frames. Of two cables only the first is plugged."""
+    devices = [*devices, *([disk] if disk else [])]
     if provider == "ntb":
         ko = [*([ko] if isinstance(ko, str) else ko), vm.script("stock-modules", series)]
         modules = [*modules, "ioatdma"]

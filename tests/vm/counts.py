@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""counts.py [-k WORD] [--rounds N] cable|wire: kfi_net and kfi_ib beside thunderbolt_net and siw, by instructions
+"""counts.py [-k WORD] [--rounds N] cable|wire|nfs: kfi_net and kfi_ib beside thunderbolt_net, siw and TCP, by instructions
 
 Two machines, joined by a cable (usb4sim) or by a wire, over which kfi_sockets and siw use TCP. The emulator counts the
 instructions that both machines execute (executed.py): those of the drivers, the network stack, and the programs. Its clock runs by
-them, too, so timers do not depend on other load of the host. A stream is counted while it runs. A message is sent a number of times,
+them, too, so timers do not depend on other load of the host. A stream is counted while it runs. An operation is done a number of times,
 and then three times as often; the difference, divided, is its cost without that of programs that start, connect and end. The networks
-take turns. Of verbs the kernel's instructions are counted alone: the programs measure their clock when they start, and those of writes
-poll memory, so that they execute as much as they have time for.
+take turns. But for streams the kernel's instructions are counted alone: programs of verbs measure their clock when they start, and
+those of writes poll memory, so that they execute as much as they have time for. With nfs a file of the memory of b is read and written
+by a, past the page cache of a, one request after the other.
 
-build/vm-<series>/counts-<network>/results.json has all results, with the functions that the instructions belong to. At the end they are
-compared with the aims, one a line: the last line is "N passed, N failed", and a missed aim counts as failed. With -k only cases
+build/vm-<series>/counts-<network>/results.json has all results, with the functions that the instructions belong to. At the end the
+first network is compared with the second by the aims, one a line: the last line is "N passed, N failed", and a missed aim counts as failed. With -k only cases
 with that word in their name are counted, and nothing is compared.
 """
 
@@ -26,24 +27,25 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import bed               # noqa: E402
 import executed          # noqa: E402
 import pair as vm        # noqa: E402
+import rdma              # noqa: E402
 import usb4sim           # noqa: E402
 
 ROUNDS = 5
 LIBS = "/usr/lib/x86_64-linux-gnu/libibverbs/"
 PORT = 5000
-# A network device and a device of verbs above it, and an address of a machine without its last number
+# A network device and, if there is one, a device of verbs above it, and an address of a machine without its last number
 Network = collections.namedtuple("Network", "name device rdma subnet")
 # One nanosecond of the machine's clock is one instruction. While a machine is idle, its clock follows the host's.
 COUNTING = ("-icount", "shift=0")
+ACCEL = "tcg,thread=single"       # the only one whose clock runs by instructions
 CLOCK = "tsc_early_khz=1000000"
 # Beside an emulator that counts, with other work on the host, everything takes its time.
 PATIENCE = 600
 # A machine that the host keeps waiting is not dead.
 QUIET = "timeout_s=60 connect_timeout_ms=60000"
-SETUP = f"""set -e
-echo driver {LIBS}libkfi >/etc/libibverbs.d/kfi.driver
-modprobe -a rdma_ucm ib_uverbs siw
-"""
+VERBS_LIBRARY = f"echo driver {LIBS}libkfi >/etc/libibverbs.d/kfi.driver\n"
+STACK = "modprobe -a rdma_ucm ib_uverbs siw\n"
+SOCKETS = "modprobe kfi_sockets peer_timeout_ms=60000 connect_timeout_ms=60000\nmodprobe kfi_ib\n"
 DEVICE = """set -e
 until [ -d /sys/class/net/{device} ]; do sleep 0.1; done
 ip addr add {subnet}{number}/24 dev {device} && ip link set {device} up
@@ -58,23 +60,13 @@ QPERF = f"qperf -lp {PORT}", f"qperf -lp {PORT} -ip {PORT + 1} -t 100000 -m {{si
 VERBS = "ulimit -l unlimited; {name} -R -F -d {rdma}0 -s {size} -n {times}"
 THERE_AND_BACK = VERBS + " -e", VERBS + " -e {address}"
 ONE_BY_ONE = VERBS + " -t 1 -Q 1", VERBS + " -t 1 -Q 1 {address}"
-# What is done: name, commands of b and a, the program's word for it, bytes, how many of what is counted, the aim
-Case = collections.namedtuple("Case", "what commands name size times aim")
-# A pair of machines: setup of a machine, networks, the first of which is kfabric's, and cases
-Bed = collections.namedtuple("Bed", "setup networks cases")
+# dd of a file that is mounted, without a program on b
+READ = None, f"dd if={rdma.ROOT}/nfs/file of=/dev/null bs={{size}} count={{times}} iflag=direct"
+WRITE = None, f"dd if=/dev/zero of={rdma.ROOT}/nfs/file bs={{size}} count={{times}} oflag=direct conv=notrunc"
 MIB = 1 << 20
-CABLE = Bed(
-    f"{SETUP}{bed.BELOW['usb4']}\nmodprobe kfi_usb4 {QUIET}\nmodprobe -a thunderbolt_net kfi_net kfi_ib\n",
-    (Network("kfi_net", "kfi0", "kfi", "10.76.0."), Network("thunderbolt_net", "thunderbolt0", "siw", "10.79.0.")),
-    (Case("TCP stream, a MiB", QPERF, "tcp_bw", 65536, 96, 0.8),
-     Case("message of 64 bytes there and back", THERE_AND_BACK, "ib_send_lat", 64, 100, 1.0)))
-WIRE = Bed(
-    f"{SETUP}modprobe kfi_sockets peer_timeout_ms=60000 connect_timeout_ms=60000\nmodprobe kfi_ib\n",
-    (Network("kfi_ib", "eth0", "kfi", "10.76.0."), Network("siw", "eth0", "siw", "10.76.1.")),
-    (Case("message of 64 bytes there and back", THERE_AND_BACK, "ib_send_lat", 64, 200, 1.2),
-     Case("write of 64 bytes", ONE_BY_ONE, "ib_write_bw", 64, 200, 1.2),
-     Case("read of 64 bytes", ONE_BY_ONE, "ib_read_bw", 64, 200, 1.2)))
-BEDS = {"cable": CABLE, "wire": WIRE}
+FILE_MIB = 64
+# What is done: name, commands of b and a, the program's word for it, bytes, how many of what is counted, the aim
+Case = collections.namedtuple("Case", "what commands name size times aim", defaults=("", 0, 0, None))
 # Functions of a case that are kept
 FUNCTIONS = 40
 
@@ -82,17 +74,33 @@ FUNCTIONS = 40
 class Counts:
     """One pair of machines, and what was counted"""
 
-    def __init__(self, chosen, pair, plugin, progress):
-        self.bed = chosen
+    setup = ""                    # of a machine
+    networks = ()                 # the first is kfabric's
+    cases = ()
+
+    def __init__(self, pair, plugin, progress):
         self.pair = pair
         self.plugin = plugin
         self.progress = progress
         self.rows = []
 
+    @classmethod
+    def machines(cls, series, logs, ko, plugin, progress, simulator=(), modules=()):
+        """Return a pair that counts."""
+        programs = ["/etc/libibverbs.d/siw.driver:/etc/libibverbs.d/siw.driver", os.path.join(bed.TOP, "tools", "kfi", "kfi"),
+                    *(f"/usr/bin/{name}" for name in ("qperf", "ib_send_lat", "ib_write_bw", "ib_read_bw"))]
+        programs += [f"{folder}lib{name}-rdmav34.so:{LIBS}lib{name}-rdmav34.so"
+                     for name, folder in (("kfi", f"{bed.TOP}/tools/rdma-core/"), ("siw", LIBS))]
+        pair = vm.Pair(series, logs, ko=[ko, vm.script("stock-modules", series)], programs=programs, modules=modules, cpus=1,
+                       memory="1G", append=CLOCK, qemu_extra=COUNTING, devices=bed.Devices(plugin, *simulator), boot_timeout=PATIENCE,
+                       progress=progress)
+        pair.accel = ACCEL
+        return pair
+
     def prepare(self):
         """Set up all devices."""
-        self.each(self.bed.setup)
-        for network in self.bed.networks:
+        self.each(self.setup)
+        for network in self.networks:
             self.progress(f"until the device of {network.name} is up")
             self.each(DEVICE, network)
         self.symbols = {name: executed.Symbols(self.pair.run(name, "grep -E ' [tTwW] ' /proc/kallsyms", PATIENCE).text) for name in self.pair.vms}
@@ -106,13 +114,24 @@ class Counts:
                 raise vm.Failed(f"{job} has failed:\n{job.output()}")
 
     @contextlib.contextmanager
+    def network(self, network):
+        """The network is in use."""
+        if network.rdma:
+            self.each(ADD, network)
+        yield
+        if network.rdma:
+            self.each(REMOVE, network)
+
+    @contextlib.contextmanager
     def programs(self, case, network, times=0):
         """Both programs of a case run."""
-        server, client = (command.format(address=f"{network.subnet}2", rdma=network.rdma, name=case.name, size=case.size, times=times)
+        server, client = (command and command.format(address=f"{network.subnet}2", rdma=network.rdma, name=case.name, size=case.size, times=times)
                           for command in case.commands)
-        jobs = [self.pair.spawn("b", server)]
+        jobs = []
         try:
-            self.pair.run("b", "sleep 1", PATIENCE)       # of its own clock, which is longer than it takes to listen
+            if server:
+                jobs.append(self.pair.spawn("b", server))
+                self.pair.run("b", "sleep 1", PATIENCE)       # of its own clock, which is longer than it takes to listen
             jobs.append(self.pair.spawn("a", client))
             yield jobs
         finally:
@@ -167,27 +186,83 @@ class Counts:
         """Return the instructions of one operation, by function."""
         if case.commands is QPERF:
             return self.stream(case, network)
-        self.each(ADD, network)
-        once, thrice = (self.count(case, network, factor * case.times) for factor in (1, 3))
-        self.each(REMOVE, network)
+        with self.network(network):
+            once, thrice = (self.count(case, network, factor * case.times) for factor in (1, 3))
         thrice.subtract(once)
         return {function: count / (2 * case.times) for function, count in thrice.items() if function[1] != "processes"}
 
     def run(self, case, rounds):
         """Count a case in turns, and keep its row."""
-        costs = {network.name: [] for network in self.bed.networks}
+        costs = {network.name: [] for network in self.networks}
         for number in range(rounds):
-            for network in self.bed.networks:
+            for network in self.networks:
                 self.progress(f"{case.what}: {network.name}, round {number + 1} of {rounds}")
                 costs[network.name].append(self.cost(case, network))
         sums = {name: [sum(cost.values()) for cost in each] for name, each in costs.items()}
-        ratios = [ours / stock for ours, stock in zip(*sums.values())]
+        ratios = [ours / stock for ours, stock in zip(*list(sums.values())[:2])]
         row = {"what": case.what, "aim": case.aim, "ratio": round(statistics.median(ratios), 4), "ratios": [round(ratio, 4) for ratio in ratios],
                "instructions": {name: round(statistics.median(each)) for name, each in sums.items()},
                "functions": {name: most(each) for name, each in costs.items()},
                "modules": {name: by_module(each) for name, each in costs.items()}}
         self.rows.append(row)
         return row
+
+
+class Cable(Counts):
+    """Both ends of a cable: TCP and verbs over kfi_net and thunderbolt_net"""
+
+    setup = f"set -e\n{VERBS_LIBRARY}{STACK}{bed.BELOW['usb4']}\nmodprobe kfi_usb4 {QUIET}\nmodprobe -a thunderbolt_net kfi_net kfi_ib\n"
+    networks = (Network("kfi_net", "kfi0", "kfi", "10.76.0."), Network("thunderbolt_net", "thunderbolt0", "siw", "10.79.0."))
+    cases = (Case("TCP stream, a MiB", QPERF, "tcp_bw", 65536, 96, 0.8),
+             Case("message of 64 bytes there and back", THERE_AND_BACK, "ib_send_lat", 64, 100, 1.0))
+
+    @classmethod
+    def machines(cls, *words):
+        return super().machines(*words, [usb4sim.Usb4sim("a0-b0")], usb4sim.MODULES)
+
+
+class Wire(Counts):
+    """Both ends of a wire: verbs over kfi_ib and siw"""
+
+    setup = f"set -e\n{VERBS_LIBRARY}{STACK}{SOCKETS}"
+    networks = (Network("kfi_ib", "eth0", "kfi", "10.76.0."), Network("siw", "eth0", "siw", "10.76.1."))
+    cases = (Case("message of 64 bytes there and back", THERE_AND_BACK, "ib_send_lat", 64, 200, 1.2),
+             Case("write of 64 bytes", ONE_BY_ONE, "ib_write_bw", 64, 200, 1.2),
+             Case("read of 64 bytes", ONE_BY_ONE, "ib_read_bw", 64, 200, 1.2))
+
+
+class Nfs(Counts):
+    """A file of the memory of b, by NFS over kfi_ib, TCP and siw"""
+
+    setup = f"{rdma.ENTER}modprobe siw\n{SOCKETS}modprobe brd rd_nr=1 rd_size={2 * FILE_MIB * 1024}"
+    networks = (*Wire.networks[:1], Network("TCP", "eth0", None, "10.76.2."), *Wire.networks[1:])
+    cases = tuple(Case(f"{what} of {size // 1024} KiB", commands, "", size, times, 1.25 if size == 4096 else 1.0)
+                  for size, times in ((4096, 200), (65536, 100), (262144, 40))
+                  for what, commands in (("read", READ), ("write", WRITE)))
+
+    @classmethod
+    def machines(cls, series, logs, ko, plugin, progress):
+        pair = rdma.machines(("nfs",), series, "sockets", logs, progress, extra=COUNTING, ko=[vm.script("stock-modules", series)],
+                             devices=[plugin], modules=["brd"], cpus=1, append=CLOCK, boot_timeout=PATIENCE)
+        pair.accel = ACCEL
+        return pair
+
+    def prepare(self):
+        super().prepare()
+        server = rdma.Nfs(self.pair, None, "/dev/ram0")
+        server.serve()
+        self.pair.run("b", f"dd if=/dev/zero of={rdma.ROOT}/nfs/file bs=1M count={FILE_MIB}; sync", PATIENCE)
+
+    @contextlib.contextmanager
+    def network(self, network):
+        proto = f"rdma,port={rdma.Nfs.PORT}" if network.rdma else "tcp"
+        with super().network(network):
+            self.pair.run("a", f"{rdma.IN_ROOT} mount.nfs4 {network.subnet}2:/ /nfs -o proto={proto},vers=4.2", PATIENCE)
+            yield
+            self.pair.run("a", f"umount {rdma.ROOT}/nfs", PATIENCE)
+
+
+BEDS = {"cable": Cable, "wire": Wire, "nfs": Nfs}
 
 
 def medians(costs):
@@ -239,25 +314,13 @@ def save(logs, release, rows):
         file.write("\n")
 
 
-def machines(chosen, series, logs, ko, plugin, progress):
-    programs = ["/etc/libibverbs.d/siw.driver:/etc/libibverbs.d/siw.driver", os.path.join(bed.TOP, "tools", "kfi", "kfi"),
-                *(f"/usr/bin/{name}" for name in ("qperf", "ib_send_lat", "ib_write_bw", "ib_read_bw"))]
-    programs += [f"{folder}lib{name}-rdmav34.so:{LIBS}lib{name}-rdmav34.so"
-                 for name, folder in (("kfi", f"{bed.TOP}/tools/rdma-core/"), ("siw", LIBS))]
-    devices, modules = (bed.Devices(plugin, usb4sim.Usb4sim("a0-b0")), usb4sim.MODULES) if chosen is CABLE else (plugin, ())
-    pair = vm.Pair(series, logs, ko=[ko, vm.script("stock-modules", series)], programs=programs, modules=modules, cpus=1,
-                   memory="1G", append=CLOCK, qemu_extra=COUNTING, devices=devices, boot_timeout=PATIENCE, progress=progress)
-    pair.accel = "tcg,thread=single"    # the only one whose clock runs by instructions
-    return pair
-
-
 def measure(opts, logs, progress):
     """Count all that is wanted, and return the rows."""
     progress.during("looking for programs and libkfi-rdmav34.so", [os.path.join(vm.HERE, "need"), "bridge"], os.path.join(logs, "need.log"))
     plugin = executed.Executed()
     chosen = BEDS[opts.network]
-    with machines(chosen, opts.series, logs, bed.build(opts.series, progress, logs)[0], plugin, progress) as pair:
-        counts = Counts(chosen, pair, plugin, progress)
+    with chosen.machines(opts.series, logs, bed.build(opts.series, progress, logs)[0], plugin, progress) as pair:
+        counts = chosen(pair, plugin, progress)
         counts.prepare()
         for case in chosen.cases:
             if opts.word not in case.what:

@@ -810,18 +810,18 @@ def need(progress, logs):
     return vm.script("userland")
 
 
-def machines(names, series, provider, logs, progress, **options):
-    """Return a pair for those ULPs over that provider."""
+def machines(names, series, provider, logs, progress, extra=(), ko=(), modules=(), **options):
+    """Return a pair for those ULPs over that provider, with more words for the emulator and more modules."""
     root = need(progress, logs)
-    ko, tool = bed.build(series, progress, logs)
-    ko = [ko]
+    own, tool = bed.build(series, progress, logs)
+    ko = [own, *ko]
     for name in names:
         if ULPS[name].script:
             progress("building modules that Debian leaves out")
             ko.append(vm.script(ULPS[name].script, series))
-    modules = {module: None for name in names for module in (*MODULES, *ULPS[name].modules)}
+    modules = dict.fromkeys([*modules, *(module for name in names for module in (*MODULES, *ULPS[name].modules))])
     load = {node: [*MODULES, *(module for name in names for module in ULPS[name].load[node])] for node in "ab"}
-    extra = ["-virtfs", f"local,path={root},mount_tag=debian,security_model=none,readonly=on,multidevs=remap"]
+    extra = [*extra, "-virtfs", f"local,path={root},mount_tag=debian,security_model=none,readonly=on,multidevs=remap"]
     if provider == "tls":
         modules |= {module: None for module in tls_demo.MODULES}
         extra += ["-virtfs", tls_demo.share()]

@@ -417,6 +417,8 @@ void kib_qp_ready(struct kib_qp *qp)
 		return;
 	kib_count(qp->dev, KIB_CONNECTED, 1);
 	kib_qp_kick(qp);
+	if (READ_ONCE(qp->shut))	/* qp_move() is a barrier: pairs with qp_shut() */
+		mod_delayed_work(kib_wq, &qp->shut_work, 0);
 }
 
 /* Requests that are posted from here on fail. Return: whether they would not have until now */
@@ -469,10 +471,39 @@ int kib_qp_open(struct kib_qp *qp, struct kfi_info *info, bool reserved)
 	return 0;
 }
 
-/* The orderly end takes too long. */
+/*
+ * Ask for the orderly end, once. A call that was accepted can't end before its answer was sent, or
+ * its caller would take the end for a refusal: kib_qp_ready() asks again. Return: 0; or a negative
+ * error
+ */
+static int qp_shut(struct kib_qp *qp)
+{
+	bool answering;
+	int ret;
+
+	lockdep_assert_held(&qp->lock);
+	if (qp->shut_asked)
+		return 0;
+	smp_mb();	/* &kib_qp.shut is set; pairs with kib_qp_ready() */
+	answering = READ_ONCE(qp->state) == KIB_QP_CONNECTING && READ_ONCE(qp->established);
+	ret = qp->ep ? kfi_shutdown(qp->ep, 0) : -ENOTCONN;
+	qp->shut_asked = !ret;
+	return ret == -ENOTCONN && qp->ep && answering ? 0 : ret;
+}
+
+/* The orderly end is still to be asked for, or takes too long. */
 static void qp_shut_work(struct work_struct *work)
 {
-	kib_qp_fail(container_of(to_delayed_work(work), struct kib_qp, shut_work));
+	struct kib_qp *qp = container_of(to_delayed_work(work), struct kib_qp, shut_work);
+	int ret;
+
+	mutex_lock(&qp->lock);
+	ret = qp_shut(qp);
+	mutex_unlock(&qp->lock);
+	if (ret || time_after_eq(jiffies, READ_ONCE(qp->shut_end)))
+		kib_qp_fail(qp);
+	else
+		queue_delayed_work(kib_wq, &qp->shut_work, KIB_SHUT_TIME);
 }
 
 static void qp_end_work(struct work_struct *work)
@@ -632,16 +663,24 @@ int kib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udat
 	return 0;
 }
 
+/* Is something under way that has ended for the ULP: an answer to a call, or early writes? */
+static bool qp_is_busy(const struct kib_qp *qp)
+{
+	enum kib_qp_state state = READ_ONCE(qp->state);
+
+	return state == KIB_QP_CONNECTING ? READ_ONCE(qp->established) :
+	       state == KIB_QP_READY && atomic_read(&qp->nr_early);
+}
+
 /*
- * What has ended for the process already should reach the peer: wait for acknowledgements, which
- * come within a jiffy. A process that dies does not wait, nor does one whose peer is stuck.
+ * What has ended for the ULP already should reach the peer: wait until it was sent, or acknowledged,
+ * which is within a jiffy. A process that dies does not wait, nor does one whose peer is stuck.
  */
 static void qp_wait_early(struct kib_qp *qp)
 {
 	unsigned long end = jiffies + HZ;
 
-	while (atomic_read(&qp->nr_early) && READ_ONCE(qp->state) == KIB_QP_READY &&
-	       !(current->flags & PF_EXITING) && time_before(jiffies, end))
+	while (qp_is_busy(qp) && !(current->flags & PF_EXITING) && time_before(jiffies, end))
 		usleep_range(200, 2000);
 }
 
@@ -713,16 +752,21 @@ void kib_qp_rem_ref(struct ib_qp *ib)
  */
 static void qp_shutdown(struct kib_qp *qp)
 {
-	int ret = -EBUSY;
+	int ret;
 
+	if (!READ_ONCE(qp->shut))
+		WRITE_ONCE(qp->shut_end, jiffies + KIB_SHUT_TIME);
 	WRITE_ONCE(qp->shut, true);
-	queue_delayed_work(kib_wq, &qp->shut_work, KIB_SHUT_TIME);
-	if (mutex_trylock(&qp->lock)) {
-		ret = qp->ep ? kfi_shutdown(qp->ep, 0) : -ENOTCONN;
-		mutex_unlock(&qp->lock);
+	if (!mutex_trylock(&qp->lock)) {
+		mod_delayed_work(kib_wq, &qp->shut_work, 0);
+		return;
 	}
+	ret = qp_shut(qp);
+	mutex_unlock(&qp->lock);
 	if (ret)
 		kib_qp_fail(qp);
+	else
+		queue_delayed_work(kib_wq, &qp->shut_work, KIB_SHUT_TIME);
 }
 
 static bool qp_is_connected(const struct kib_qp *qp)
