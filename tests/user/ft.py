@@ -6,6 +6,7 @@ The reference is libfabric's own providers: the tests that they pass count. Over
 kfabric everything has to pass, except for tests that the file exceptions names, with a reason.
 Over libfabric's provider of verbs the reference is siw, which is an iWARP device, too: the target
 ofi leaves the tests that do not pass to ofi-siw, in a file, and these must not pass there, either.
+What can't pass over any iWARP device is an exception, and does not run.
 The last line is "N passed, N failed".
 """
 
@@ -282,9 +283,14 @@ def judge_reference(test, result):
     return None
 
 
+def matching(test, known):
+    """Return the exceptions of a test."""
+    return [e for e in known if e[0] == test.type and fnmatch.fnmatchcase(test.command, e[1])]
+
+
 def judge(test, result, known, used):
     """Return what is wrong with a result over kfabric."""
-    match = [e for e in known if e[0] == test.type and fnmatch.fnmatchcase(test.command, e[1])]
+    match = matching(test, known)
     used.update(e for e in match)
     if match and result == "passed":
         return f"passes, but is an exception ({match[0][2]})"
@@ -324,6 +330,8 @@ def choose(args):
         tests = [t for t in tests if t.kind != "ping"]
     if args.short:
         tests = [t for t in tests if t.short]
+    if args.target.startswith("ofi"):
+        tests = [t for t in tests if not matching(t, exceptions(args.target))]
     if args.only:
         tests = [t for t in tests if re.search(args.only, f"{t.type} {t.command}")]
     if args.target == "ofi-siw":
