@@ -642,6 +642,15 @@ void kib_mr_invalidated(struct kib_mr *mr, u32 key);
 bool kib_mr_usable(struct kib_mr *mr, u32 key);
 unsigned int kib_mr_part(const struct kib_mr *mr, u64 addr, u32 len, struct bio_vec *to);
 
+/* ring.c */
+void kib_ring_init(struct kib_ring *ring, u32 depth, u32 sge, u32 room);
+int kib_ring_alloc(struct kib_ring *ring, struct kib_qp *qp);
+struct kib_slot *kib_ring_slot(struct kib_ring *ring);
+struct kib_slot *kib_ring_ended(const struct kib_ring *ring);
+int kib_slot_map(struct ib_pd *pd, struct kib_ring *ring, struct kib_slot *s,
+		 const struct ib_sge *sge, int nr, int dir);
+void kib_slot_release(struct kib_ring *ring, struct kib_slot *s);
+
 /* qp.c */
 int kib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udata *udata);
 int kib_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_udata *udata);
@@ -659,15 +668,7 @@ void kib_qp_run(struct kib_qp *qp);
 void kib_qp_kick(struct kib_qp *qp);
 void kib_qp_posted(struct kib_qp *qp);
 void kib_qp_room(struct kfid_ep *ep, void *context);
-void kib_ring_init(struct kib_ring *ring, u32 depth, u32 sge, u32 room);
-int kib_ring_alloc(struct kib_ring *ring, struct kib_qp *qp);
-struct kib_slot *kib_ring_slot(struct kib_ring *ring);
-struct kib_slot *kib_ring_ended(const struct kib_ring *ring);
-int kib_slot_map(struct ib_pd *pd, struct kib_ring *ring, struct kib_slot *s,
-		 const struct ib_sge *sge, int nr, int dir);
 enum ib_wc_status kib_status(int err);
-
-void kib_slot_release(struct kib_ring *ring, struct kib_slot *s);
 
 /* user.c */
 int kib_alloc_ucontext(struct ib_ucontext *context, struct ib_udata *udata);
