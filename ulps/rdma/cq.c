@@ -318,11 +318,17 @@ u32 kib_cq_head(struct ib_cq *ib)
 	return head;
 }
 
-/* Wait until so many entries have been read, for a while. May sleep */
+/* How often a process is given time to read, see kib_cq_wait_read() */
+#define CQ_WAITS	100
+
+/*
+ * Wait until so many entries have been read, for a while. May sleep. Sleeps are counted, and not
+ * time: a machine that its host keeps waiting has no time for the process, either.
+ */
 void kib_cq_wait_read(struct ib_cq *ib, u32 head)
 {
-	unsigned long end = jiffies + HZ / 20;
+	int i;
 
-	while ((s32)(cq_tail(to_kib_cq(ib)) - head) < 0 && time_before(jiffies, end))
-		usleep_range(200, 2000);
+	for (i = 0; i < CQ_WAITS && (s32)(cq_tail(to_kib_cq(ib)) - head) < 0; i++)
+		usleep_range(500, 1000);
 }
