@@ -107,7 +107,7 @@ class Devices:
 def machines(provider, series, logs, ko, bridges=1, modules=(), disk=None, devices=(), last=MEMORY, seed=None, **options):
     """Return a pair with what that provider needs of machines, and @devices; @disk is one of b, @last the size of a bridge's last window,
     @seed that of lost frames. Of two cables only the first is plugged."""
-    devices = [*devices, *([disk] if disk else [])]
+    devices = [*([disk] if disk else []), *devices]
     if provider == "ntb":
         ko = [*([ko] if isinstance(ko, str) else ko), vm.script("stock-modules", series)]
         modules = [*modules, "ioatdma"]

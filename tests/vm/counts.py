@@ -20,6 +20,7 @@ import collections
 import contextlib
 import json
 import os
+import re
 import statistics
 import sys
 
@@ -67,6 +68,20 @@ MIB = 1 << 20
 FILE_MIB = 64
 # What is done: name, commands of b and a, the program's word for it, bytes, how many of what is counted, the aim
 Case = collections.namedtuple("Case", "what commands name size times aim", defaults=("", 0, 0, None))
+# What functions of the kernel itself are for: the first pattern that a name has
+PARTS = {part: re.compile(pattern) for part, pattern in {
+    "TCP/IP": r"tcp|inet|^_*ip_|^ip6|skb|^_*dev_|netif|napi|^_*net_|sock|csum|qdisc|sch_direct|pfifo|fib_|dst_|neigh|eth_|gro_|sk_|nf_",
+    "drivers": r"virt|vring|pci|dma_|_irq|irq_|handle_.*edge|apic|ioread|iowrite|msi",
+    "scheduler": r"sched|task|queue_entit|_entity|update_(load|curr|min|rq|cfs|se)|load_avg|psi_|pick_|vruntime|wake|switch|ttwu|work|wait|"
+                 r"completion|cpuacct|resched|rq_|avg_vr|cgroup",
+    "timers": r"timer|ktime|clock|tick|jiffies|hrtimer|timekeep|read_tsc",
+    "memory": r"kmem|kmalloc|kfree|slab|page|folio|^mem|alloc|copy|iov_iter|free|zone|lru|xas_|xa_|filemap",
+    "block, files": r"blk|bio|vfs|file|inode|dentry|iomap|dio|splice|pipe|jbd|elv|submit|security|path|name",
+}.items()}
+# Counters of a machine, beside its instructions
+EVENTS = "awk '/^ctxt/ { print $2 }' /proc/stat; awk '/^Tcp: [0-9]/ { print $12 }' /proc/net/snmp; awk '/NET_RX/ { print $2 }' /proc/softirqs"
+EVENT = "events"                  # in the place of the module
+EVENT_NAMES = "switches", "TCP segments", "receiving softirqs"
 # Functions of a case that are kept
 FUNCTIONS = 40
 
@@ -170,8 +185,14 @@ class Counts:
         found = self.spent(before, after)
         return {function: count * MIB / (end - start) for function, count in found.items()}
 
+    def events(self):
+        """Return the sums of both machines."""
+        each = [map(int, self.pair.run(name, EVENTS, PATIENCE).text.split()) for name in self.pair.vms]
+        return collections.Counter(dict(zip(EVENT_NAMES, map(sum, zip(*each)))))
+
     def count(self, case, network, times):
-        """Run an operation that often. Return what both machines execute meanwhile, by function."""
+        """Run an operation that often. Return what both machines execute meanwhile, by function, and what happens."""
+        events = self.events()
         before = self.counters()
         with self.programs(case, network, times) as jobs:
             for job in jobs:
@@ -180,7 +201,10 @@ class Counts:
                     raise vm.Failed(f"{job} ended with {result.status}:\n{result.text}")
         for name in self.pair.vms:
             self.pair.run(name, "sleep 0.5", PATIENCE)    # until the last acknowledgements are there
-        return self.spent(before, self.counters())
+        found = self.spent(before, self.counters())
+        after = self.events()
+        found.update({(name, EVENT): after[name] - events[name] for name in EVENT_NAMES})
+        return found
 
     def cost(self, case, network):
         """Return the instructions of one operation, by function."""
@@ -198,12 +222,13 @@ class Counts:
             for network in self.networks:
                 self.progress(f"{case.what}: {network.name}, round {number + 1} of {rounds}")
                 costs[network.name].append(self.cost(case, network))
-        sums = {name: [sum(cost.values()) for cost in each] for name, each in costs.items()}
+        sums = {name: [sum(count for (_, module), count in cost.items() if module is not EVENT) for cost in each] for name, each in costs.items()}
         ratios = [ours / stock for ours, stock in zip(*list(sums.values())[:2])]
         row = {"what": case.what, "aim": case.aim, "ratio": round(statistics.median(ratios), 4), "ratios": [round(ratio, 4) for ratio in ratios],
                "instructions": {name: round(statistics.median(each)) for name, each in sums.items()},
                "functions": {name: most(each) for name, each in costs.items()},
-               "modules": {name: by_module(each) for name, each in costs.items()}}
+               "parts": {name: by_part(each) for name, each in costs.items()},
+               "events": {name: events(each) for name, each in costs.items()}}
         self.rows.append(row)
         return row
 
@@ -232,18 +257,18 @@ class Wire(Counts):
 
 
 class Nfs(Counts):
-    """A file of the memory of b, by NFS over kfi_ib, TCP and siw"""
+    """A file of the memory of b, by NFS over kfi_ib and TCP"""
 
-    setup = f"{rdma.ENTER}modprobe siw\n{SOCKETS}modprobe brd rd_nr=1 rd_size={2 * FILE_MIB * 1024}"
-    networks = (*Wire.networks[:1], Network("TCP", "eth0", None, "10.76.2."), *Wire.networks[1:])
+    setup = f"{rdma.ENTER}{SOCKETS}modprobe brd rd_nr=1 rd_size={2 * FILE_MIB * 1024}"
+    networks = (Wire.networks[0], Network("TCP", "eth0", None, "10.76.1."))
     cases = tuple(Case(f"{what} of {size // 1024} KiB", commands, "", size, times, 1.25 if size == 4096 else 1.0)
                   for size, times in ((4096, 200), (65536, 100), (262144, 40))
                   for what, commands in (("read", READ), ("write", WRITE)))
 
     @classmethod
-    def machines(cls, series, logs, ko, plugin, progress):
-        pair = rdma.machines(("nfs",), series, "sockets", logs, progress, extra=COUNTING, ko=[vm.script("stock-modules", series)],
-                             devices=[plugin], modules=["brd"], cpus=1, append=CLOCK, boot_timeout=PATIENCE)
+    def machines(cls, series, logs, _ko, plugin, progress):
+        pair = rdma.machines(("nfs",), series, "sockets", logs, progress, extra=COUNTING, devices=[plugin], modules=["brd"], cpus=1,
+                             append=CLOCK, boot_timeout=PATIENCE)
         pair.accel = ACCEL
         return pair
 
@@ -271,15 +296,27 @@ def medians(costs):
 
 def most(costs):
     """Return the functions with the most instructions."""
-    found = sorted(medians(costs).items(), key=lambda item: -item[1])
+    found = sorted((item for item in medians(costs).items() if item[0][1] is not EVENT), key=lambda item: -item[1])
     return [{"function": function, "module": module, "instructions": round(count)} for (function, module), count in found[:FUNCTIONS]]
 
 
-def by_module(costs):
+def part_of(function, module):
+    """Return the module of a function, or for what the kernel itself has it."""
+    if module != "kernel":
+        return module
+    return next((part for part, pattern in PARTS.items() if pattern.search(function)), "rest of the kernel")
+
+
+def by_part(costs):
     found = collections.Counter()
-    for (_, module), count in medians(costs).items():
-        found[module] += count
-    return {module: round(count) for module, count in found.most_common() if round(count) > 0}
+    for (function, module), count in medians(costs).items():
+        if module is not EVENT:
+            found[part_of(function, module)] += count
+    return {part: round(count) for part, count in found.most_common() if round(count) > 0}
+
+
+def events(costs):
+    return {name: round(count, 1) for (name, module), count in medians(costs).items() if module is EVENT}
 
 
 def show(row, functions):
@@ -287,7 +324,8 @@ def show(row, functions):
     print(f"{row['what']}: " + ", ".join(f"{name} {count:,}" for name, count in numbers.items()) +
           f"; {row['ratio']:.3f} ({min(row['ratios']):.3f} to {max(row['ratios']):.3f})", flush=True)
     for name in numbers if functions else ():
-        print(f"  {name}: " + ", ".join(f"{module} {count:,}" for module, count in row["modules"][name].items()))
+        print(f"  {name}: " + ", ".join(f"{part} {count:,}" for part, count in row["parts"][name].items()))
+        print(f"  {name}: " + ", ".join(f"{count:,} {event}" for event, count in row["events"][name].items()))
         for each in row["functions"][name][:functions]:
             print(f"    {each['instructions']:>12,} {each['function']} ({each['module']})")
 

@@ -810,11 +810,11 @@ def need(progress, logs):
     return vm.script("userland")
 
 
-def machines(names, series, provider, logs, progress, extra=(), ko=(), modules=(), **options):
+def machines(names, series, provider, logs, progress, extra=(), modules=(), **options):
     """Return a pair for those ULPs over that provider, with more words for the emulator and more modules."""
     root = need(progress, logs)
-    own, tool = bed.build(series, progress, logs)
-    ko = [own, *ko]
+    ko, tool = bed.build(series, progress, logs)
+    ko = [ko]
     for name in names:
         if ULPS[name].script:
             progress("building modules that Debian leaves out")
