@@ -42,10 +42,6 @@ struct kfi_proto kv_proto = {
 KFI_PROTO_PARAMS(kv_proto);
 KFI_PROTO_GRANT_PARAMS(kv_proto);
 
-unsigned int kv_keepalive_s = 5;
-KFI_PARAM(keepalive_s, kv_keepalive_s, s, 0644,
-	  "seconds of silence before a peer is probed (default 5)");
-
 unsigned int kv_short_port = 12345;
 KFI_PARAM(short_port, kv_short_port, short_port, 0444,
 	  "port of pid 0 in short names, as kfilnd uses them (default 12345)");
