@@ -33,6 +33,8 @@ struct kfi_proto ks_proto = {
 };
 
 KFI_PROTO_PARAMS(ks_proto);
+KFI_PARAM(origin_peers, ks_proto.params.origin_peers, count, 0644,
+	  "connections per endpoint that come from one origin (default 1024)");
 
 module_param_named(reserved_ports, ks_proto.params.need_privilege, bool, 0644);
 MODULE_PARM_DESC(reserved_ports,
