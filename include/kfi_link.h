@@ -13,8 +13,8 @@
 #ifndef _KFI_LINK_H
 #define _KFI_LINK_H
 
-#include <linux/moduleparam.h>
 #include <kfi_conn_set.h>
+#include <kfi_param.h>
 #include <kfi_prov.h>
 
 struct kfi_link;
@@ -412,7 +412,7 @@ struct kfi_link_ops {
 };
 
 /**
- * struct kfi_proto_params - parameters that an administrator sets, for all endpoints of a provider
+ * struct kfi_proto_params - bounds and time limits of all endpoints of a provider
  * @eager_size: longest message that is sent without rendezvous, bytes, 256 to 256 KiB
  * @unexpected: unexpected messages held for each connection and class, credits of 256 bytes
  * @unexpected_peer: unexpected messages held for all connections of a peer, credits
@@ -425,16 +425,15 @@ struct kfi_link_ops {
  * @max_peers: number of peers of an endpoint from which on new callers are refused, unless a peer
  *	without a connection can be freed. Peers that this side dials count, and are never refused
  * @origin_peers: connections of an endpoint that come from one origin
- * @origin_backlog: connections in handshake that come from one origin
- * @backlog: connections in handshake for each listening endpoint
+ * @origin_backlog: connections in handshake that come from one origin, 1 to 65535
+ * @backlog: connections in handshake for each listening endpoint, 1 to 65535
  * @grants: lasting grants that the peer of a connection has at a time, up to 64; 0: none. Only for
  *	a link with &kfi_link_ops.expose
  * @grant_mib: MiB of memory in these grants
  * @need_privilege: a peer must be &kfi_link.privileged, see kfi_proto_need_privilege()
  *
  * kfi_proto_init() fixes the first six. The others are read at each use. KFI_PROTO_PARAMS() makes
- * them parameters of the provider's module, so they have the same names, ranges and descriptions
- * everywhere; kfi_provider(7) explains them.
+ * some of them parameters of the provider's module.
  */
 struct kfi_proto_params {
 	unsigned int	eager_size;
@@ -472,82 +471,27 @@ struct kfi_proto_params {
 	.grants			= 32,		\
 	.grant_mib		= 1024
 
-/*
- * Ranges of values. A value that is out of range is refused, at load time and later. Of credits,
- * kfi_proto_init() raises values that are too small for one another, with a message in the log.
- */
-extern const struct kernel_param_ops kfi_param_eager;		/* 256 to 256 KiB */
-extern const struct kernel_param_ops kfi_param_credits;		/* 16 to 2^24 */
-extern const struct kernel_param_ops kfi_param_requests;	/* 16 to 65535 */
-extern const struct kernel_param_ops kfi_param_calls;		/* 1 to 65535 */
-extern const struct kernel_param_ops kfi_param_count;		/* 0 to INT_MAX */
-extern const struct kernel_param_ops kfi_param_grants;		/* 0 to 64 */
-extern const struct kernel_param_ops kfi_param_ms;		/* 1 to an hour */
-extern const struct kernel_param_ops kfi_param_drain_ms;	/* 100 to an hour */
-extern const struct kernel_param_ops kfi_param_s;		/* 1 to an hour */
-extern const struct kernel_param_ops kfi_param_short_port;	/* 1 to KFI_SHORT_PORT_MAX */
-
-/**
- * KFI_PARAM() - a module parameter with a range
- * @name: name of the parameter
- * @var: unsigned int
- * @kind: range, the end of the name of its kernel_param_ops
- * @perm: permissions in sysfs
- * @text: description for modinfo
- */
-#define KFI_PARAM(name, var, kind, perm, text)			\
-	module_param_cb(name, &kfi_param_##kind, &(var), perm);	\
-	__MODULE_PARM_TYPE(name, "uint");			\
-	MODULE_PARM_DESC(name, text)
-
-#define KFI_PROTO_PARAM(proto, name, kind, perm, text)	\
-	KFI_PARAM(name, (proto).params.name, kind, perm, text)
-
 /**
  * KFI_PROTO_PARAMS() - define the parameters of the protocol in a provider's module
  * @proto: struct kfi_proto of the provider, a variable
  *
- * To be used at file scope. The provider's manual page explains what an origin is
- * (&kfi_link_ops.origin).
+ * To be used at file scope. The parameters have the same names, ranges and descriptions everywhere;
+ * kfi_provider(7) explains them.
  */
 #define KFI_PROTO_PARAMS(proto)								\
 	extern struct kfi_proto proto;	/* anything else does not compile */			\
-	KFI_PROTO_PARAM(proto, eager_size, eager, 0444,					\
-			"maximum bytes of an eager message");			\
-	KFI_PROTO_PARAM(proto, unexpected, credits, 0444,					\
-			"unexpected messages held for each connection and class, 256 bytes");	\
-	KFI_PROTO_PARAM(proto, unexpected_peer, credits, 0444,				\
-			"the same for all connections of a peer");			\
-	KFI_PROTO_PARAM(proto, unexpected_origin, credits, 0444,				\
-			"the same for all peers of one origin, per endpoint");		\
-	KFI_PROTO_PARAM(proto, unexpected_total, credits, 0444,				\
-			"the same for an endpoint, and 32 for each live connection");		\
-	KFI_PROTO_PARAM(proto, requests, requests, 0444,				\
-			"unanswered requests accepted on each connection");	\
-	KFI_PROTO_PARAM(proto, connect_timeout_ms, ms, 0644,				\
-			"milliseconds to establish a connection");	\
-	KFI_PROTO_PARAM(proto, hello_timeout_ms, ms, 0644,				\
-			"milliseconds for a caller to prove its identity");	\
-	KFI_PROTO_PARAM(proto, peer_timeout_ms, ms, 0644,				\
-			"milliseconds without progress before a peer is dead");	\
-	KFI_PROTO_PARAM(proto, max_peers, count, 0644,					\
-			"peers of an endpoint from which on new callers are refused");	\
-	KFI_PROTO_PARAM(proto, origin_peers, count, 0644,				\
-			"connections per endpoint that come from one origin");		\
-	KFI_PROTO_PARAM(proto, origin_backlog, calls, 0644,				\
-			"connections in handshake from one origin, per endpoint");	\
-	KFI_PROTO_PARAM(proto, backlog, calls, 0644,					\
-			"connections in handshake per listening endpoint")
-
-/**
- * KFI_PROTO_GRANT_PARAMS() - the same, for a link with &kfi_link_ops.expose
- * @proto: struct kfi_proto of the provider, a variable
- */
-#define KFI_PROTO_GRANT_PARAMS(proto)							\
-	extern struct kfi_proto proto;	/* anything else does not compile */			\
-	KFI_PROTO_PARAM(proto, grants, grants, 0644,					\
-			"regions per connection that a peer may write directly, up to 64");	\
-	KFI_PROTO_PARAM(proto, grant_mib, count, 0644, "memory in these regions, MiB")
+	KFI_PARAM(unexpected, (proto).params.unexpected, credits, 0444,				\
+		  "unexpected messages held for each connection and class, 256 bytes (default 1024)");	\
+	KFI_PARAM(connect_timeout_ms, (proto).params.connect_timeout_ms, ms, 0644,		\
+		  "milliseconds to establish a connection (default 10000)");			\
+	KFI_PARAM(peer_timeout_ms, (proto).params.peer_timeout_ms, ms, 0644,			\
+		  "milliseconds without progress before a peer is dead (default 10000)");	\
+	KFI_PARAM(max_peers, (proto).params.max_peers, count, 0644,				\
+		  "peers of an endpoint from which on new callers are refused (default 4096)");	\
+	KFI_TEST_PARAM(eager_size, (proto).params.eager_size, uint);				\
+	KFI_TEST_PARAM(hello_timeout_ms, (proto).params.hello_timeout_ms, uint);		\
+	KFI_TEST_PARAM(origin_backlog, (proto).params.origin_backlog, uint);			\
+	KFI_TEST_PARAM(backlog, (proto).params.backlog, uint)
 
 /**
  * struct kfi_proto - the message protocol over one kind of link
@@ -586,8 +530,8 @@ struct kfi_proto {
  * @proto: the provider's protocol object
  *
  * The provider's module init calls this before kfi_provider_register(). An allowance in which the
- * longest message has no room is enlarged, with a message in the kernel log, and so are bounds that
- * are smaller than a few allowances.
+ * longest message has no room is enlarged, with a message in the kernel log, and so are, without
+ * one, the bounds of peer, origin and endpoint if they are small for that allowance.
  * Context: process. Return: 0, -ENOMEM.
  */
 int kfi_proto_init(struct kfi_proto *proto);

@@ -162,7 +162,7 @@ struct kfi_mux_ops {
  *	several ways may be identified alike
  * @side_len: bytes that identify an end
  * @protocol: KFI_PROTO_*
- * @stream_kib: KiB that a peer may send ahead on a connection, a power of two
+ * @stream_kib: KiB that a peer may send ahead on a connection, a power of two from 4 to 8192
  * @lock: protects @list, @number and @domains. No other function of kfi.ko is called under it
  * @list: ways that consumers find, in the order of &kfi_mux.number
  * @number: number of the way that was added last
@@ -431,8 +431,7 @@ struct kfi_mux_stream {
  * kfi_mux_prov_init() - prepare the multiplexer and the protocol for a provider
  * @mp: the provider. Calls kfi_proto_init(), so kfi_mux_prov_exit() calls kfi_proto_exit()
  *
- * Before kfi_provider_register() and after kfi_provider_deregister(). A @stream_kib that is no
- * power of two from 4 to 8192 is corrected, with a message in the log. Context: process.
+ * Before kfi_provider_register() and after kfi_provider_deregister(). Context: process.
  * Return: 0; -ENOMEM; -EINVAL if lengths of names do not fit together.
  */
 int kfi_mux_prov_init(struct kfi_mux_prov *mp);

@@ -452,17 +452,13 @@ EXPORT_SYMBOL_GPL(kfi_mux_idle);
 
 int kfi_mux_prov_init(struct kfi_mux_prov *mp)
 {
-	unsigned int kib = rounddown_pow_of_two(clamp(mp->stream_kib, 4U, 8192U));
 	const struct kfi_link_ops *ops = mp->proto->ops;
 	int ret;
 
 	if (WARN_ON(mp->side_len > KFI_MUX_SIDE_MAX || ops->origin_len != mp->side_len ||
-		    ops->name_len != kmx_addr_len(mp)))
+		    ops->name_len != kmx_addr_len(mp) || !is_power_of_2(mp->stream_kib)))
 		return -EINVAL;
-	if (kib != mp->stream_kib)
-		pr_warn("kfi_%s: using stream_kib=%u\n", mp->prov.name, kib);
-	mp->stream_kib = kib;
-	mp->proto->buffers = kib * 1024;
+	mp->proto->buffers = mp->stream_kib * 1024;
 	mutex_init(&mp->lock);
 	INIT_LIST_HEAD(&mp->list);
 	INIT_LIST_HEAD(&mp->domains);

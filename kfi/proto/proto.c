@@ -69,37 +69,28 @@ void kfp_exit(void)
 	};										\
 	EXPORT_SYMBOL_GPL(kfi_param_##kind)
 
-KFP_PARAM(eager, 256, KFW_FRAME_MAX);
 KFP_PARAM(credits, 16, 1 << 24);
-KFP_PARAM(requests, 16, 65535);
-KFP_PARAM(calls, 1, 65535);
 KFP_PARAM(count, 0, INT_MAX);
-KFP_PARAM(grants, 0, KFW_GRANTS_MAX);
 KFP_PARAM(ms, 1, 3600 * MSEC_PER_SEC);
-KFP_PARAM(drain_ms, 100, 3600 * MSEC_PER_SEC);
+KFP_PARAM(silence_ms, 200, 3600 * MSEC_PER_SEC);
 KFP_PARAM(s, 1, 3600);
 KFP_PARAM(short_port, 1, KFI_SHORT_PORT_MAX);
 
-/* Values within their ranges may be too small for one another: raise them, and log that. */
-static void kfp_raise(const struct kfi_proto *proto, const char *name, unsigned int *value,
-		      unsigned int least)
-{
-	if (*value >= least)
-		return;
-	pr_warn("kfi_%s: using %s=%u\n", proto->name, name, least);
-	*value = least;
-}
-
+/* Values within their ranges may be too small for one another: raise them. */
 static void kfp_check_params(struct kfi_proto *proto)
 {
 	struct kfi_proto_params *p = &proto->params;
-
 	/* The longest message has to fit into half of the allowance, see kfp_eager_max(). */
-	kfp_raise(proto, "unexpected", &p->unexpected, 2 * kfw_cost(p->eager_size));
+	unsigned int least = 2 * kfw_cost(p->eager_size);
+
+	if (p->unexpected < least) {
+		pr_warn("kfi_%s: using unexpected=%u\n", proto->name, least);
+		p->unexpected = least;
+	}
 	/* The first connection gets full allowances, see kfp_account_share. */
-	kfp_raise(proto, "unexpected_peer", &p->unexpected_peer, 4 * p->unexpected);
-	kfp_raise(proto, "unexpected_origin", &p->unexpected_origin, 8 * p->unexpected);
-	kfp_raise(proto, "unexpected_total", &p->unexpected_total, 16 * p->unexpected);
+	p->unexpected_peer = max(p->unexpected_peer, 4 * p->unexpected);
+	p->unexpected_origin = max(p->unexpected_origin, 8 * p->unexpected);
+	p->unexpected_total = max(p->unexpected_total, 16 * p->unexpected);
 }
 
 int kfi_proto_init(struct kfi_proto *proto)

@@ -2,7 +2,7 @@
 /*
  * kfi_loop - a provider between endpoints of one kernel, and the template for a link.
  *
- *   main.c	parameters, addresses, discovery, operations, life of the module
+ *   main.c	bounds, addresses, discovery, operations, life of the module
  *   loop.h	objects and locks
  *   ep.c		endpoints and passive endpoints
  *   link.c	life of a connection, as a link of the message protocol (kfi_link.h)
@@ -33,9 +33,6 @@ struct kfi_proto loop_proto = {
 		.origin_backlog		= 512,
 	},
 };
-
-KFI_PROTO_PARAMS(loop_proto);
-KFI_PROTO_GRANT_PARAMS(loop_proto);
 
 /* ---- addresses ---- */
 

@@ -578,7 +578,6 @@ void nt_life_end(struct nt_link *link, const char *why);
 
 /* watch.c: while the link is up. Called by the work item */
 extern unsigned int nt_heartbeat_ms;
-int nt_life_check_params(void);
 /* Return why this life is over, or NULL */
 const char *nt_life_over(struct nt_link *link);
 /* Send signs of life, and look for what was lost */

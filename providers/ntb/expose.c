@@ -189,7 +189,7 @@ static bool nt_access_ended(const struct nt_stream *ns)
  */
 void nt_wait_access_end(struct nt_stream *ns)
 {
-	unsigned long wait = msecs_to_jiffies(READ_ONCE(nt_return_ms));
+	unsigned long wait = msecs_to_jiffies(NT_RETURN_MS);
 	struct nt_link *link = nt_stream_link(ns);
 	struct kfi_mux *mux = ns->s.mux;
 

@@ -327,8 +327,7 @@ static int nt_check_params(void)
 		pr_err("kfi_ntb: queues=%u is more than %u\n", nt_queues, NTW_QUEUES_MAX);
 		return -EINVAL;
 	}
-	return nt_life_check_params() ?: nt_bell_check_params() ?: nt_win_check_params() ?:
-	       nt_flat_check_params();
+	return nt_bell_check_params() ?: nt_win_check_params() ?: nt_flat_check_params();
 }
 
 static void nt_wqs_destroy(void)

@@ -33,11 +33,6 @@ struct kfi_proto nt_proto = {
 };
 
 KFI_PROTO_PARAMS(nt_proto);
-KFI_PROTO_GRANT_PARAMS(nt_proto);
-
-unsigned int nt_return_ms = 5000;
-KFI_PARAM(return_ms, nt_return_ms, drain_ms, 0644,
-	  "milliseconds that a closed connection waits for its peer's CLOSE (default 5000)");
 
 static const struct kfi_prov_ops nt_ops = {
 	KFI_MUX_PROV_OPS,
@@ -69,10 +64,6 @@ struct kfi_mux_prov nt_prov = {
 	.protocol	= KFI_PROTO_KFI_NTB,
 	.stream_kib	= 128,
 };
-
-module_param_named(stream_kib, nt_prov.stream_kib, uint, 0444);
-MODULE_PARM_DESC(stream_kib,
-		 "KiB that a peer may send ahead on a connection, 4 to 8192 (default 128)");
 
 static int __init nt_init(void)
 {

@@ -17,9 +17,9 @@
 #define NT_PLACES	16		/* places of one payload */
 #define NT_STRETCH	NT_LOAD_MAX	/* placed bytes that one record announces, at most */
 #define NT_CHECKED	262144U		/* the same with a CRC, which is computed under a lock */
+#define NT_RETURN_MS	5000		/* that a closed connection waits for its peer's CLOSE */
 
-extern unsigned int nt_return_ms;	/* main.c, as the next two */
-extern struct kfi_proto nt_proto;
+extern struct kfi_proto nt_proto;	/* main.c, as the next one */
 extern struct kfi_mux_prov nt_prov;
 
 /**

@@ -4,28 +4,15 @@
  * The link's work item runs this at each heartbeat.
  */
 #include <linux/module.h>
+#include <kfi_param.h>
 #include "bridge.h"
 
-unsigned int nt_heartbeat_ms = 100;
-module_param_named(heartbeat_ms, nt_heartbeat_ms, uint, 0444);
-MODULE_PARM_DESC(heartbeat_ms, "milliseconds between two signs of life (default 100)");
+unsigned int nt_heartbeat_ms = 100;	/* half of the least timeout_ms */
+KFI_TEST_PARAM(heartbeat_ms, nt_heartbeat_ms, uint);
 
 static unsigned int nt_timeout_ms = 1000;
-/* Least value of @nt_timeout_ms: 0 until the module's parameters have been read, in any order */
-static unsigned int nt_timeout_min;
-
-static int nt_set_timeout(const char *value, const struct kernel_param *param)
-{
-	return param_set_uint_minmax(value, param, nt_timeout_min, 3600 * MSEC_PER_SEC);
-}
-
-static const struct kernel_param_ops nt_timeout_ops = {
-	.set = nt_set_timeout, .get = param_get_uint,
-};
-
-module_param_cb(timeout_ms, &nt_timeout_ops, &nt_timeout_ms, 0644);
-__MODULE_PARM_TYPE(timeout_ms, "uint");
-MODULE_PARM_DESC(timeout_ms, "ms without a sign of life before a peer is dead (default 1000)");
+KFI_PARAM(timeout_ms, nt_timeout_ms, silence_ms, 0644,
+	  "ms without a sign of life before a peer is dead (default 1000)");
 
 /* no sign of life is sent if a line was sent in the last 1/NT_BEAT_PART of the interval */
 #define NT_BEAT_PART	4
@@ -125,15 +112,4 @@ void nt_life_beat(struct nt_link *link)
 		nt_life_flush(link, &link->ring[i]);
 		nt_ring_beat(&link->ring[i], nt_heartbeat_ms / NT_BEAT_PART);
 	}
-}
-
-int nt_life_check_params(void)
-{
-	if (!nt_heartbeat_ms || nt_timeout_ms / 2 < nt_heartbeat_ms) {
-		pr_err("kfi_ntb: timeout_ms=%u is less than twice heartbeat_ms=%u, or that is 0\n",
-		       nt_timeout_ms, nt_heartbeat_ms);
-		return -EINVAL;
-	}
-	nt_timeout_min = 2 * nt_heartbeat_ms;
-	return 0;
 }

@@ -53,16 +53,18 @@ void ks_set_tclass(struct socket *sock, u32 tclass)
 /*
  * Set the options of a socket. A dead peer is detected after peer_timeout_ms; if the connection is
  * idle, at the first probe after that. (With a user time-out TCP ignores the number of probes.)
+ * Probes begin after half of that time, and follow each other after a fifth of it.
  */
 void ks_set_options(struct socket *sock, u32 tclass)
 {
+	unsigned int timeout = READ_ONCE(ks_proto.params.peer_timeout_ms);
 	struct sock *sk = sock->sk;
 
 	tcp_sock_set_nodelay(sk);
 	sock_set_keepalive(sk);
-	tcp_sock_set_keepidle(sk, ks_keepidle_s);
-	tcp_sock_set_keepintvl(sk, ks_keepintvl_s);
-	tcp_sock_set_user_timeout(sk, ks_proto.params.peer_timeout_ms);
+	tcp_sock_set_keepidle(sk, max_t(int, timeout / (2 * MSEC_PER_SEC), 1));
+	tcp_sock_set_keepintvl(sk, max_t(int, timeout / (5 * MSEC_PER_SEC), 1));
+	tcp_sock_set_user_timeout(sk, timeout);
 	ks_set_tclass(sock, tclass);
 	/* Allocations for this socket may run in softirq, or under memory reclaim. */
 	sk->sk_allocation = GFP_ATOMIC | __GFP_NOWARN;	/* see ks_send_err() */

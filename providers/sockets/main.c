@@ -33,14 +33,8 @@ struct kfi_proto ks_proto = {
 };
 
 KFI_PROTO_PARAMS(ks_proto);
-
-unsigned int ks_keepidle_s = 5;
-KFI_PARAM(keepidle_s, ks_keepidle_s, s, 0644,
-	  "seconds of silence before an idle peer is probed (default 5)");
-
-unsigned int ks_keepintvl_s = 2;
-KFI_PARAM(keepintvl_s, ks_keepintvl_s, s, 0644, "seconds between probes (default 2)");
-
+KFI_PARAM(origin_peers, ks_proto.params.origin_peers, count, 0644,
+	  "connections per endpoint that come from one origin (default 1024)");
 
 module_param_named(reserved_ports, ks_proto.params.need_privilege, bool, 0644);
 MODULE_PARM_DESC(reserved_ports,

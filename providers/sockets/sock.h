@@ -33,8 +33,6 @@
 
 /* Module parameters (main.c) */
 extern char *ks_tls;
-extern unsigned int ks_keepidle_s;
-extern unsigned int ks_keepintvl_s;
 extern unsigned int ks_short_port;
 extern bool ks_splice;
 

@@ -71,10 +71,6 @@ struct kfi_mux_prov u4_prov = {
 	.stream_kib	= 256,
 };
 
-module_param_named(stream_kib, u4_prov.stream_kib, uint, 0444);
-MODULE_PARM_DESC(stream_kib,
-		 "KiB that a peer may send ahead on a connection, 4 to 8192 (default 256)");
-
 /*
  * Without a rescuer: the core's messages wait for work items that have none, either. Data do not
  * wait for this queue, but the end of a life does.

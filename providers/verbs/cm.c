@@ -339,10 +339,15 @@ static unsigned long kv_peer_timeout(void)
 	return msecs_to_jiffies(READ_ONCE(kv_proto.params.peer_timeout_ms));
 }
 
+/* A peer that is silent for so long is probed. */
+static unsigned long kv_silence(void)
+{
+	return kv_peer_timeout() / 2;
+}
+
 static unsigned long kv_watch_interval(void)
 {
-	return clamp(min_t(unsigned long, kv_keepalive_s * HZ, kv_peer_timeout()) / 2,
-		     msecs_to_jiffies(100), 60UL * HZ);
+	return clamp(kv_silence() / 2, msecs_to_jiffies(100), 60UL * HZ);
 }
 
 /*
@@ -351,7 +356,7 @@ static unsigned long kv_watch_interval(void)
  */
 static bool kv_watch(struct kv_qp *qp)
 {
-	bool silent = time_after_eq(jiffies, qp->last_active + kv_keepalive_s * HZ);
+	bool silent = time_after_eq(jiffies, qp->last_active + kv_silence());
 
 	if (!qp->silent)
 		qp->since = jiffies;

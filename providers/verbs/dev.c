@@ -6,9 +6,9 @@
 
 #include <linux/device.h>
 #include <linux/dma-map-ops.h>
-#include <linux/moduleparam.h>
 #include <linux/slab.h>
 #include <kfi_ib.h>
+#include <kfi_param.h>
 #include "dev.h"
 #include "verbs.h"
 
@@ -262,8 +262,7 @@ static int kv_dev_read_ports(struct kv_dev *dev)
 }
 
 static bool kv_over_kfi;
-module_param_named(over_kfi, kv_over_kfi, bool, 0444);
-MODULE_PARM_DESC(over_kfi, "use devices of kfi_ib, too, for tests of both (default no)");
+KFI_TEST_PARAM(over_kfi, kv_over_kfi, bool);
 
 /*
  * Return the reason for which the device can't be used, or NULL. Ports that rdma_cm can connect

@@ -40,11 +40,8 @@ struct kfi_proto kv_proto = {
 };
 
 KFI_PROTO_PARAMS(kv_proto);
-KFI_PROTO_GRANT_PARAMS(kv_proto);
-
-unsigned int kv_keepalive_s = 5;
-KFI_PARAM(keepalive_s, kv_keepalive_s, s, 0644,
-	  "seconds of silence before a peer is probed (default 5)");
+KFI_PARAM(origin_peers, kv_proto.params.origin_peers, count, 0644,
+	  "connections per endpoint that come from one origin (default 4096)");
 
 unsigned int kv_short_port = 12345;
 KFI_PARAM(short_port, kv_short_port, short_port, 0444,

@@ -52,7 +52,6 @@
 #define KV_STEPS	64		/* pieces of the stream that are read in one run */
 
 /* Module parameters (main.c) */
-extern unsigned int kv_keepalive_s;
 extern unsigned int kv_short_port;
 extern struct kfi_proto kv_proto;
 

@@ -96,7 +96,7 @@ def main():
     progress.during("looking for programs and libkfi-rdmav34.so", [os.path.join(vm.HERE, "need"), "bridge"], os.path.join(logs, "need.log"))
     programs = ["/etc/libibverbs.d/siw.driver:/etc/libibverbs.d/siw.driver", "/usr/bin/qperf", *(f"/usr/bin/{name}" for name in CASES if name[:2] == "ib")]
     programs += [f"{folder}lib{name}-rdmav34.so:{LIBS}lib{name}-rdmav34.so" for name, folder in (("kfi", f"{bed.TOP}/tools/rdma-core/"), ("siw", LIBS))]
-    with bed.machines("ntb", SERIES, logs, bed.build(SERIES, progress, logs)[0], 2, last=bed.WINDOW, memory="1G", programs=programs,
+    with bed.machines("ntb", SERIES, logs, bed.build(SERIES, progress, logs, "KFI_BENCH=y")[0], 2, last=bed.WINDOW, memory="1G", programs=programs,
                       progress=progress) as pair:
         for job in [pair.spawn(name, SETUP.format(below=bed.BELOW["ntb"], number=number, **vars(opts))) for number, name in enumerate(pair.vms, 1)]:
             if job.wait(180).status:

@@ -14,7 +14,7 @@
 #define SEGS	(LEN / PAGE_SIZE + 1)
 #define PLACES	2
 #define HELD_MS	60	/* a call that waits for a place has not returned after this time */
-#define GIVE_UP_MS 3000	/* well below return_ms of kfi_ntb */
+#define GIVE_UP_MS 3000	/* well below NT_RETURN_MS of kfi_ntb */
 #define WROTE	(KFI_RMA | KFI_WRITE)
 #define REST	0x5a
 

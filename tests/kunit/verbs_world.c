@@ -20,7 +20,6 @@ struct kv_conn *world_set_conn(const struct kfi_mr *mr);
 
 #include "../../providers/verbs/sq.c"
 
-unsigned int kv_keepalive_s = 5;
 struct kfi_proto kv_proto = {
 	.params = { .peer_timeout_ms = 10000, .connect_timeout_ms = 10000 },
 };

@@ -200,7 +200,7 @@ def save(logs, release, rows, aims):
 
 
 def measure(series, logs, progress, word):
-    ko, tool = bed.build(series, progress, logs)
+    ko, tool = bed.build(series, progress, logs, "KFI_BENCH=y")    # which makes heartbeat_ms a parameter
     with bed.machines("ntb", series, logs, ko, last=bed.WINDOW, programs=[tool], progress=progress) as pair:
         counts = Counts(pair, progress)
         if word:

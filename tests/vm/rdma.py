@@ -59,7 +59,7 @@ class Sockets:
     netdev = "eth0"
     # A peer that is gone is noticed after seconds, and one whose machine has no time for a while is not gone. LIO's iSER
     # target forgets a device that goes while an initiator logs in, so none should have to do that unasked.
-    load = "modprobe kfi_sockets peer_timeout_ms=8000 keepidle_s=2 keepintvl_s=2 connect_timeout_ms=8000"
+    load = "modprobe kfi_sockets peer_timeout_ms=8000 connect_timeout_ms=8000"
     modules = "kfi_sockets"       # besides kfi_ib and kfi, in the order of their removal
 
     def __init__(self, pair):

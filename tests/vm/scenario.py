@@ -28,9 +28,9 @@ OPS = "send,tagged,write,read"
 PLAIN_OPS = "send,write,read"
 # A module's promise about dead peers, made shorter to save time, and the seconds that it comes to.
 PROMISE = {
-    "sockets": ("peer_timeout_ms=3000 keepidle_s=1 keepintvl_s=1 connect_timeout_ms=3000", 4),
+    "sockets": ("peer_timeout_ms=3000 connect_timeout_ms=3000", 4),
     # rdma_cm says again after four seconds what it has said in vain
-    "verbs": ("peer_timeout_ms=3000 keepalive_s=1 connect_timeout_ms=10000", 12),
+    "verbs": ("peer_timeout_ms=3000 connect_timeout_ms=10000", 12),
     # what the link does not say itself; on a busy machine a late beat is no death
     "ntb": ("timeout_ms=8000 connect_timeout_ms=10000", 9),
     "usb4": ("timeout_s=8 connect_timeout_ms=10000", 9),

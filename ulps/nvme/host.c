@@ -27,10 +27,6 @@ module_param(data_digest, bool, 0644);
 MODULE_PARM_DESC(data_digest,
 		 "connect only with digests of data, as with --data-digest (default no)");
 
-static unsigned int connect_timeout = 10;
-module_param(connect_timeout, uint, 0644);
-MODULE_PARM_DESC(connect_timeout, "seconds for connecting a queue (default 10)");
-
 bool kfn_verify;
 module_param_named(verify, kfn_verify, bool, 0644);
 MODULE_PARM_DESC(verify, "let targets read the memory of reads, for bypass_verify (default no)");
@@ -50,11 +46,6 @@ const char *kfn_provider(void)
 bool kfn_tls(void)
 {
 	return READ_ONCE(tls);
-}
-
-unsigned int kfn_connect_ms(void)
-{
-	return clamp(READ_ONCE(connect_timeout), 1U, 600U) * MSEC_PER_SEC;
 }
 
 static void kfn_free_ctrl(struct nvme_ctrl *nctrl)

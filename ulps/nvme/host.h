@@ -11,6 +11,8 @@
 #include <host/fabrics.h>
 #include "proto.h"
 
+#define KFN_CONNECT_MS	10000	/* that the connection of a queue may take */
+
 struct kfn_ctrl;
 struct kfn_queue;
 
@@ -134,7 +136,6 @@ extern struct workqueue_struct *kfn_wq;
 extern bool kfn_verify;
 const char *kfn_provider(void);
 bool kfn_tls(void);
-unsigned int kfn_connect_ms(void);
 
 /* hlayout.c */
 int kfn_check_layouts(void);

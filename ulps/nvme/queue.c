@@ -86,7 +86,7 @@ static int kfn_queue_connect(struct kfn_queue *queue)
 	ret = kfn_queue_vecs(queue) ?:
 	      kfi_conn_open(&queue->conn, ctrl->dom, ctrl->info, &attr) ?:
 	      kfi_conn_connect(&queue->conn, ctrl->info->dest_addr, &req, sizeof(req), &rep, &len,
-			       kfn_connect_ms());
+			       KFN_CONNECT_MS);
 	if (ret == -ECONNREFUSED)
 		kfn_log_refusal(queue, &rep, len);
 	return ret ?: kfn_check_accept(queue, &rep, len);

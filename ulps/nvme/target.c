@@ -4,6 +4,7 @@
  * operations for nvmet.
  */
 #include <linux/module.h>
+#include <kfi_param.h>
 #include "target.h"
 
 enum { KFNT_TRTYPE = 253 };
@@ -16,9 +17,9 @@ static unsigned int trtype = KFNT_TRTYPE;
 module_param(trtype, uint, 0444);
 MODULE_PARM_DESC(trtype, "transport type number (default 253; 254: use \"loop\" in configfs)");
 
+/* Seconds that a connection has for NVMe's connect */
 static unsigned int connect_timeout = 30;
-module_param(connect_timeout, uint, 0644);
-MODULE_PARM_DESC(connect_timeout, "seconds until NVMe connect on a connection (default 30)");
+KFI_TEST_PARAM(connect_timeout, connect_timeout, uint);
 
 /* The release of a queue waits for the work item that posts. */
 struct kfi_conn_ops kfnt_conn_ops = {
@@ -34,7 +35,7 @@ const char *kfnt_provider(void)
 
 unsigned int kfnt_connect_ms(void)
 {
-	return clamp(READ_ONCE(connect_timeout), 1U, 600U) * MSEC_PER_SEC;
+	return READ_ONCE(connect_timeout) * MSEC_PER_SEC;
 }
 
 /* Report the address at which the host has connected: it can reach that address. */

@@ -12,14 +12,6 @@
 
 #include "perf.h"
 
-unsigned int perf_max_sessions = 64;
-module_param_named(max_sessions, perf_max_sessions, uint, 0644);
-MODULE_PARM_DESC(max_sessions, "clients that a server serves at the same time");
-
-unsigned int perf_session_mib = 64;
-module_param_named(session_mib, perf_session_mib, uint, 0644);
-MODULE_PARM_DESC(session_mib, "buffers that one client can make a server hold, MiB");
-
 static char *perf_auth_key;
 module_param_named(auth_key, perf_auth_key, charp, 0400);
 MODULE_PARM_DESC(auth_key, "authorization key of all endpoints (default: none)");

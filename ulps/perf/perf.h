@@ -540,8 +540,6 @@ struct perf_net {
 };
 
 extern struct workqueue_struct *perf_wq;
-extern unsigned int perf_max_sessions;
-extern unsigned int perf_session_mib;
 
 struct perf_net *perf_net(struct net *net);
 u32 perf_new_id(void);

@@ -13,6 +13,8 @@
 
 #define ECHO_OPS	4
 #define SINK_OPS_MAX	512U
+#define SESSION_MAX	(64UL << 20)	/* bytes of the buffers of a client */
+#define SESSIONS_MAX	64		/* clients that a server serves at the same time */
 
 /**
  * struct perf_session - one client
@@ -138,11 +140,6 @@ static bool echoes(const struct perf_hello *h)
 
 /* ---- opening ---- */
 
-static size_t budget(void)
-{
-	return (size_t)perf_session_mib << 20;
-}
-
 /* Limit what the client requests. */
 static int session_shape(const struct perf_hello *h, struct perf_shape *shape)
 {
@@ -150,12 +147,12 @@ static int session_shape(const struct perf_hello *h, struct perf_shape *shape)
 
 	memset(shape, 0, sizeof(*shape));
 	if (perf_is_rma(h))
-		return h->depth * perf_stride(h) > budget() ? -ENOBUFS : 0;
-	if (len > budget() / 2)
+		return h->depth * perf_stride(h) > SESSION_MAX ? -ENOBUFS : 0;
+	if (len > SESSION_MAX / 2)
 		return -ENOBUFS;
 	shape->rx_len = len;
 	shape->rx = echoes(h) ? ECHO_OPS : clamp(2 * h->depth, 8U, SINK_OPS_MAX);
-	shape->rx = min_t(size_t, shape->rx, budget() / len);
+	shape->rx = min_t(size_t, shape->rx, SESSION_MAX / len);
 	return 0;
 }
 
@@ -413,7 +410,7 @@ static struct perf_session *session_new(struct perf_server *server, const struct
 	int err = -EBUSY;
 	bool late;
 
-	if (atomic_inc_return(&c->sessions) > perf_max_sessions)
+	if (atomic_inc_return(&c->sessions) > SESSIONS_MAX)
 		goto uncount;
 	err = -ENOMEM;
 	s = kzalloc(sizeof(*s), GFP_KERNEL);
