@@ -700,6 +700,18 @@ def verified(s):
 
 
 MARK = "These words of a file must not be seen on a wire that is secret."
+MARKED = 262144                   # bytes
+
+
+def on_the_wire(pair, ulp, path):
+    """Write and read a text by a ULP that is connected. Return what a capture of the wire has, which is left in a file."""
+    with tls_demo.capture(pair, "a", path):
+        pair.run("a", f"yes '{MARK}' | head -c {MARKED} >/tmp/mark && cat /tmp/mark >{ulp.where} && sync && "
+                 f"echo 3 >/proc/sys/vm/drop_caches && head -c {MARKED} {ulp.where} | cmp - /tmp/mark", 60)
+    with open(path, "rb") as file:
+        seen = file.read()
+    check(len(seen) > 2 * MARKED, f"the capture has {len(seen)} bytes only")
+    return seen
 
 
 @case(300, "sockets", "tls")
@@ -708,13 +720,8 @@ def wire(s):
     for ulp in s.ulps:
         ulp.connect()
         path = os.path.join(s.pair.logs, "wire.pcap")
-        with tls_demo.capture(s.pair, "a", path):
-            s.pair.run("a", f"yes '{MARK}' | head -c 262144 >/tmp/mark && cat /tmp/mark >{ulp.where} && sync && "
-                       f"echo 3 >/proc/sys/vm/drop_caches && head -c 262144 {ulp.where} | cmp - /tmp/mark", 60)
+        seen = on_the_wire(s.pair, ulp, path)
         ulp.disconnect()
-        with open(path, "rb") as file:
-            seen = file.read()
-        check(len(seen) > 2 * 262144, f"the capture has {len(seen)} bytes only")
         check((MARK.encode() in seen) != s.network.secret, f"{path} shows {'' if s.network.secret else 'not '}what was written")
     s.nothing_left()
 

@@ -24,6 +24,7 @@ MTU = 9000
 # What TLS= means to kfi_sockets
 TLS = {"": None, "1": "psk", "psk": "psk", "x509": "x509"}
 ULPS = {"mirror": mirror_demo, "nvme": nvme_demo, "user": user_demo, "nfs": rdma_demo.Demo("nfs"), "iser": rdma_demo.Demo("iser")}
+UNDER_TLS = ("nfs", "iser")
 # What lies below each provider.
 PROVIDERS = {
     "sockets": f"TCP over IPv4, MTU {MTU}",
@@ -113,10 +114,12 @@ def choices():
     tls = os.environ.get("TLS")
     for name, known, default in (("KERNEL", ("6.12", "7.2") if tls else ("6.1", "6.12"), "6.12"),
                                  ("PROVIDER", ("sockets",) if tls else tuple(PROVIDERS), "sockets"),
-                                 ("ULP", ("",) if tls else ("", *ULPS), ""), ("TLS", tuple(TLS), "")):
+                                 ("ULP", ("", *UNDER_TLS) if tls else ("", *ULPS), ""), ("TLS", tuple(TLS), "")):
         chosen.append(os.environ.get(name) or default)
         if chosen[-1] not in known:
             sys.exit(f"demo: {name} is {' or '.join(filter(None, known))}, not '{chosen[-1]}'")
+    if chosen[2] and chosen[3] == "x509":
+        sys.exit(f"demo: with ULP={chosen[2]}, TLS is 1")
     return chosen
 
 
@@ -124,12 +127,12 @@ def tell(release, rows, provider, ulp, tls):
     what = {"mirror": "A file system on mirrored writes, whose machines are killed", "user": "Programs of libfabric on machines a and b",
             "nvme": "A disk of machine b on machine a, NVMe over kfabric", "nfs": "A file of machine b on machine a, NFS/RDMA over kfi_ib",
             "iser": "A disk of machine b on machine a, iSER over kfi_ib", "": "From machine a to machine b"}[ulp]
-    print(f"{what}, provider {provider}, {PROVIDERS[provider]}, {'with checksums' if ulp in ('nvme', 'nfs', 'iser') else 'every byte compared'}.\n"
+    print(f"{what}, provider {provider}, {PROVIDERS[provider]}{', under TLS' if ulp and tls else ''}, {'with checksums' if ulp in ('nvme', 'nfs', 'iser') else 'every byte compared'}.\n"
           f"Kernel {release}, emulated: figures compare with each other, not with hardware.\n")
-    if tls:
-        wire_demo.table(rows)
-    elif ulp:
+    if ulp:
         ULPS[ulp].table(rows)
+    elif tls:
+        wire_demo.table(rows)
     else:
         table(rows)
 
@@ -137,15 +140,15 @@ def tell(release, rows, provider, ulp, tls):
 def main():
     series, provider, ulp, tls = choices()
     tls = TLS[tls]
-    out = os.path.join(OUT, "tls" if tls else ulp)
+    out = os.path.join(OUT, ulp, "tls" if tls else "")
     os.makedirs(out, exist_ok=True)
     progress = vm.Progress()
     start = time.monotonic()
     try:
-        if tls:
+        if ulp:
+            release, rows = ULPS[ulp].demo(series, "tls" if tls else provider, MTU, out, progress)
+        elif tls:
             release, rows = wire_demo.demo(series, tls, MTU, out, progress)
-        elif ulp:
-            release, rows = ULPS[ulp].demo(series, provider, MTU, out, progress)
         else:
             release, rows = demo(series, provider, progress)
     except vm.VmError as error:
