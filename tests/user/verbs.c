@@ -395,7 +395,8 @@ static void answered_and_gone(void)
 	}
 	kill(server, SIGKILL);
 	waitpid(server, NULL, 0);
-	judge("a call that is accepted is not refused when the connection ends at once", good == ROUNDS);
+	judge("a call that is accepted is not refused when the connection ends at once",
+	      good == ROUNDS);
 }
 
 /* ---- what programs expect ---- */

@@ -448,8 +448,8 @@ enum kib_qp_state {
  * @runner: its claim is the right to start and report requests
  * @again: runs the queues after a while, if there was no memory for a registration
  * @run_bh: runs the queues for a context that can't do that
- * @shut_work: asks for the orderly end, if @shut could not yet be heeded, and ends one that takes too
- *	long
+ * @shut_work: asks for the orderly end, if @shut could not yet be heeded, and ends one that takes
+ *	too long
  * @end_work: closes the endpoint, and ends the requests
  * @sq: send queue
  * @rq: receive queue. With a shared one it has no slots, and counts what its messages have taken
