@@ -478,19 +478,19 @@ struct kfi_proto_params {
  * To be used at file scope. The parameters have the same names, ranges and descriptions everywhere;
  * kfi_provider(7) explains them.
  */
-#define KFI_PROTO_PARAMS(proto)								\
-	extern struct kfi_proto proto;	/* anything else does not compile */			\
-	KFI_PARAM(unexpected, (proto).params.unexpected, credits, 0444,				\
-		  "unexpected messages held for each connection and class, 256 bytes (default 1024)");	\
-	KFI_PARAM(connect_timeout_ms, (proto).params.connect_timeout_ms, ms, 0644,		\
-		  "milliseconds to establish a connection (default 10000)");			\
-	KFI_PARAM(peer_timeout_ms, (proto).params.peer_timeout_ms, ms, 0644,			\
-		  "milliseconds without progress before a peer is dead (default 10000)");	\
-	KFI_PARAM(max_peers, (proto).params.max_peers, count, 0644,				\
-		  "peers of an endpoint from which on new callers are refused (default 4096)");	\
-	KFI_TEST_PARAM(eager_size, (proto).params.eager_size, uint);				\
-	KFI_TEST_PARAM(hello_timeout_ms, (proto).params.hello_timeout_ms, uint);		\
-	KFI_TEST_PARAM(origin_backlog, (proto).params.origin_backlog, uint);			\
+#define KFI_PROTO_PARAMS(proto) \
+	extern struct kfi_proto proto;	/* anything else does not compile */ \
+	KFI_PARAM(unexpected, (proto).params.unexpected, credits, 0444, \
+		  "unexpected messages of a connection and class, 256 bytes (default 1024)"); \
+	KFI_PARAM(connect_timeout_ms, (proto).params.connect_timeout_ms, ms, 0644, \
+		  "milliseconds to establish a connection (default 10000)"); \
+	KFI_PARAM(peer_timeout_ms, (proto).params.peer_timeout_ms, ms, 0644, \
+		  "milliseconds without progress before a peer is dead (default 10000)"); \
+	KFI_PARAM(max_peers, (proto).params.max_peers, count, 0644, \
+		  "peers of an endpoint from which on new callers are refused (default 4096)"); \
+	KFI_TEST_PARAM(eager_size, (proto).params.eager_size, uint); \
+	KFI_TEST_PARAM(hello_timeout_ms, (proto).params.hello_timeout_ms, uint); \
+	KFI_TEST_PARAM(origin_backlog, (proto).params.origin_backlog, uint); \
 	KFI_TEST_PARAM(backlog, (proto).params.backlog, uint)
 
 /**

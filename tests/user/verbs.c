@@ -358,7 +358,7 @@ static void complete_and_gone(void)
 	judge("a message that is complete arrives when its queue pair is destroyed", !status);
 }
 
-/* Accept calls, and end each connection at once: half of them in order. */
+/* Accept calls, and destroy each connection at once, every second one after rdma_disconnect(). */
 static void answer(int rounds)
 {
 	struct rdma_cm_id *listener = endpoint(true, true), *id;

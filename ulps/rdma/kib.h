@@ -448,8 +448,8 @@ enum kib_qp_state {
  * @runner: its claim is the right to start and report requests
  * @again: runs the queues after a while, if there was no memory for a registration
  * @run_bh: runs the queues for a context that can't do that
- * @shut_work: asks for the orderly end, if @shut could not yet be heeded, and ends one that takes
- *	too long
+ * @shut_work: begins the orderly end if the disconnecting ULP could not, and fails the queue pair
+ *	if that end takes too long
  * @end_work: closes the endpoint, and ends the requests
  * @sq: send queue
  * @rq: receive queue. With a shared one it has no slots, and counts what its messages have taken
@@ -459,9 +459,9 @@ enum kib_qp_state {
  * @taken: shared receives that have ended, by &kfi_cqe.nr; protected by the lock of @rq
  * @last_told: the ULP knows that no message takes a shared receive any more; written by @end_work
  * @destroyed: the ULP wants no more entries
- * @shut: the ULP wants an orderly end, which may last until
- * @shut_end: jiffies
- * @shut_asked: the endpoint was asked for it; protected by @lock
+ * @shut: the ULP has disconnected
+ * @shut_end: jiffies at which the orderly end takes too long
+ * @shut_asked: kfi_shutdown() has begun the orderly end; protected by @lock
  * @sig_all: each send request is reported
  * @stopped: the endpoint has no room: kib_qp_room() is due. For the runner
  * @early: completion of all writes that have ended for the process already

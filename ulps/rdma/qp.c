@@ -287,9 +287,9 @@ int kib_qp_open(struct kib_qp *qp, struct kfi_info *info, bool reserved)
 }
 
 /*
- * Ask for the orderly end, once. A call that was accepted can't end before its answer was sent, or
- * its caller would take the end for a refusal: kib_qp_ready() asks again. Return: 0; or a negative
- * error
+ * Begin the orderly end, once. A connection that this side has accepted can't end before the answer
+ * was sent, or the caller would take the end for a refusal: kib_qp_ready() queues shut_work then.
+ * Return: 0; or a negative error
  */
 static int qp_shut(struct kib_qp *qp)
 {
@@ -306,7 +306,7 @@ static int qp_shut(struct kib_qp *qp)
 	return ret == -ENOTCONN && qp->ep && answering ? 0 : ret;
 }
 
-/* The orderly end is still to be asked for, or takes too long. */
+/* The orderly end has not begun yet, or takes too long. */
 static void qp_shut_work(struct work_struct *work)
 {
 	struct kib_qp *qp = container_of(to_delayed_work(work), struct kib_qp, shut_work);
@@ -478,7 +478,7 @@ int kib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udat
 	return 0;
 }
 
-/* Is something under way that has ended for the ULP: an answer to a call, or early writes? */
+/* Has the ULP's accept or early write returned, whose bytes are still on their way? */
 static bool qp_is_busy(const struct kib_qp *qp)
 {
 	enum kib_qp_state state = READ_ONCE(qp->state);
