@@ -3,10 +3,11 @@
 """traffic.py COMMAND - traffic over a network device, and its counters. Called by inside.
 
     counters DEV            those of ethtool -S, a line each
-    serve                   echoes datagrams at port 7, and answers streams at port 8 with their digest
+    serve                   echoes datagrams at port 7, answers streams at port 8 with their digest, and reads none at port 9
     echo HOST SIZE COUNT    sends datagrams to 7, and compares what comes back
     stream HOST MEGABYTES   sends a stream to 8, and compares the digest
     load HOST               sends streams for ever, whatever becomes of them
+    unread HOST             sends a stream to 9
 """
 
 import array
@@ -20,6 +21,8 @@ import threading
 import time
 
 SIOCETHTOOL, DRVINFO, STRINGS, STATS, NAME = 0x8946, 3, 0x1b, 0x1d, 32
+SO_RCVBUFFORCE = 33
+UNREAD = 8 << 20        # bytes of a stream that nobody reads
 
 
 def ethtool(sock, dev, data):
@@ -58,6 +61,24 @@ def answer(conn):
         pass
 
 
+def listen(port, room=None):
+    """Return a socket of connections with so much room for what is not read, in bytes."""
+    tcp = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
+    tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if room:
+        tcp.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, room)
+    tcp.bind(("::", port))
+    tcp.listen(8)
+    return tcp
+
+
+def keep(tcp):
+    """Accept connections, and read nothing of them."""
+    kept = []
+    while True:
+        kept.append(tcp.accept()[0])
+
+
 def serve():
     """Serve until killed."""
     udp = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
@@ -72,10 +93,8 @@ def serve():
                 pass
 
     threading.Thread(target=echo, daemon=True).start()
-    tcp = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
-    tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    tcp.bind(("::", 8))
-    tcp.listen(8)
+    threading.Thread(target=keep, args=(listen(9, UNREAD),), daemon=True).start()
+    tcp = listen(8)
     while True:
         conn = tcp.accept()[0]
         threading.Thread(target=answer, args=(conn,), daemon=True).start()
@@ -128,10 +147,17 @@ def load(host):
             time.sleep(0.1)
 
 
+def unread(host):
+    """A stream that nobody reads."""
+    with socket.create_connection((host, 9), 60) as sock:
+        sock.settimeout(None)
+        sock.sendall(bytes(2 * UNREAD))
+
+
 def main():
     """Run a command."""
     command, *args = sys.argv[1:]
-    {"counters": counters, "serve": serve, "echo": echo, "stream": stream, "load": load}[command](
+    {"counters": counters, "serve": serve, "echo": echo, "stream": stream, "load": load, "unread": unread}[command](
         *(int(arg) if arg.isdigit() else arg for arg in args))
 
 
