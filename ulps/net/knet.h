@@ -44,6 +44,7 @@ enum {
 	KNET_SEGS	= 1 + MAX_SKB_FRAGS,	/* pieces of a frame */
 	KNET_BUFS	= 8,		/* receives that are posted for a peer */
 	KNET_BUF	= 128 << 10,	/* bytes of each: room for one longest frame */
+	KNET_GIVEN	= 16,		/* full buffers of a peer that are kept, to be used again */
 	KNET_COPY	= 2048,		/* a frame up to this length is copied */
 	KNET_HEAD	= 256,		/* of a longer one so many bytes are copied */
 	KNET_CONNECT_MS	= 3000,		/* time limit of a call */
@@ -63,6 +64,7 @@ enum knet_counter {
 	KNET_RX_CSUM,
 	KNET_RX_GSO,
 	KNET_RX_COPIED,		/* frames that were copied as a whole */
+	KNET_RX_REUSED,		/* buffers that were used again after the stack had parts of them */
 	KNET_RX_NOMEM,		/* frames that were dropped for lack of memory */
 	KNET_RX_BAD,		/* messages that are no frame, or contradict themselves */
 	KNET_UP,		/* connections that came about */
@@ -123,6 +125,8 @@ struct knet_buf {
  * @session: &knet_hello.session of the peer
  * @done_lock: serialises reports to the byte queue limits
  * @bufs: receives; only knet_poll() uses them while @polling
+ * @given: pages of which the stack may still have parts, the oldest at @given_at; like @bufs
+ * @given_at: place in @given
  * @rcu: knet_xmit() may have found it
  */
 struct knet_link {
@@ -136,6 +140,8 @@ struct knet_link {
 	u64			session;
 	spinlock_t		done_lock;
 	struct knet_buf		bufs[KNET_BUFS];
+	struct page		*given[KNET_GIVEN];
+	unsigned int		given_at;
 	struct rcu_head		rcu;
 };
 

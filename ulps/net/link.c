@@ -51,6 +51,7 @@ int knet_link_alloc(struct knet_link *link, struct knet_peer *peer)
 void knet_link_free(struct knet_link *link)
 {
 	struct knet_buf *buf;
+	unsigned int i;
 
 	rtnl_lock();
 	netif_napi_del(&link->napi);
@@ -61,6 +62,11 @@ void knet_link_free(struct knet_link *link)
 		if (buf->spare)
 			put_page(buf->spare);
 		*buf = (struct knet_buf){};
+	}
+	for (i = 0; i < KNET_GIVEN; i++) {
+		if (link->given[i])
+			put_page(link->given[i]);
+		link->given[i] = NULL;
 	}
 }
 

@@ -7,6 +7,10 @@
  * buffer, if there is a page that can take the place of the buffer later. If not, the frame is
  * dropped. So whatever becomes of memory, as many receives are posted as before, and the link,
  * which loses nothing, never stands still.
+ *
+ * Most kernels fill each page that they allocate with zeros, which costs as much as a copy of the
+ * frame. So a page that was given to the stack is kept, and takes the place of a later buffer if the
+ * stack has put all parts of it by then.
  */
 #include <linux/bvec.h>
 #include <linux/gfp.h>
@@ -21,6 +25,41 @@ struct page *knet_page(gfp_t gfp)
 static struct knet *link_knet(struct knet_link *link)
 {
 	return link->peer->kn;
+}
+
+/* ---- pages of which the stack has parts ---- */
+
+/* Keep a page in the place of the oldest one. One of the memory reserves goes back to these. */
+static void page_give(struct knet_link *link, struct page *page)
+{
+	struct page **oldest = &link->given[link->given_at++ % KNET_GIVEN];
+
+	if (*oldest)
+		put_page(*oldest);
+	*oldest = page_is_pfmemalloc(page) ? NULL : page;
+	if (!*oldest)
+		put_page(page);
+}
+
+/*
+ * A page that is kept, or a new one. With the link's own reference alone nobody else reads a page,
+ * or can get it; the oldest is looked at first.
+ */
+static struct page *page_take(struct knet_link *link)
+{
+	struct page **kept, *page;
+	unsigned int i;
+
+	for (i = 0; i < KNET_GIVEN; i++) {
+		kept = &link->given[(link->given_at + i) % KNET_GIVEN];
+		page = *kept;
+		if (page && page_ref_count(page) == 1) {
+			*kept = NULL;
+			knet_count(link_knet(link), KNET_RX_REUSED);
+			return page;
+		}
+	}
+	return knet_page(GFP_ATOMIC | __GFP_MEMALLOC);
 }
 
 static void drop(struct knet_link *link, enum knet_counter why)
@@ -45,7 +84,7 @@ static struct sk_buff *make_skb(struct knet_link *link, struct knet_buf *buf, co
 		return skb;
 	}
 	if (!buf->spare)
-		buf->spare = knet_page(GFP_ATOMIC | __GFP_MEMALLOC);
+		buf->spare = page_take(link);
 	if (unlikely(!buf->spare)) {
 		napi_consume_skb(skb, 1);
 		return NULL;
@@ -99,12 +138,12 @@ static void receive(struct knet_link *link, struct knet_buf *buf, const u8 *data
 
 /* ---- receives ---- */
 
-static void buf_returned(struct knet_buf *buf)
+static void buf_returned(struct knet_link *link, struct knet_buf *buf)
 {
 	buf->posted = false;
 	if (!buf->spare)
 		return;
-	put_page(buf->page);
+	page_give(link, buf->page);
 	buf->page = buf->spare;
 	buf->spare = NULL;
 }
@@ -141,7 +180,7 @@ static void read_error(struct knet_link *link)
 
 	if (kfi_cq_readerr(link->conn.cq, &wc, 0) != 1)
 		return;
-	buf_returned(wc.op_context);
+	buf_returned(link, wc.op_context);
 	if (wc.err == KFI_ETRUNC) {
 		drop(link, KNET_RX_BAD);
 	} else {
@@ -167,7 +206,7 @@ int knet_poll(struct napi_struct *napi, int budget)
 			if (wc[i].flags & KFI_RECV)
 				receive(link, wc[i].op_context, wc[i].buf, wc[i].len);
 			if (wc[i].flags & KFI_MULTI_RECV)
-				buf_returned(wc[i].op_context);
+				buf_returned(link, wc[i].op_context);
 		}
 		done += max(n, 1);
 	}

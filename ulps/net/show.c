@@ -16,6 +16,7 @@ static const char counter_names[KNET_COUNTERS][ETH_GSTRING_LEN] = {
 	[KNET_RX_CSUM]		= "rx_csum_partial",
 	[KNET_RX_GSO]		= "rx_gso",
 	[KNET_RX_COPIED]	= "rx_copied",
+	[KNET_RX_REUSED]	= "rx_reused",
 	[KNET_RX_NOMEM]		= "rx_no_memory",
 	[KNET_RX_BAD]		= "rx_malformed",
 	[KNET_UP]		= "connections",
