@@ -19,6 +19,7 @@
 #include "../../ulps/mirror/command.h"
 #include "../../ulps/mirror/csum.h"
 #include "../../ulps/mirror/flush.h"
+#include "../../ulps/mirror/label.h"
 #include "../../ulps/mirror/leg.h"
 #include "../../ulps/mirror/log.h"
 #include "../../ulps/mirror/meta.h"
@@ -60,8 +61,12 @@
  * @read_err: result of a read from a patch of a peer
  * @io_err: result of all I/O of the metadata device, and of the log's head
  * @io_left: writes to the metadata device until @io_err becomes -EIO; 0: it does not
+ * @io_lands: the write that fails then is done all the same
  * @meta: the metadata device, as it is read
  * @durable: what of it is durable
+ * @label: blocks of the leg behind the data
+ * @blocks: how many
+ * @id: UUID of the device, for device-mapper
  * @watched: that covers what may differ at any time
  * @store_err: result of the next record that is stored in the log of this node
  * @start_err: result of each kfm_log_start() from now on
@@ -110,7 +115,11 @@ struct mw {
 	int		read_err;
 	int		io_err;
 	unsigned int	io_left;
+	bool		io_lands;
 	u8		meta[MW_META], durable[MW_META];
+	u8		label[2][KFM_BLOCK];
+	unsigned int	blocks;
+	const char	*id;
 	bool		watched;
 	int		store_err;
 	int		start_err;
@@ -153,6 +162,7 @@ void mw_leg_ends(struct mw *w, blk_status_t status);
 void mw_run(struct mw *w);
 void mw_differs(struct mw *w, unsigned int peer, u32 region);
 int mw_load(struct mw *w);
+void mw_seal(struct mw *w);
 void mw_say(struct mw *w, unsigned int peer, struct kfm_msg msg);
 void mw_state(struct mw *w, unsigned int peer, u32 state, u64 gen, u32 flags);
 void mw_grant(struct mw *w, unsigned int peer);

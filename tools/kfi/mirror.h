@@ -204,11 +204,12 @@ void mirror_conf_free(struct mirror_conf *list);
 /* The name of this machine, as `uname -n` prints it */
 const char *mirror_conf_node(void);
 
-/* ---- mirror_up.c, mirror_metrics.c: verbs ---- */
+/* ---- mirror_up.c, mirror_metrics.c, mirror_label.c: verbs ---- */
 
 int cmd_mirror_adjust(int argc, char **argv);
 int cmd_mirror_down(int argc, char **argv);
 int cmd_mirror_dump(int argc, char **argv);
+int cmd_mirror_label(int argc, char **argv);
 int cmd_mirror_metrics(int argc, char **argv);
 int cmd_mirror_resize(int argc, char **argv);
 int cmd_mirror_up(int argc, char **argv);

@@ -34,15 +34,15 @@
 
 static u64 active_at(const struct kfm_peer *p)
 {
-	return KFM_BITMAP_AT + (u64)p->index * p->m->active_bytes;
+	return KFM_BITMAP_AT + (u64)p->index * kfm_map_room(p->m->active_bytes);
 }
 
 static u64 oos_at(const struct kfm_peer *p)
 {
 	const struct kfm *m = p->m;
 
-	return KFM_BITMAP_AT + (u64)kfm_peer_count(m) * m->active_bytes +
-	       (u64)p->index * m->bitmap_bytes;
+	return KFM_BITMAP_AT + (u64)kfm_peer_count(m) * kfm_map_room(m->active_bytes) +
+	       (u64)p->index * kfm_map_room(m->bitmap_bytes);
 }
 
 /* Write the stale blocks of a bitmap of @bytes bytes, which is at @at on the device. */
@@ -52,10 +52,9 @@ static int write_blocks(struct kfm *m, blk_opf_t flags, u64 at, u8 *map, u32 byt
 	unsigned int first, end;
 	int ret;
 
-	for_each_set_bitrange(first, end, stale, bytes / KFM_BLOCK) {
-		ret = kfm_io(m->meta->bdev, REQ_OP_WRITE | REQ_SYNC | flags,
-			     at + (u64)first * KFM_BLOCK, map + (size_t)first * KFM_BLOCK,
-			     (end - first) * KFM_BLOCK);
+	for_each_set_bitrange(first, end, stale, bytes / KFM_MAP_BLOCK) {
+		ret = kfm_map_write(m, flags, at + (u64)first * KFM_BLOCK,
+				    map + (size_t)first * KFM_MAP_BLOCK, end - first);
 		if (ret)
 			return ret;
 	}
@@ -89,7 +88,7 @@ int kfm_active_flush(struct kfm *m)
 /* Make the bits of regions durable, with one flush for all blocks. */
 static int oos_flush(struct kfm *m)
 {
-	u32 blocks = m->bitmap_bytes / KFM_BLOCK;
+	u32 blocks = m->bitmap_bytes / KFM_MAP_BLOCK;
 	bool written = false;
 	struct kfm_peer *p;
 	int ret = 0;
@@ -163,7 +162,7 @@ void kfm_active_set(struct kfm_peer *p, u64 sector, u32 len)
 		if (test_bit_le(e, p->active))
 			continue;
 		__set_bit_le(e, p->active);
-		__set_bit(e / 8 / KFM_BLOCK, p->active_stale);
+		__set_bit(e / 8 / KFM_MAP_BLOCK, p->active_stale);
 		p->active_count++;
 	}
 }
@@ -172,7 +171,7 @@ static void active_clear(struct kfm_peer *p, u32 extent)
 {
 	if (!__test_and_clear_bit_le(extent, p->active))
 		return;
-	__set_bit(extent / 8 / KFM_BLOCK, p->active_stale);
+	__set_bit(extent / 8 / KFM_MAP_BLOCK, p->active_stale);
 	p->active_count--;
 }
 
@@ -187,7 +186,7 @@ bool kfm_active_durable(const struct kfm *m, u64 sector, u32 len)
 			continue;
 		for (e = extent_of(m, sector); e <= last_extent(m, sector, len); e++) {
 			if (!test_bit_le(e, p->active) ||
-			    test_bit(e / 8 / KFM_BLOCK, p->active_stale))
+			    test_bit(e / 8 / KFM_MAP_BLOCK, p->active_stale))
 				return false;
 		}
 	}
@@ -225,8 +224,8 @@ static void set_regions(struct kfm_peer *p, u32 first, u32 end)
 		}
 	}
 	if (p->oos_count != before)
-		bitmap_set(p->stale, first / 8 / KFM_BLOCK,
-			   (end - 1) / 8 / KFM_BLOCK - first / 8 / KFM_BLOCK + 1);
+		bitmap_set(p->stale, first / 8 / KFM_MAP_BLOCK,
+			   (end - 1) / 8 / KFM_MAP_BLOCK - first / 8 / KFM_MAP_BLOCK + 1);
 }
 
 /* Set the bits of all regions in a piece of 2^@shift sectors, the last of which may be shorter. */
@@ -297,7 +296,7 @@ void kfm_oos_clear(struct kfm_peer *p, u64 sector, u32 len)
 	for (r = region_of(p->m, sector); r < end; r++) {
 		if (!__test_and_clear_bit_le(r, p->oos))
 			continue;
-		__set_bit(r / 8 / KFM_BLOCK, p->stale);
+		__set_bit(r / 8 / KFM_MAP_BLOCK, p->stale);
 		p->oos_count--;
 	}
 }
@@ -322,8 +321,8 @@ static void mark_used(const u8 *map, u32 bytes, unsigned long *stale)
 {
 	u32 i;
 
-	for (i = 0; i < bytes / KFM_BLOCK; i++) {
-		if (memchr_inv(map + (size_t)i * KFM_BLOCK, 0, KFM_BLOCK))
+	for (i = 0; i < bytes / KFM_MAP_BLOCK; i++) {
+		if (memchr_inv(map + (size_t)i * KFM_MAP_BLOCK, 0, KFM_MAP_BLOCK))
 			__set_bit(i, stale);
 	}
 }
@@ -409,7 +408,7 @@ static void forget(struct kfm_peer *p)
 	memset(p->active, 0, m->active_bytes);
 	memset(p->oos, 0, m->bitmap_bytes);
 	bitmap_zero(p->active_stale, KFM_ACTIVE_BLOCKS);
-	bitmap_zero(p->stale, m->bitmap_bytes / KFM_BLOCK);
+	bitmap_zero(p->stale, m->bitmap_bytes / KFM_MAP_BLOCK);
 	if (p->cached)
 		bitmap_zero(p->cached, m->extents);
 	p->active_count = 0;
@@ -422,8 +421,8 @@ static void all_stale(struct kfm *m)
 	struct kfm_peer *p;
 
 	kfm_for_each_peer(p, m) {
-		bitmap_set(p->stale, 0, m->bitmap_bytes / KFM_BLOCK);
-		bitmap_set(p->active_stale, 0, m->active_bytes / KFM_BLOCK);
+		bitmap_set(p->stale, 0, m->bitmap_bytes / KFM_MAP_BLOCK);
+		bitmap_set(p->active_stale, 0, m->active_bytes / KFM_MAP_BLOCK);
 	}
 }
 
@@ -441,21 +440,29 @@ int kfm_bits_create(struct kfm *m)
 /*
  * Write all bitmaps in the present form and size. What is in their place may be of another one, so
  * until they are whole the superblock says that every region may differ. After that it says that
- * the mirror has grown.
+ * the mirror has grown. On the leg there is another place, which has no superblock until its bitmaps
+ * are whole: that of the old one counts.
  */
 static int rewrite(struct kfm *m)
 {
+	bool moves = m->meta_from != m->meta_at;
 	int ret;
 
 	m->sb.coarse = false;
-	m->sb.flags |= KFM_SB_BITS_LOST;
+	m->sb.plain = false;
 	all_stale(m);
-	ret = kfm_super_save(m) ?: kfm_bits_flush(m);
+	if (moves) {
+		ret = kfm_super_clear(m, m->meta_at);
+	} else {
+		m->sb.flags |= KFM_SB_BITS_LOST;
+		ret = kfm_super_save(m);
+	}
+	ret = ret ?: kfm_bits_flush(m);
 	if (ret)
 		return ret;
 	m->sb.flags &= ~KFM_SB_BITS_LOST;
 	m->sb.sectors = m->sectors;
-	return kfm_super_save(m);
+	return moves ? kfm_super_moved(m) : kfm_super_save(m);
 }
 
 /* Clear what is behind the last bit, which a device may have set. Return: how many bits are set */
@@ -469,13 +476,13 @@ static u32 count_bits(u8 *map, u32 bits, u32 bytes)
 	return memweight(map, bytes);
 }
 
-static int load_one(struct kfm_peer *p)
+static int load_one(struct kfm_peer *p, u32 *bad)
 {
 	struct kfm *m = p->m;
 	int ret;
 
-	ret = kfm_io(m->meta->bdev, REQ_OP_READ, active_at(p), p->active, m->active_bytes) ?:
-	      kfm_io(m->meta->bdev, REQ_OP_READ, oos_at(p), p->oos, m->bitmap_bytes);
+	ret = kfm_map_read(m, active_at(p), p->active, m->active_bytes / KFM_MAP_BLOCK, bad) ?:
+	      kfm_map_read(m, oos_at(p), p->oos, m->bitmap_bytes / KFM_MAP_BLOCK, bad);
 	if (ret)
 		return ret;
 	p->active_count = count_bits(p->active, m->extents, m->active_bytes);
@@ -484,51 +491,84 @@ static int load_one(struct kfm_peer *p)
 	return 0;
 }
 
-/* Add the pieces that a bitmap of the superblock's size at @at has. It is read by way of @wire. */
-static int load_pieces(struct kfm_peer *p, u64 at, u32 shift)
+/* Bits that a part of a bitmap has which fits @wire, and which is whole blocks of the device */
+static u32 bits_at_once(bool plain)
 {
-	u32 count = pieces(p->m->sb.sectors, shift), done, n;
+	return plain ? KFM_WIRE_REGIONS_MAX :
+		       KFM_WIRE_BYTES_MAX / KFM_MAP_BLOCK * KFM_MAP_BLOCK * 8;
+}
+
+/*
+ * Add the pieces that a bitmap of the superblock's size at @at has. It is read by way of @wire. Only
+ * in its present form it has checksums.
+ */
+static int load_pieces(struct kfm_peer *p, u64 at, u32 shift, u32 *bad)
+{
+	bool plain = p->m->sb.coarse || p->m->sb.plain;
+	u32 count = pieces(p->m->sb.sectors, shift), done, n, blocks;
+	u32 step = bits_at_once(plain);
 	int ret;
 
 	for (done = 0; done < count; done += n) {
-		n = min(count - done, KFM_WIRE_REGIONS_MAX);
-		ret = kfm_io(p->m->meta->bdev, REQ_OP_READ, at + done / 8, p->wire,
-			     round_up(DIV_ROUND_UP(n, 8), KFM_BLOCK));
+		n = min(count - done, step);
+		blocks = DIV_ROUND_UP(n, 8 * (plain ? KFM_BLOCK : KFM_MAP_BLOCK));
+		if (plain)
+			ret = kfm_meta_read(p->m, at, p->wire, blocks * KFM_BLOCK);
+		else
+			ret = kfm_map_read(p->m, at, p->wire, blocks, bad);
 		if (ret)
 			return ret;
+		at += blocks * KFM_BLOCK;
 		add_pieces(p, done, done + n, shift);
 	}
 	return 0;
 }
 
-/* Bitmaps of version 3, or of a shorter mirror: nothing is known of what is behind its end. */
-static int load_other(struct kfm_peer *p)
+static u32 other_room(const struct kfm_super *sb, u32 shift)
+{
+	return sb->plain ? kfm_bitmap_bytes(sb->sectors, shift) :
+			   kfm_map_room(kfm_map_bytes(sb->sectors, shift));
+}
+
+/* Bitmaps of an older version, or of a shorter mirror: nothing is known of what is behind its end. */
+static int load_other(struct kfm_peer *p, u32 *bad)
 {
 	const struct kfm *m = p->m;
 	u64 sectors = m->sb.sectors, at = KFM_BITMAP_AT;
 	u32 region = kfm_region_shift(sectors), extent = kfm_extent_shift(sectors);
-	u32 active_bytes = kfm_bitmap_bytes(sectors, extent);
 	int ret;
 
 	if (m->sb.coarse) {
 		ret = load_pieces(p, at + (u64)p->index * kfm_wire_bytes(sectors),
-				  kfm_wire_shift(sectors));
+				  kfm_wire_shift(sectors), bad);
 	} else {
-		ret = load_pieces(p, at + (u64)p->index * active_bytes, extent);
-		at += (u64)kfm_peer_count(m) * active_bytes;
-		at += (u64)p->index * kfm_bitmap_bytes(sectors, region);
-		ret = ret ?: load_pieces(p, at, region);
+		ret = load_pieces(p, at + (u64)p->index * other_room(&m->sb, extent), extent, bad);
+		at += (u64)kfm_peer_count(m) * other_room(&m->sb, extent);
+		at += (u64)p->index * other_room(&m->sb, region);
+		ret = ret ?: load_pieces(p, at, region, bad);
 	}
 	if (sectors < m->sectors)
 		set_regions(p, region_of(m, sectors), m->regions);
 	return ret;
 }
 
+/*
+ * Sectors of the bitmaps are damaged. All regions that they described may differ, and that is
+ * stored, so that the sectors check again.
+ */
+static int mend(struct kfm *m, u32 bad)
+{
+	DMERR("%s: %u sectors of the bitmaps are damaged: what they described is resynchronised",
+	      kfm_name(m), bad);
+	all_stale(m);
+	return kfm_bits_flush(m);
+}
+
 /**
  * kfm_bits_load() - read which regions may differ
  * @m: formatted mirror that is being resumed, with its superblock
  *
- * Bitmaps of version 3 are written anew in the present form, and so are bitmaps that are not
+ * Bitmaps of an older version are written anew in the present form, and so are bitmaps that are not
  * whole, and those of a mirror that grows. Its new part may differ from that of any peer.
  *
  * Return: 0 or a negative error.
@@ -536,7 +576,9 @@ static int load_other(struct kfm_peer *p)
 int kfm_bits_load(struct kfm *m)
 {
 	bool lost = m->sb.flags & KFM_SB_BITS_LOST, grows = m->sb.sectors < m->sectors;
+	bool other = m->sb.coarse || m->sb.plain || grows;
 	struct kfm_peer *p;
+	u32 bad = 0;
 	int ret = 0;
 
 	kfm_for_each_peer(p, m) {
@@ -544,10 +586,12 @@ int kfm_bits_load(struct kfm *m)
 		if (lost)
 			set_regions(p, 0, m->regions);
 		else if (!ret && !p->witness)
-			ret = m->sb.coarse || grows ? load_other(p) : load_one(p);
+			ret = other ? load_other(p, &bad) : load_one(p, &bad);
 	}
-	if (ret || (!lost && !m->sb.coarse && !grows))
+	if (ret)
 		return ret;
+	if (!lost && !other)
+		return bad ? mend(m, bad) : 0;
 	DMINFO("%s: the bitmaps are written in the form of version %u, for %llu sectors",
 	       kfm_name(m), KFM_VERSION, m->sectors);
 	return rewrite(m);

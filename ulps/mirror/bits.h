@@ -9,7 +9,7 @@ struct kfm;
 struct kfm_peer;
 
 #define KFM_ACTIVE_MAX		1000u	/* extents; beyond that some are cleaned */
-#define KFM_ACTIVE_BLOCKS	(KFM_EXTENTS_MAX / 8 / KFM_BLOCK)	/* of their bitmap */
+#define KFM_ACTIVE_BLOCKS	DIV_ROUND_UP(KFM_EXTENTS_MAX / 8, KFM_MAP_BLOCK)
 
 int kfm_active_flush(struct kfm *m);
 void kfm_active_set(struct kfm_peer *p, u64 sector, u32 len);

@@ -10,7 +10,7 @@
  *   leave			secondary: the same, and the primary is told, before this node stops
  *   invalidate			secondary: declare this copy worthless
  *   replace NODE SERVICE	forget which node this peer is: the next one takes its place
- *   verify [stop]		primary: compare the copies
+ *   verify [report|stop]	primary: compare the copies
  *   detach			primary: go on without the leg, over the network
  *   rate KIB [MIN]		limit of a resynchronisation in KiB a second, 0 for none; and while
  *				the application writes
@@ -22,6 +22,7 @@
 #include "bits.h"
 #include "command.h"
 #include "flush.h"
+#include "label.h"
 #include "leg.h"
 #include "log.h"
 #include "meta.h"
@@ -267,23 +268,38 @@ static void promote(struct kfm *m, struct kfm_cmd *cmd)
 
 /* ---- the other messages ---- */
 
-/* Return 0 if the devices are blank, or the log device has the log of a mirror. */
+/* The byte behind what metadata or a log may use. The last block of a leg has a label. */
+static u64 usable_end(const struct dm_dev *dev, bool leg)
+{
+	return round_down(bdev_nr_bytes(dev->bdev), KFM_BLOCK) - (leg ? KFM_BLOCK : 0);
+}
+
+/*
+ * Return 0 if the devices are blank, or the log device has the log of a mirror. On the leg all that
+ * is going to be written has to be, as the data of another user may be anywhere; of another device
+ * the beginning: superblocks at its end, as some of md have, are not looked for.
+ */
 static int may_format(struct kfm *m)
 {
+	u64 len = m->internal ? kfm_meta_bytes(m->sectors, kfm_peer_count(m)) : KFM_BLANK_BYTES;
 	struct kfm_log_head head;
-	int i, ret = kfm_blank(m, m->meta->bdev);
+	int i, ret;
 
+	ret = kfm_meta_blank(m, min(len, usable_end(m->meta, m->internal) - m->meta_at));
 	if (ret || !m->logdev)
 		return ret;
 	for (i = 0; i < 2; i++) {
-		ret = kfm_io(m->logdev->bdev, REQ_OP_READ, i * KFM_BLOCK, m->page, KFM_BLOCK);
+		ret = kfm_io(m->logdev->bdev, REQ_OP_READ, m->log_at + i * KFM_BLOCK, m->page,
+			     KFM_BLOCK);
 		if (ret)
 			return ret == -ENODATA ? -EIO : ret;
 		ret = kfm_log_decode(m->page, &head);
 		if (ret != -ENODATA && ret != -EMEDIUMTYPE)
 			return 0;
 	}
-	return kfm_blank(m, m->logdev->bdev);
+	len = m->log_at ? KFM_RING_AT + m->log.room : KFM_BLANK_BYTES;
+	return kfm_blank(m, m->logdev->bdev, m->log_at,
+			 min(m->log_at + len, usable_end(m->logdev, m->log_at)));
 }
 
 /*
@@ -303,22 +319,41 @@ static void create_clean(struct kfm_super *sb)
 		sb->pairs[i].base = sb->gens.cur;
 }
 
+/*
+ * The flag that says how the leg is known: by the metadata on it, or by a label if there is room and
+ * nothing of value. Return: 0 for none; or a negative error.
+ */
+static int create_label(struct kfm *m)
+{
+	int ret = m->witness ? -ENOSPC : kfm_label_may_create(m);
+
+	if (m->internal)
+		return ret ?: KFM_SB_INTERNAL;
+	if (ret == -EMEDIUMTYPE)
+		DMWARN("%s: no label: the leg has data behind the mirror", kfm_name(m));
+	if (ret == -EMEDIUMTYPE || ret == -ENOSPC)
+		return 0;
+	return ret ?: KFM_SB_LABEL;
+}
+
 static int create(struct kfm *m, struct kfm_cmd *cmd)
 {
 	bool clean = cmd->argc == 3 && !strcmp(cmd->argv[2], "clean");
+	int ret, label;
 	uuid_t uuid;
-	int ret;
 
 	if ((cmd->argc != 2 && !clean) || uuid_parse(cmd->argv[1], &uuid))
 		return -EINVAL;
 	if (m->formatted)
 		return -EEXIST;
 	ret = may_format(m);
-	if (ret)
-		return ret;
+	label = ret ?: create_label(m);
+	if (label < 0)
+		return label;
 	m->sb = (struct kfm_super) {
 		.sectors = m->sectors, .node = kfm_random(), .peers = kfm_peer_count(m),
-		.flags = (m->logdev ? 0 : KFM_SB_NO_LOG) | (m->witness ? KFM_SB_WITNESS : 0),
+		.flags = (m->logdev ? 0 : KFM_SB_NO_LOG) | (m->witness ? KFM_SB_WITNESS : 0) |
+			 label,
 	};
 	export_uuid(m->sb.uuid, &uuid);
 	if (clean)
@@ -326,7 +361,7 @@ static int create(struct kfm *m, struct kfm_cmd *cmd)
 	kfm_quorum_witness(m);
 	/* twice, to overwrite both copies of a log head that another mirror may have left */
 	ret = kfm_bits_create(m) ?: kfm_log_start(m, kfm_random(), 0, 0) ?:
-	      kfm_log_start(m, kfm_random(), 0, 0) ?: kfm_super_save(m);
+	      kfm_log_start(m, kfm_random(), 0, 0) ?: kfm_label_create(m) ?: kfm_super_save(m);
 	m->formatted = !ret;
 	if (ret)
 		m->sb.node = 0;
@@ -575,8 +610,8 @@ static int set_rate(struct kfm *m, struct kfm_cmd *cmd)
 
 static int verify(struct kfm *m, struct kfm_cmd *cmd)
 {
-	if (cmd->argc == 1)
-		return kfm_verify_start(m);
+	if (cmd->argc == 1 || (cmd->argc == 2 && has_word(cmd, "report")))
+		return kfm_verify_start(m, cmd->argc == 2);
 	if (cmd->argc != 2 || !has_word(cmd, "stop"))
 		return -EINVAL;
 	kfm_verify_stop(m);
@@ -648,8 +683,10 @@ static void stop_tick(struct kfm *m)
 	    kfm_serve_busy(m))
 		return;
 	ret = kfm_own_empty(m);
-	if (m->formatted)
+	if (m->formatted) {
 		ret = kfm_bits_rest(m) ?: ret;
+		kfm_label_renew(m);
+	}
 	spin_lock_irq(&m->lock);
 	last = list_empty(&m->cmds);
 	if (last)

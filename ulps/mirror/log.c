@@ -74,8 +74,8 @@ int kfm_log_store(struct kfm *m, u32 at, u32 len)
 	struct kfm_log *log = &m->log;
 
 	if (!log->dax)
-		return kfm_io(m->logdev->bdev, REQ_OP_WRITE | REQ_FUA | REQ_SYNC, KFM_RING_AT + at,
-			      log->ring + at, len);
+		return kfm_io(m->logdev->bdev, REQ_OP_WRITE | REQ_FUA | REQ_SYNC,
+			      m->log_at + KFM_RING_AT + at, log->ring + at, len);
 	if (IS_ENABLED(CONFIG_DAX)) {
 		dax_flush(log->dax, log->ring + at, len);
 		pmem_wmb();
@@ -233,7 +233,7 @@ static void store_begin(struct kfm_store *s, u32 at, u32 len)
 {
 	bio_init(&s->bio, s->m->logdev->bdev, s->vecs, KFM_GROUP_PAGES,
 		 REQ_OP_WRITE | REQ_FUA | REQ_SYNC);
-	s->bio.bi_iter.bi_sector = (KFM_RING_AT + at) / KFM_SECTOR;
+	s->bio.bi_iter.bi_sector = (s->m->log_at + KFM_RING_AT + at) / KFM_SECTOR;
 	s->bio.bi_end_io = store_end_io;
 	kfm_bio_add(&s->bio, s->m->log.ring + at, len);
 	submit_bio(&s->bio);
@@ -502,11 +502,12 @@ static int ring_load(struct kfm *m)
 	u32 at, len;
 
 	if (!log->dax)
-		return kfm_io(m->logdev->bdev, REQ_OP_READ, KFM_RING_AT, log->ring, log->ring_len);
+		return kfm_io(m->logdev->bdev, REQ_OP_READ, m->log_at + KFM_RING_AT, log->ring,
+			      log->ring_len);
 	for (at = 0; at < log->ring_len && !ret; at += len) {
 		len = min(log->ring_len - at, KFM_WRITE_MAX);
-		ret = kfm_io(m->logdev->bdev, REQ_OP_READ, KFM_RING_AT + at, m->applies[0].buf,
-			     len);
+		ret = kfm_io(m->logdev->bdev, REQ_OP_READ, m->log_at + KFM_RING_AT + at,
+			     m->applies[0].buf, len);
 	}
 	return ret;
 }

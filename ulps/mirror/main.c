@@ -18,6 +18,7 @@
 #include "bits.h"
 #include "command.h"
 #include "flush.h"
+#include "label.h"
 #include "leg.h"
 #include "log.h"
 #include "meta.h"
@@ -136,10 +137,10 @@ static struct kfm *kfm_alloc(struct dm_target *ti)
 	m->sectors = ti->len;
 	m->shift = kfm_region_shift(m->sectors);
 	m->regions = ((m->sectors - 1) >> m->shift) + 1;
-	m->bitmap_bytes = kfm_bitmap_bytes(m->sectors, m->shift);
+	m->bitmap_bytes = kfm_map_bytes(m->sectors, m->shift);
 	m->extent_shift = kfm_extent_shift(m->sectors);
 	m->extents = ((m->sectors - 1) >> m->extent_shift) + 1;
-	m->active_bytes = kfm_bitmap_bytes(m->sectors, m->extent_shift);
+	m->active_bytes = kfm_map_bytes(m->sectors, m->extent_shift);
 	m->numbered = 1;
 	m->start = kfm_random();
 	m->net_ns = get_net(current->nsproxy->net_ns);
@@ -297,7 +298,7 @@ static int kfm_map(struct dm_target *ti, struct bio *bio)
 		r->tried = false;
 		r->leg_asked = false;
 		bio_set_dev(bio, m->leg->bdev);
-		if (!READ_ONCE(m->open))
+		if (!READ_ONCE(m->open) || kfm_reads_wait(m))
 			kfm_read_hold(m, bio);
 		else if (READ_ONCE(m->detached) ||
 			 kfm_repair_bad(m, bio->bi_iter.bi_sector, bio_sectors(bio)))
@@ -452,29 +453,107 @@ static void inherit(struct kfm *m)
 	mutex_unlock(&mirrors_lock);
 }
 
-/*
- * One superblock is damaged. If this table has run before, or the one before it has, this node
- * knows what was stored, and a primary goes on. It does not if the device has something else.
- */
-static int settle_super(struct kfm *m, const struct kfm_super *before)
+/* Was this table, or the one before it, primary? @known: its superblock, if there is such a table */
+static bool was_primary(const struct kfm *m, struct kfm_super *known)
 {
-	struct kfm_super known = *before;
-	bool primary = m->primary;
 	const struct kfm *old;
-	int ret;
+	bool primary = m->primary;
 
 	mutex_lock(&mirrors_lock);
 	list_for_each_entry(old, &mirrors, entry) {
 		if (!follows(m, old))
 			continue;
-		known = old->sb;
+		*known = old->sb;
 		primary |= old->primary;
 	}
 	mutex_unlock(&mirrors_lock);
-	ret = kfm_super_settle(m, known.node ? &known : NULL);
+	return primary;
+}
+
+/*
+ * Is this the metadata of the mirror, is the leg its leg, and do both tell what this node has
+ * stored? If one superblock is damaged, and this table has run before, or the one before it has,
+ * this node knows what was stored, and a primary goes on. It does not if the device has something
+ * else, or the leg was put back; then nothing is stored because of the leg, and what this node knows
+ * is kept for the next attempt.
+ */
+static int identify(struct kfm *m, const struct kfm_super *before)
+{
+	struct kfm_super known = *before;
+	bool primary = was_primary(m, &known);
+	bool doubt = false;
+	int ret = kfm_label_name(m);
+
+	/* nothing is stored in either place before the metadata has moved: may_move() */
+	if (!ret && m->sb.flags & KFM_SB_DOUBT && m->meta_from != m->meta_at)
+		ret = -EUCLEAN;
+	if (!ret && m->sb.flags & KFM_SB_DOUBT) {
+		ret = kfm_super_settle(m, known.node ? &known : NULL);
+		doubt = m->sb.flags & KFM_SB_DOUBT;
+	}
+	/* a primary that is detached uses no leg */
+	if (!ret && !(primary && m->sb.state == KFM_BLANK && m->sb.flags & KFM_SB_LEG_FAILED))
+		ret = kfm_label_check(m);
 	if (!ret && primary && m->sb.flags & KFM_SB_DOUBT)
 		ret = -EUCLEAN;
+	if (!ret && !doubt && m->sb.flags & KFM_SB_DOUBT)
+		ret = kfm_super_settle(m, NULL);
+	if (ret && !doubt && known.node && known.node == m->sb.node)
+		m->sb = known;
 	return ret;
+}
+
+/*
+ * A mirror that grows has had its metadata behind its old end: the table before this one knows
+ * where.
+ */
+static void metadata_find(struct kfm *m)
+{
+	const struct kfm *old;
+
+	if (!m->internal || m->formatted)
+		return;
+	mutex_lock(&mirrors_lock);
+	list_for_each_entry(old, &mirrors, entry) {
+		if (old != m && old->internal && old->formatted && !READ_ONCE(old->active) &&
+		    dm_table_get_md(old->ti->table) == dm_table_get_md(m->ti->table))
+			m->meta_from = old->meta_from;
+	}
+	mutex_unlock(&mirrors_lock);
+}
+
+/*
+ * May the metadata on the leg move to behind the new end? It is whole in its old place meanwhile. A
+ * log does not move: it may have records.
+ */
+static int may_move(const struct kfm *m)
+{
+	u64 end = m->meta_from + kfm_meta_bytes(m->sb.sectors, kfm_peer_count(m));
+
+	if (m->meta_from == m->meta_at)
+		return 0;
+	if (m->log_at) {
+		DMERR("%s: with its log on the leg a mirror keeps its size", kfm_name(m));
+		return -EOPNOTSUPP;
+	}
+	if (m->meta_at >= end)
+		return 0;
+	DMERR("%s: the leg has its metadata there: let the mirror grow to %llu sectors or more",
+	      kfm_name(m), end / KFM_SECTOR);
+	return -ENOSPC;
+}
+
+/* All that is on the devices but the superblock. @before: what this table knew of that */
+static int load(struct kfm *m, const struct kfm_super *before)
+{
+	int ret = identify(m, before) ?: may_grow(m) ?: may_move(m) ?: kfm_label_move(m);
+
+	if (ret)
+		return ret;
+	ret = kfm_log_load(m);
+	if (ret && ret != -EBADMSG)	/* a replay finds that again, see kfm_log_unusable() */
+		return ret;
+	return kfm_bits_load(m);
 }
 
 static void peer_resume(struct kfm_peer *p)
@@ -508,20 +587,14 @@ static int kfm_preresume(struct dm_target *ti)
 		return -ESTALE;
 	}
 	m->meta_failed = false;
+	metadata_find(m);
 	ret = kfm_super_load(m);
-	if (!ret && m->formatted && m->sb.flags & KFM_SB_DOUBT)
-		ret = settle_super(m, &before);
-	if (!ret && m->formatted && may_grow(m)) {
-		/* dm frees the table before this one, so the next one takes the role from here */
-		inherit(m);
-		return -EBUSY;
+	if (!ret && m->formatted) {
+		ret = load(m, &before);
+		/* dm frees the table before this one: the next one has the role from here */
+		if (ret)
+			inherit(m);
 	}
-	if (!ret && m->formatted)
-		ret = kfm_log_load(m);
-	if (ret == -EBADMSG)	/* a replay finds that again, see kfm_log_unusable() */
-		ret = 0;
-	if (!ret && m->formatted)
-		ret = kfm_bits_load(m);
 	if (ret)
 		return ret;
 	if (cache_lost(m))
@@ -537,6 +610,8 @@ static int kfm_preresume(struct dm_target *ti)
 	m->leg_failed = m->unreplayed ||
 			(m->primary && !m->detached && (m->sb.flags & KFM_SB_LEG_FAILED ||
 							blkdev_issue_flush(m->leg->bdev)));
+	if (m->formatted && kfm_label_renew(m))
+		DMWARN("%s: can't write the label of the leg", kfm_name(m));
 	kfm_quorum_resume(m);
 	m->log.failed = false;
 	m->log.oldest_at = 0;

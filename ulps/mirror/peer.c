@@ -427,7 +427,7 @@ static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
 		[KFM_SPLIT] = "the copies are split: each has data that the other does not have",
 		[KFM_OTHER] = "the peer has another number of peers, or is, or is not, the witness",
 	};
-	enum kfm_verdict verdict = kfm_peer_compare(p, msg);
+	enum kfm_verdict verdict = kfm_state_compare(p, msg);
 	struct kfm_msg attach = { .type = KFM_ATTACH, .session = p->session };
 	struct kfm *m = p->m;
 
@@ -510,6 +510,8 @@ static void session_up(struct kfm_peer *p)
 	p->insync = false;
 	p->settled.known = false;
 	p->answered = 0;
+	p->timed = 0;
+	p->heard = jiffies - p->m->timeout;
 	if (p->fresh)
 		kfm_quorum_ask(p);
 	p->oos_start = p->oos_count;
@@ -575,6 +577,10 @@ static void primary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 			break;
 		kfm_ring_applied(&p->ring, msg->seq);
 		p->answered = max(p->answered, min(msg->asked, p->m->asked));
+		if (p->timed && p->answered >= p->timed) {
+			p->heard = p->timed_at;
+			p->timed = 0;
+		}
 		break;
 	case KFM_SYNCED_OK:
 		if (p->state == KFM_SESSION_UP && p->synced_sent &&
@@ -627,7 +633,7 @@ static void synced_tick(struct kfm_peer *p)
 
 	if (m->meta_failed)
 		return;
-	pair->flags &= ~KFM_PAIR_ALONE;
+	pair->flags &= ~(KFM_PAIR_ALONE | KFM_PAIR_LEFT);
 	if (p->attach && !p->synced_sent)
 		pair->base = m->sb.gens.cur;
 	if ((pair->flags != before.flags || pair->base != before.base) && kfm_super_save(m)) {
@@ -641,13 +647,16 @@ static void synced_tick(struct kfm_peer *p)
 	kfm_net_send(p, &synced);
 }
 
-/* PING reports to a peer in sync which writes are settled. */
+/* PING reports to a peer in sync which writes are settled. When it was sent matters to reads. */
 static void ping(struct kfm_peer *p)
 {
-	struct kfm_msg msg = {
-		.type = KFM_PING, .arg = p->insync, .session = p->session, .asked = p->m->asked,
-	};
+	struct kfm_msg msg = { .type = KFM_PING, .arg = p->insync, .session = p->session };
 
+	if (p->m->reads_quorum && !p->timed) {
+		p->timed = ++p->m->asked;
+		p->timed_at = jiffies;
+	}
+	msg.asked = p->m->asked;
 	if (p->insync)
 		kfm_recent_announce(p, &msg);
 	kfm_net_send(p, &msg);

@@ -48,6 +48,10 @@ enum kfm_session_state {
  * @votes: policy quorum: its answer counts
  * @ask: kfm.asked when this peer was lost, or when the session with a copy that is @fresh began
  * @answered: kfm.asked in the last PONG of this session
+ * @timed: with kfm.reads_quorum: kfm.asked in the first PING that the peer has not answered; 0 if it has
+ *	answered all
+ * @timed_at: time at which that was sent, jiffies
+ * @heard: the same of the last one that was answered
  * @features: KFM_F_ of the peer, from its HELLO; used by a secondary
  * @start: what the peer's last STATE says, see kfm.start
  * @flushed: number of the last flush that this leg and that of the peer have had
@@ -114,6 +118,9 @@ struct kfm_peer {
 	bool			votes;
 	u64			ask;
 	u64			answered;
+	u64			timed;
+	unsigned long		timed_at;
+	unsigned long		heard;
 	u64			features;
 	u64			start;
 	u64			flushed;
@@ -171,6 +178,7 @@ void kfm_sessions_drop(struct kfm *m);
 void kfm_peers_leg_failed(struct kfm *m);
 void kfm_peer_hello(struct kfm_peer *p, u32 flags);
 enum kfm_verdict kfm_peer_compare(const struct kfm_peer *p, const struct kfm_msg *state);
+enum kfm_verdict kfm_state_compare(const struct kfm_peer *p, const struct kfm_msg *state);
 int kfm_pair_change(struct kfm_peer *p, const struct kfm_pair *pair);
 int kfm_go_alone(struct kfm_peer *p);
 

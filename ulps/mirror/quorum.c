@@ -423,6 +423,7 @@ int kfm_quorum_force(struct kfm *m)
  */
 void kfm_quorum_begin(struct kfm *m, u64 gen)
 {
+	m->reads_until = jiffies - 1;
 	m->counted_gen = gen;
 	m->quorate_at = jiffies;
 	m->noquorum = false;
@@ -574,6 +575,34 @@ static void without_lost(struct kfm *m)
 	}
 }
 
+/* Have more than half of the nodes, this one included, answered what was sent at @at or later? */
+static bool heard_since(const struct kfm *m, unsigned long at)
+{
+	unsigned int others = 0;
+	struct kfm_peer *p;
+
+	kfm_for_each_peer(p, m)
+		others += counts(p) && !time_before(p->heard, at);
+	return most(m, others);
+}
+
+/*
+ * Reads may go on for half of the time-out since then. An answer may be old when the worker takes it,
+ * so it counts from the time at which its PING was sent. A primary by force asks nobody.
+ */
+static void reads_extend(struct kfm *m)
+{
+	struct kfm_peer *p;
+
+	if (forced(m))
+		WRITE_ONCE(m->reads_until, jiffies + m->timeout / 2);
+	kfm_for_each_peer(p, m) {
+		if (counts(p) && heard_since(m, p->heard) &&
+		    time_after(p->heard + m->timeout / 2, m->reads_until))
+			WRITE_ONCE(m->reads_until, p->heard + m->timeout / 2);
+	}
+}
+
 /* What is due, in each run of the worker of a primary */
 void kfm_quorum_tick(struct kfm *m)
 {
@@ -585,6 +614,7 @@ void kfm_quorum_tick(struct kfm *m)
 	}
 	if (!m->leg_failed && !m->meta_failed)
 		without_lost(m);
+	reads_extend(m);
 	if (kfm_quorate(m)) {
 		m->quorate_at = jiffies;
 		m->noquorum = false;

@@ -75,6 +75,16 @@ void kfm_resync_stop(struct kfm_peer *p)
 	p->rs_round++;
 }
 
+/* The peer has these regions. If they were the last ones, SYNCED is due at once. */
+static void regions_same(struct kfm_peer *p, u64 sector, u32 len)
+{
+	kfm_oos_clear(p, sector, len);
+	if (p->oos_count || p->insync)
+		return;
+	p->next = jiffies;
+	kfm_kick(p->m);
+}
+
 /* A part has ended. It counts if it is durable at the peer, and of the present session. */
 void kfm_resync_part(struct kfm_write *w)
 {
@@ -82,7 +92,7 @@ void kfm_resync_part(struct kfm_write *w)
 
 	if (w->posts[p->index].state == KFM_P_ACKED && w->round == p->rs_round &&
 	    !w->m->leg_failed)
-		kfm_oos_clear(p, w->sector, w->len);
+		regions_same(p, w->sector, w->len);
 }
 
 static void part_unreadable(struct kfm_write *w)
@@ -99,7 +109,7 @@ static void part_equal(struct kfm_write *w)
 	struct kfm_peer *p = w->peer;
 
 	if (!w->m->leg_failed) {
-		kfm_oos_clear(p, w->sector, w->len);
+		regions_same(p, w->sector, w->len);
 		p->rs_equal += w->len;
 	}
 	kfm_write_put(w);
