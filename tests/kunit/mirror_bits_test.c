@@ -65,7 +65,7 @@ static void bits_sealed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->peers[1].oos_count, 1);
 }
 
-/* Each bit of a sector of the bitmaps: what that describes may differ, and no bit that is set is lost. */
+/* Each bit of a sector of the bitmaps: what that describes may differ, and no set bit is lost. */
 static void bits_damaged(struct kunit *test)
 {
 	struct mw *w = mw_make(test, 2);

@@ -154,10 +154,12 @@ static int mw_meta(struct mw *w, struct bio *bio)
 		return w->io_err;
 	w->io_lands = w->io_lands && !w->io_err;
 	if (at >= end) {
+		u8 *label = w->label[(at - end) / KFM_BLOCK];
+
 		if (!op_is_write(bio_op(bio)))
-			memcpy(bvec_virt(bio->bi_io_vec), w->label[(at - end) / KFM_BLOCK], KFM_BLOCK);
+			memcpy(bvec_virt(bio->bi_io_vec), label, KFM_BLOCK);
 		else
-			memcpy(w->label[(at - end) / KFM_BLOCK], bvec_virt(bio->bi_io_vec), KFM_BLOCK);
+			memcpy(label, bvec_virt(bio->bi_io_vec), KFM_BLOCK);
 		return w->io_err;
 	}
 	bio_for_each_segment(vec, bio, iter) {

@@ -432,7 +432,8 @@ static bool read_size(const char *file, cfg_t *cfg, cfg_t *node, uint64_t *secto
 	if (*sectors && (!text || !(bytes % SECTOR)))
 		return true;
 	if (text || *sectors)
-		complain("%s: the size is %" PRIu64 " bytes, which are no whole sectors", file, bytes);
+		complain("%s: the size is %" PRIu64 " bytes, which are no whole sectors", file,
+			 bytes);
 	else
 		complain("%s: the leg %s is too small", file, leg);
 	return false;
@@ -527,15 +528,15 @@ static void complain_absent(const struct mirror_where *where, const char *name, 
 			like = title;
 	}
 	if (like)
-		complain("%s: node %s is not in its configuration, but node %s is: is this the same? See -n",
-			 name, where->node, like);
+		complain("%s: node %s is not in its configuration, but %s is: the same? See -n", name,
+			 where->node, like);
 	else
 		complain("%s: node %s is not in its configuration", name, where->node);
 }
 
 /*
- * Return: 0, with the mirror in @out, or NULL if this node has no part in it, after a message unless
- * @all files are read; -1 after a message
+ * Return: 0, with the mirror in @out, or NULL if this node has no part in it, after a message
+ * unless @all files are read; -1 after a message
  */
 static int read_file(const struct mirror_where *where, const char *name, bool all,
 		     struct mirror_conf **out)

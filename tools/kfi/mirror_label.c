@@ -61,18 +61,20 @@ static int read_label(const char *path, struct label *label)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), err = 0;
 	off_t end = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
+	off_t at = end / BLOCK * BLOCK - BLOCK;		/* of the last block, or negative */
 	uint32_t crc;
 
-	if (end < 0 || (end >= BLOCK && pread(fd, label, sizeof(*label), end / BLOCK * BLOCK - BLOCK) !=
-				       sizeof(*label)))
-		err = errno ? errno : EIO;
+	if (end < 0)
+		err = errno;
+	else if (at >= 0 && pread(fd, label, sizeof(*label), at) != sizeof(*label))
+		err = EIO;
 	if (fd >= 0)
 		close(fd);
 	if (err) {
 		complain("%s: %s", path, strerror(err));
 		return -1;
 	}
-	if (end < BLOCK || memcmp(label->magic, "KIFSLBL1", sizeof(label->magic)) ||
+	if (at < 0 || memcmp(label->magic, "KIFSLBL1", sizeof(label->magic)) ||
 	    number(label->version, sizeof(label->version)) != VERSION)
 		return 1;
 	crc = number(label->crc, sizeof(label->crc));

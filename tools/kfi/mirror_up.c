@@ -464,7 +464,8 @@ int cmd_mirror_dump(int argc, char **argv)
 static const char *needed(const struct mirror *m)
 {
 	if (!strcmp(m->copy, "unformatted"))
-		return "it has no metadata: 'kfi mirror up --create' comes first; but a leg that has grown since needs its old size";
+		return "it has no metadata: 'kfi mirror up --create' comes first; "
+		       "but a leg that has grown since needs its old size";
 	if (mirror_remark(m->state, "refused"))
 		return "a session was refused; the kernel's log has the reason";
 	if (!strcmp(m->role, "secondary") && !strcmp(m->session, "down"))

@@ -530,7 +530,7 @@ static u32 other_room(const struct kfm_super *sb, u32 shift)
 			   kfm_map_room(kfm_map_bytes(sb->sectors, shift));
 }
 
-/* Bitmaps of an older version, or of a shorter mirror: nothing is known of what is behind its end. */
+/* Bitmaps of an older version, or of a shorter mirror: behind its end nothing is known. */
 static int load_other(struct kfm_peer *p, u32 *bad)
 {
 	const struct kfm *m = p->m;

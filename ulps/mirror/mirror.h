@@ -153,8 +153,8 @@ struct kfm_write;
  *	primary knows, or in which it has written by force
  * @announced: the last generation that this primary has sent in SYNCED
  * @asked: number of the last question whether the peers are there; PING has it, and PONG repeats it
- * @reads_until: with @reads_quorum: so long no other node is promoted, jiffies. map() reads it without
- *	the claim
+ * @reads_until: with @reads_quorum: so long no other node is promoted, jiffies. map() reads it
+ *	without the claim
  * @quorate_at: time at which this primary had more than half, jiffies
  * @noquorum: it has not had that for a while
  * @stepping: it is about to become secondary, because others have gone on without it

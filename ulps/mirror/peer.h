@@ -48,8 +48,8 @@ enum kfm_session_state {
  * @votes: policy quorum: its answer counts
  * @ask: kfm.asked when this peer was lost, or when the session with a copy that is @fresh began
  * @answered: kfm.asked in the last PONG of this session
- * @timed: with kfm.reads_quorum: kfm.asked in the first PING that the peer has not answered; 0 if it has
- *	answered all
+ * @timed: with kfm.reads_quorum: kfm.asked in the first PING that the peer has not answered; 0 if
+ *	it has answered all
  * @timed_at: time at which that was sent, jiffies
  * @heard: the same of the last one that was answered
  * @features: KFM_F_ of the peer, from its HELLO; used by a secondary

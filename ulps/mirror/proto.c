@@ -305,8 +305,9 @@ int kfm_label_decode(const struct kfm_le_label *in, struct kfm_label *l)
 	l->sectors = le64_to_cpu(in->sectors);
 	l->at = le64_to_cpu(in->at);
 	l->flags = le32_to_cpu(in->flags);
-	if (!l->node || !l->sectors || l->sectors > KFM_SECTORS_MAX || l->flags & ~KFM_LABEL_FLAGS ||
-	    !(l->flags & KFM_LABEL_INTERNAL) != !l->at || !all_zero(in->zero, sizeof(in->zero)))
+	if (!l->node || !l->sectors || l->sectors > KFM_SECTORS_MAX ||
+	    l->flags & ~KFM_LABEL_FLAGS || !(l->flags & KFM_LABEL_INTERNAL) != !l->at ||
+	    !all_zero(in->zero, sizeof(in->zero)))
 		return -EBADMSG;
 	return 0;
 }

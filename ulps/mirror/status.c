@@ -147,11 +147,11 @@ static void emit_table(const struct kfm *m, char *result, unsigned int maxlen)
 
 	DMEMIT("%s %s %s %s %s %s %s %s %s %u timeout %u rate %u",
 	       m->leg ? m->leg->name : "-", m->internal ? "internal" : m->meta->name,
-	       m->log_at ? "internal" : m->logdev ? m->logdev->name : "-", p->provider, p->local[0], p->local[1],
-	       p->remote[0], p->remote[1], kfm_policies[m->policy],
+	       m->log_at ? "internal" : m->logdev ? m->logdev->name : "-",
+	       p->provider, p->local[0], p->local[1], p->remote[0], p->remote[1], kfm_policies[m->policy],
 	       4 + (direct ? 2 : 0) + (m->data_crc ? 2 : 0) + (m->cache_word ? 2 : 0) +
-	       (least ? 2 : 0) + (m->csum ? 2 : 0) + (m->detach ? 2 : 0) + (m->reads_quorum ? 2 : 0) +
-	       (m->secret ? 2 : 0) +
+	       (least ? 2 : 0) + (m->csum ? 2 : 0) + (m->detach ? 2 : 0) +
+	       (m->reads_quorum ? 2 : 0) + (m->secret ? 2 : 0) +
 	       (kfm_peer_count(m) - 1) * (1 + KFM_PEER_WORDS),
 	       jiffies_to_msecs(m->timeout), READ_ONCE(m->rate));
 	if (least)

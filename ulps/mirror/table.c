@@ -375,7 +375,8 @@ static int peer_memory(struct kfm_peer *p)
 	/* not kvzalloc(), which rounds up to a power of two if it can */
 	p->active = vzalloc(m->active_bytes);
 	p->oos = vzalloc(m->bitmap_bytes);
-	p->stale = kvcalloc(BITS_TO_LONGS(m->bitmap_bytes / KFM_MAP_BLOCK), sizeof(long), GFP_KERNEL);
+	p->stale = kvcalloc(BITS_TO_LONGS(m->bitmap_bytes / KFM_MAP_BLOCK), sizeof(long),
+			    GFP_KERNEL);
 	p->wire = kvzalloc(KFM_WIRE_BYTES_MAX, GFP_KERNEL);	/* whatever the peer's size */
 	if (m->cache)
 		p->cached = kvcalloc(BITS_TO_LONGS(m->extents), sizeof(long), GFP_KERNEL);
