@@ -233,7 +233,7 @@ static void node_peers_differ(struct kunit *test)
 		.type = KFM_STATE, .state = KFM_UPTODATE, .gens.cur = 5, .peers = 3,
 	});
 	KUNIT_EXPECT_EQ(test, w->count[1][KFM_ATTACH], 0);
-	KUNIT_EXPECT_NOT_NULL(test, w->peers[1].refused);
+	KUNIT_EXPECT_NE(test, w->peers[1].refused, 0);
 }
 
 /* A secondary grows before its primary; a candidate is asked for its generation alone. */
@@ -614,6 +614,19 @@ static void node_settled_long_ago(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, q->oos_count, 1);
 }
 
+/* A log that can't be applied ends the session, so the primary goes on without this copy. */
+static void node_log_fails(struct kunit *test)
+{
+	struct mw *w = mw_follower(test);
+
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->peers[0].state, KFM_SESSION_UP);
+	w->apply_err = -EIO;
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->peers[0].state, KFM_SESSION_DOWN);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_BYE], 1);
+}
+
 KFI_SUITE(kfi_mirror_node,
 	KUNIT_CASE(node_generation_stuck),
 	KUNIT_CASE(node_source_known),
@@ -636,4 +649,5 @@ KFI_SUITE(kfi_mirror_node,
 	KUNIT_CASE(node_mounted),
 	KUNIT_CASE(node_synced_not_stored),
 	KUNIT_CASE(node_settled),
-	KUNIT_CASE(node_settled_long_ago));
+	KUNIT_CASE(node_settled_long_ago),
+	KUNIT_CASE(node_log_fails));

@@ -274,7 +274,7 @@ static void quorum_blank(struct kunit *test)
 	below_half(w);
 	mw_join(w, 1, 0);
 	KUNIT_EXPECT_EQ(test, w->count[1][KFM_ATTACH], 0);
-	KUNIT_EXPECT_NOT_NULL(test, p[1].refused);
+	KUNIT_EXPECT_NE(test, p[1].refused, 0);
 	mw_read(w, 0);
 	mw_join(w, 0, 5);
 	KUNIT_EXPECT_EQ(test, w->done, 0);

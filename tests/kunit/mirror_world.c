@@ -13,6 +13,7 @@ static void mw_queue(struct work_struct *work);
 static struct kfm_read *mw_read_data(const struct bio *bio);
 static u64 mw_bytes(void);
 static int mw_name(char *id);
+static struct gendisk *mw_disk(void);
 
 #undef bdev_logical_block_size
 #define bdev_logical_block_size(bdev)	((void)(bdev), mw_block())
@@ -21,6 +22,7 @@ static int mw_name(char *id);
 #undef bdev_nr_bytes
 #define bdev_nr_bytes(bdev)		((void)(bdev), mw_bytes())
 #define dm_table_get_md(table)		NULL
+#define dm_disk(md)			((void)(md), mw_disk())
 #define dm_copy_name_and_uuid(md, name, id) ((void)(name), mw_name(id))
 #define blkdev_issue_flush(bdev)	((void)(bdev), mw_dev_flush(strstr(#bdev, "leg")))
 #define queue_work(wq, work)		((void)(wq), mw_queue(work))
@@ -33,29 +35,42 @@ static int mw_name(char *id);
 
 #include "../../ulps/mirror/meta.c"
 #include "../../ulps/mirror/bits.c"
+#include "../../ulps/mirror/cool.c"
 #include "../../ulps/mirror/label.c"
 #include "../../ulps/mirror/peer.c"
+#include "../../ulps/mirror/session.c"
+#include "../../ulps/mirror/refuse.c"
+#include "../../ulps/mirror/source.c"
+#include "../../ulps/mirror/primary.c"
 #include "../../ulps/mirror/role.c"
 #include "../../ulps/mirror/quorum.c"
+#include "../../ulps/mirror/vote.c"
+#include "../../ulps/mirror/minority.c"
 #include "../../ulps/mirror/secondary.c"
 #include "../../ulps/mirror/recent.c"
 #include "../../ulps/mirror/resync.c"
 #include "../../ulps/mirror/csum.c"
 #include "../../ulps/mirror/ring.c"
 #include "../../ulps/mirror/own.c"
+#include "../../ulps/mirror/flight.c"
 #include "../../ulps/mirror/write.c"
+#include "../../ulps/mirror/run.c"
 #include "../../ulps/mirror/leg.c"
+#include "../../ulps/mirror/detach.c"
 #include "../../ulps/mirror/zero.c"
 #include "../../ulps/mirror/post.c"
 #include "../../ulps/mirror/read.c"
 #include "../../ulps/mirror/verify.c"
 #include "../../ulps/mirror/command.c"
+#include "../../ulps/mirror/promote.c"
+#include "../../ulps/mirror/copy.c"
 #include "../../ulps/mirror/leave.c"
 #include "../../ulps/mirror/status.c"
 #include "../../ulps/mirror/flush.c"
 #define find_peer	mw_find_peer	/* command.c has one, too */
 #define kfm_repair_run	mw_repair_run
 #include "../../ulps/mirror/repair.c"
+#include "../../ulps/mirror/serve.c"
 #undef kfm_repair_run
 
 static struct mw *mw_now;	/* KUnit runs one test at a time */
@@ -311,12 +326,22 @@ void mw_leg_ends(struct mw *w, blk_status_t status)
 	bio->bi_end_io(bio);
 }
 
-/* ---- main.c ---- */
+/* ---- kick.c and claim.c ---- */
 
+struct workqueue_struct *kfm_wq;
 struct workqueue_struct *kfm_open_wq;	/* the test opens endpoints */
 struct workqueue_struct *kfm_store_wq;	/* nothing ends in an interrupt */
 
 void kfm_kick(struct kfm *m)
+{
+}
+
+bool kfm_claim_work(struct kfm *m)
+{
+	return true;
+}
+
+void kfm_unclaim_work(struct kfm *m)
 {
 }
 
@@ -339,9 +364,13 @@ bool kfm_leg_became_memory(const struct kfm *m)
 	return mw_now->became_memory;
 }
 
-bool kfm_in_use(const struct kfm *m)
+static struct gendisk *mw_disk(void)
 {
-	return mw_now->in_use;
+	static struct block_device part;
+	static struct gendisk disk = { .part0 = &part };
+
+	part.bd_holder = mw_now->in_use ? mw_now : NULL;
+	return &disk;
 }
 
 void kfm_event(struct kfm *m, const char *what)
@@ -421,8 +450,15 @@ ssize_t kfm_net_read(struct kfm_peer *p, struct kfm_write *w, u32 patch)
 	return 0;
 }
 
+int kfm_net_receive(struct kfm_peer *p, struct kfm_msg *msg)
+{
+	return mw_now->receive ? mw_now->receive(p, msg) : -ENODATA;
+}
+
 void kfm_net_close(struct kfm_peer *p)
 {
+	if (mw_now->close)
+		mw_now->close(p);
 }
 
 /* ---- log.c ---- */
@@ -473,8 +509,9 @@ int kfm_log_replay(struct kfm *m)
 	return mw_now->replay_err;
 }
 
-void kfm_log_apply(struct kfm *m, bool all)
+int kfm_log_apply(struct kfm *m, bool all)
 {
+	return mw_now->apply_err;
 }
 
 /* ---- direct.c ---- */

@@ -4,12 +4,14 @@
  * its primary goes on without it, and answers BYE. All of it runs in the worker.
  */
 #include "command.h"
+#include "copy.h"
+#include "leave.h"
 #include "leg.h"
-#include "log.h"
 #include "meta.h"
 #include "mirror.h"
 #include "peer.h"
 #include "quorum.h"
+#include "session.h"
 
 #define LEAVE_EVERY	(HZ / 4)
 #define HELLO_AGAIN	(2 * HZ)	/* to a node that has left */

@@ -22,7 +22,6 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
-#include "command.h"
 #include "direct.h"
 #include "log.h"
 #include "meta.h"
@@ -435,30 +434,14 @@ static unsigned int batch_durable(struct kfm_log *log, struct kfm_rec *recs, boo
 	return count;
 }
 
-/*
- * Durable records can't be applied. If the peer has overwritten them, the log device still has what
- * was made durable, and a replay reads that. If the ring is the device, they are lost: the copy
- * lacks acknowledged writes, and has to be written anew as a whole.
- */
-static void apply_failed(struct kfm *m, int err)
-{
-	struct kfm_log *log = &m->log;
-
-	DMERR("%s: can't apply the log (%d)", kfm_name(m), err);
-	if (err != -EBADMSG)
-		log->failed = true;	/* a direct record may set it, too */
-	kfm_peers_end(m);
-	if (!log->dax || err != -EBADMSG)
-		return;
-	log->failed = kfm_writes_missing(m);
-}
-
 /**
  * kfm_log_apply() - write durable records of the session to the leg
  * @m: secondary with a session
  * @all: do not wait for more of them
+ *
+ * Return: 0; or a negative error, and records of the session can't be applied: it has to end.
  */
-void kfm_log_apply(struct kfm *m, bool all)
+int kfm_log_apply(struct kfm *m, bool all)
 {
 	struct kfm_rec recs[KFM_BATCH];
 	struct kfm_log *log = &m->log;
@@ -468,27 +451,30 @@ void kfm_log_apply(struct kfm *m, bool all)
 	int ret;
 
 	if (!log->open || log->failed)
-		return;
+		return 0;
 	WRITE_ONCE(log->awaited, all);
 	count = batch_durable(log, recs, &whole);
 	if (!count) {
 		log->oldest_at = 0;
-		return;
+		return 0;
 	}
 	if (!log->oldest_at)
 		log->oldest_at = jiffies | 1;
 	if (!all && !whole && time_before(jiffies, log->oldest_at + APPLY_DELAY))
-		return;
+		return 0;
 	ret = apply_batch(m, recs, count);
 	log->oldest_at = 0;
 	if (ret) {
-		apply_failed(m, ret);
-		return;
+		DMERR("%s: can't apply the log (%d)", kfm_name(m), ret);
+		if (ret != -EBADMSG)
+			log->failed = true;	/* a direct record may set it, too */
+		return ret;
 	}
 	msg.session = log->peer->session;
 	msg.seq = log->head.seq - 1;
 	kfm_net_send(log->peer, &msg);
 	kfm_kick(m);
+	return 0;
 }
 
 /*

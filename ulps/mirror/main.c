@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * main.c - kfi_mirror, a device-mapper target for mirrored writes: the module, what device-mapper
- * calls, and the worker.
+ * main.c - kfi_mirror, a device-mapper target for mirrored writes: the module, and what
+ * device-mapper calls.
  *
  * A context that has claimed the mirror (claim.c) uses its members, which need no lock. One work
- * item, the worker, can do everything that is to be done, and may sleep. Other contexts hand
- * something over, and then either queue the worker (kfm_kick()), or advance the writes themselves,
- * as far as this is possible without sleeping (kfm_run_atomic()).
+ * item, the worker (run.c), can do everything that is to be done, and may sleep. Other contexts
+ * hand something over, and then either queue the worker (kfm_kick()), or advance the writes
+ * themselves, as far as this is possible without sleeping (kfm_run_atomic()).
  */
 #include <linux/module.h>
 #include <linux/nsproxy.h>
@@ -29,6 +29,7 @@
 #include "quorum.h"
 #include "read.h"
 #include "repair.h"
+#include "run.h"
 #include "status.h"
 #include "table.h"
 #include "write.h"
@@ -36,94 +37,9 @@
 
 #define PLUG_WRITES	32	/* writes that a plug holds back, as many as requests in a plug */
 
-static struct workqueue_struct *kfm_wq;
-/* A queue with a rescuer of its own: to open an endpoint may have to wait for the worker. */
-struct workqueue_struct *kfm_open_wq;
-/* The same: the worker waits for what is written to the log (kfm_log_close()). */
-struct workqueue_struct *kfm_store_wq;
-
 /* All mirrors, for a table that takes over the role of the one before it */
 static LIST_HEAD(mirrors);
 static DEFINE_MUTEX(mirrors_lock);
-
-/* ---- the worker ---- */
-
-/*
- * Queue the worker. Any context. The mirror must not go meanwhile: callers are in an RCU read
- * section, for which the destructor waits, or have a bio in flight, or are the worker, persist(),
- * or a call of device-mapper.
- */
-void kfm_kick(struct kfm *m)
-{
-	queue_work(kfm_wq, &m->work);
-}
-
-static void tick_work(struct work_struct *work)
-{
-	kfm_kick(container_of(to_delayed_work(work), struct kfm, tick));
-}
-
-/**
- * kfm_signal() - clear a busy flag, and queue the worker
- * @m: mirror. Its destructor may begin as soon as @busy is false. It waits for a grace period, and
- *	so for this function
- * @busy: flag of what the provider or the block layer has owned. Cleared with release semantics
- */
-void kfm_signal(struct kfm *m, bool *busy)
-{
-	rcu_read_lock();
-	smp_store_release(busy, false);	/* pairs with kfm_busy() */
-	kfm_kick(m);
-	rcu_read_unlock();
-}
-
-/* A random number that is not 0 */
-u64 kfm_random(void)
-{
-	return get_random_u64() | 1;
-}
-
-/* Has a file system, or another user that is alone, the device open? */
-bool kfm_in_use(const struct kfm *m)
-{
-	const struct gendisk *disk = dm_disk(dm_table_get_md(m->ti->table));
-
-	return READ_ONCE(disk->part0->bd_holder);
-}
-
-/* Queue the worker once more, whether anything queues it or not. */
-static void worker_rearm(struct kfm *m)
-{
-	if (m->again || m->log.oldest_at)
-		mod_delayed_work(kfm_wq, &m->tick, m->again ? 1 : HZ / 50);
-	else
-		queue_delayed_work(kfm_wq, &m->tick, HZ / 10);
-}
-
-static void kfm_work(struct work_struct *work)
-{
-	struct kfm *m = container_of(work, struct kfm, work);
-	struct kfm_peer *p;
-	unsigned int noio;
-
-	if (!READ_ONCE(m->active) || !kfm_claim_work(m))
-		return;
-	noio = memalloc_noio_save();
-	kfm_leg_check(m);	/* before a peer is found to be lost */
-	if (!m->stop) {
-		kfm_for_each_peer(p, m)
-			kfm_net_receive(p);
-		kfm_peers_tick(m);
-	}
-	kfm_writes_run(m);
-	if (m->formatted)
-		kfm_bits_run(m);
-	kfm_commands(m);
-	memalloc_noio_restore(noio);
-	if (READ_ONCE(m->active))
-		worker_rearm(m);
-	kfm_unclaim_work(m);
-}
 
 /* ---- life ---- */
 
@@ -156,8 +72,8 @@ static struct kfm *kfm_alloc(struct dm_target *ti)
 	INIT_LIST_HEAD(&m->hashes);
 	INIT_LIST_HEAD(&m->draining);
 	init_completion(&m->applied);
-	INIT_WORK(&m->work, kfm_work);
-	INIT_DELAYED_WORK(&m->tick, tick_work);
+	INIT_WORK(&m->work, kfm_worker);
+	INIT_DELAYED_WORK(&m->tick, kfm_worker_tick);
 	kfm_events_init(&m->events);
 	return m;
 }
@@ -565,7 +481,7 @@ static void peer_resume(struct kfm_peer *p)
 	 * random start makes a number of an earlier table unlikely.
 	 */
 	p->outage = get_random_u32() / KFM_PEERS + p->index * (U32_MAX / KFM_PEERS);
-	p->refused = NULL;
+	p->refused = 0;
 	p->state = KFM_SESSION_DOWN;
 	p->gap = false;
 	p->next = jiffies;
@@ -682,42 +598,20 @@ static struct target_type kfm_target = {
 
 static int __init kfm_init(void)
 {
-	int ret;
+	int ret = kfm_queues_init();
 
-	/*
-	 * Not WQ_HIGHPRI: the worker would preempt the thread that submits writes at the first one,
-	 * and post each record by itself.
-	 */
-	kfm_wq = alloc_workqueue("kfi_mirror", WQ_MEM_RECLAIM | WQ_PERCPU, 0);
-	if (!kfm_wq)
-		return -ENOMEM;
-	ret = -ENOMEM;
-	kfm_open_wq = alloc_workqueue("kfi_mirror_open", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
-	if (!kfm_open_wq)
-		goto destroy_wq;
-	kfm_store_wq = alloc_workqueue("kfi_mirror_log", WQ_MEM_RECLAIM | WQ_PERCPU, 0);
-	if (!kfm_store_wq)
-		goto destroy_open_wq;
+	if (ret)
+		return ret;
 	ret = dm_register_target(&kfm_target);
 	if (ret)
-		goto destroy_store_wq;
-	return 0;
-
-destroy_store_wq:
-	destroy_workqueue(kfm_store_wq);
-destroy_open_wq:
-	destroy_workqueue(kfm_open_wq);
-destroy_wq:
-	destroy_workqueue(kfm_wq);
+		kfm_queues_exit();
 	return ret;
 }
 
 static void __exit kfm_exit(void)
 {
 	dm_unregister_target(&kfm_target);
-	destroy_workqueue(kfm_store_wq);
-	destroy_workqueue(kfm_open_wq);
-	destroy_workqueue(kfm_wq);
+	kfm_queues_exit();
 }
 
 module_init(kfm_init);

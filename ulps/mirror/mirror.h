@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * mirror.h - the mirror itself, and the functions of main.c and claim.c. Those of another file are in
+ * mirror.h - the mirror itself, and the functions of kick.c and claim.c. Those of another file are in
  * the header of its name. README.md describes how they work together.
  */
 #ifndef KFM_MIRROR_H
@@ -50,7 +50,7 @@ struct kfm_write;
  * @direct_min: records of so many bytes and more go straight to the leg of a peer that has slots
  * @single_direct: so does a shorter record while no other write is in flight, see slots_fit()
  * @data_crc: the data of direct records has a CRC over each network
- * @detach: go on over the network when the leg has failed, see leg.c
+ * @detach: go on over the network when the leg has failed, see detach.c
  * @cache_word: the word `cache` of the table
  * @cache: what it means for this leg: as primary, let volatile caches keep writes until a flush,
  *	see kfm_caches()
@@ -291,12 +291,13 @@ struct kfm {
 	int			apply_err;
 };
 
-/* main.c */
-extern struct workqueue_struct *kfm_open_wq, *kfm_store_wq;
+/* kick.c */
+extern struct workqueue_struct *kfm_wq, *kfm_open_wq, *kfm_store_wq;
+int kfm_queues_init(void);
+void kfm_queues_exit(void);
 void kfm_kick(struct kfm *m);
 void kfm_signal(struct kfm *m, bool *busy);
 u64 kfm_random(void);
-bool kfm_in_use(const struct kfm *m);
 
 /* claim.c */
 bool kfm_claim_work(struct kfm *m);

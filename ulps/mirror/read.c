@@ -100,7 +100,7 @@ void kfm_reads_run(struct kfm *m)
 			continue;
 		}
 		if (go) {
-			bio->bi_opf |= REQ_META;	/* see launch_writes() */
+			bio->bi_opf |= REQ_META;	/* see kfm_writes_launch() */
 			submit_bio_noacct(bio);
 			continue;
 		}

@@ -13,6 +13,7 @@
  * How much is read is limited by `rate`, and by `rate-min` while the application writes, or did so
  * a moment ago: between two writes of one that makes one after the other there is always a gap.
  */
+#include <linux/kstrtox.h>
 #include <linux/string.h>
 #include "bits.h"
 #include "csum.h"
@@ -67,12 +68,6 @@ void kfm_resync_begin(struct kfm_peer *p)
 	p->rs_equal = 0;
 	p->m->wrote = jiffies - BACK_OFF;
 	kfm_resync_stop(p);
-}
-
-/* Stop the resynchronisation. Parts that are being read or sent are dropped when they end. */
-void kfm_resync_stop(struct kfm_peer *p)
-{
-	p->rs_round++;
 }
 
 /* The peer has these regions. If they were the last ones, SYNCED is due at once. */
@@ -166,6 +161,19 @@ void kfm_resync_notes(struct kfm *m)
 		m->wrote = jiffies;
 	else if (time_after(jiffies, m->wrote + BACK_OFF))
 		m->wrote = jiffies - BACK_OFF;
+}
+
+/* Parse the limit of a resynchronisation, in a table or a message. Return: 0 or a negative error. */
+int kfm_rate_parse(const char *word, unsigned int *kib)
+{
+	unsigned int rate;
+	int ret = kstrtouint(word, 10, &rate);
+
+	if (!ret && rate > KFM_RATE_MAX)
+		ret = -ERANGE;
+	if (!ret)
+		WRITE_ONCE(*kib, rate);
+	return ret;
 }
 
 /* The present limit in bytes a second, 0 for none */

@@ -4,9 +4,11 @@
  * what it stores before it does. All of it runs in the worker.
  */
 #include "bits.h"
-#include "command.h"
+#include "copy.h"
 #include "csum.h"
 #include "direct.h"
+#include "event.h"
+#include "leave.h"
 #include "log.h"
 #include "meta.h"
 #include "mirror.h"
@@ -16,6 +18,7 @@
 #include "recent.h"
 #include "repair.h"
 #include "secondary.h"
+#include "session.h"
 
 /* The session with another primary than @p, unless that was silent for too long; or NULL */
 static struct kfm_peer *other_primary(const struct kfm_peer *p)
@@ -147,7 +150,7 @@ void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg)
 		kfm_log_close(m);
 		p->state = KFM_SESSION_DOWN;
 		p->session = msg->session;
-		p->refused = NULL;
+		p->refused = 0;
 		p->features = msg->features;
 		if (!m->witness)
 			p->sectors = msg->sectors;
@@ -403,4 +406,30 @@ void kfm_secondary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 		kfm_leave_end(m, -EBUSY);
 		break;
 	}
+}
+
+/* ---- time ---- */
+
+/*
+ * Durable records can't be applied. If the peer has overwritten them, the log device still has what
+ * was made durable, and a replay reads that. If the ring is the device, they are lost: the copy
+ * lacks acknowledged writes, and has to be written anew as a whole.
+ */
+static void apply_failed(struct kfm *m, int err)
+{
+	kfm_peers_end(m);
+	if (m->log.dax && err == -EBADMSG)
+		m->log.failed = kfm_writes_missing(m);
+}
+
+/* What is due in each run of the worker of a secondary */
+void kfm_secondary_tick(struct kfm *m)
+{
+	int ret;
+
+	kfm_direct_run(m);
+	ret = kfm_log_apply(m, kfm_serve_waits(m) || kfm_csum_behind(m));
+	if (ret)
+		apply_failed(m, ret);
+	kfm_repair_serve(m);
 }

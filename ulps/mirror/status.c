@@ -6,6 +6,7 @@
 #include "leg.h"
 #include "mirror.h"
 #include "peer.h"
+#include "refuse.h"
 #include "status.h"
 
 const char * const kfm_policies[KFM_POLICIES] = { "stop", "fence", "alone", "quorum" };

@@ -22,6 +22,7 @@
 #include "mirror.h"
 #include "net.h"
 #include "peer.h"
+#include "resync.h"
 #include "secret.h"
 #include "status.h"
 #include "table.h"
