@@ -7,6 +7,7 @@
  */
 #include "suite.h"
 #include <linux/vmalloc.h>
+#include "../../ulps/mirror/sizes.c"
 #include "../../ulps/mirror/proto.c"
 
 #define SECTORS		16384u
