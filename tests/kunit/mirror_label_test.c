@@ -11,7 +11,7 @@ static struct mw *labelled(struct kunit *test)
 	w->watched = false;	/* the superblock says that all may differ */
 	memset(m->sb.uuid, 3, sizeof(m->sb.uuid));
 	m->sb.flags |= KFM_SB_LABEL;
-	KUNIT_ASSERT_EQ(test, kfm_label_may_create(m), 0);
+	KUNIT_ASSERT_EQ(test, kfm_label_may_create(m, m->sb.uuid), 0);
 	KUNIT_ASSERT_EQ(test, kfm_label_create(m) ?: kfm_super_save(m), 0);
 	KUNIT_ASSERT_EQ(test, kfm_label_renew(m), 0);
 	return w;
@@ -39,9 +39,17 @@ static void label_old(struct kunit *test)
 	memcpy(w->label[0], old, KFM_BLOCK);
 	KUNIT_EXPECT_EQ(test, starts(w), 1);
 	KUNIT_EXPECT_EQ(test, w->m.sb.state, KFM_BLANK);
-	/* it stays so, whatever the label says from now on */
-	KUNIT_EXPECT_EQ(test, kfm_super_settle(&w->m, NULL) ?: kfm_label_renew(&w->m), 0);
+	/* nothing of that is stored: the right leg may come back */
+	KUNIT_EXPECT_EQ(test, kfm_label_renew(&w->m), 0);
+	KUNIT_EXPECT_MEMEQ(test, w->label[0], old, KFM_BLOCK);
 	KUNIT_EXPECT_EQ(test, starts(w), 1);
+	/* a primary attaches, and makes the copy the same */
+	KUNIT_EXPECT_EQ(test, kfm_super_save(&w->m), 0);
+	KUNIT_EXPECT_EQ(test, starts(w), 1);
+	w->m.sb.state = KFM_UPTODATE;
+	w->m.sb.flags = KFM_SB_LABEL;
+	KUNIT_EXPECT_EQ(test, kfm_label_renew(&w->m), 0);
+	KUNIT_EXPECT_EQ(test, starts(w), 0);
 }
 
 /* The power fails between any two writes: what is there is right. */
@@ -103,9 +111,13 @@ static void label_unreadable(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(errors); i++) {
 		w->io_err = errors[i];
 		KUNIT_EXPECT_EQ(test, kfm_label_check(&w->m), 0);
-		KUNIT_EXPECT_EQ(test, kfm_label_may_create(&w->m), -EIO);
+		KUNIT_EXPECT_EQ(test, kfm_label_may_create(&w->m, w->m.sb.uuid), -EIO);
 		w->io_err = 0;
 		KUNIT_EXPECT_EQ(test, w->m.sb.flags, KFM_SB_LABEL);
+		/* it may be that of another disk, so it stays as it is */
+		memset(w->label[0], 9, KFM_BLOCK);
+		KUNIT_EXPECT_EQ(test, kfm_label_renew(&w->m), 0);
+		KUNIT_EXPECT_NULL(test, memchr_inv(w->label[0], 9, KFM_BLOCK));
 	}
 }
 
@@ -141,12 +153,12 @@ static void label_tag(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kfm_label_decode((void *)w->label[1], &label), 0);
 	memset(w->label[1], 0, KFM_BLOCK);
 	w->blocks = 1;		/* it has become shorter */
-	KUNIT_EXPECT_EQ(test, kfm_label_renew(m), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, kfm_label_tag(m, m->meta_at, m->sectors), -ENOSPC);
 	w->blocks = 2;
 	m->log_at = m->meta_at + kfm_meta_bytes(m->sectors, 1) - KFM_RING_AT;
 	m->log.ring_len = KFM_BLOCK;
 	m->log.room = 0;
-	KUNIT_EXPECT_EQ(test, kfm_label_renew(m), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, kfm_label_tag(m, m->meta_at, m->sectors), -ENOSPC);
 	KUNIT_EXPECT_NULL(test, memchr_inv(w->label, 0, sizeof(w->label)));
 }
 
@@ -200,13 +212,56 @@ static void label_other(struct kunit *test)
 /* What may be written by `create` */
 static void label_room(struct kunit *test)
 {
-	struct mw *w = mw_make(test, 1);
+	static const u8 other[UUID_SIZE] = { 4 };
+	struct mw *w = labelled(test);
+	struct kfm *m = &w->m;
 
-	KUNIT_EXPECT_EQ(test, kfm_label_may_create(&w->m), 0);
+	KUNIT_EXPECT_EQ(test, kfm_label_may_create(m, m->sb.uuid), 0);
+	KUNIT_EXPECT_EQ(test, kfm_label_may_create(m, other), -ENOTUNIQ);
+	w->label[0][20] ^= 1;
+	KUNIT_EXPECT_EQ(test, kfm_label_may_create(m, m->sb.uuid), -ENOTUNIQ);
+	memset(w->label[0], 0, KFM_BLOCK);
+	KUNIT_EXPECT_EQ(test, kfm_label_may_create(m, other), 0);
 	w->label[0][KFM_BLOCK - 1] = 1;
-	KUNIT_EXPECT_EQ(test, kfm_label_may_create(&w->m), -EMEDIUMTYPE);
+	KUNIT_EXPECT_EQ(test, kfm_label_may_create(m, other), -EMEDIUMTYPE);
 	w->blocks = 0;
-	KUNIT_EXPECT_EQ(test, kfm_label_may_create(&w->m), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, kfm_label_may_create(m, other), -ENOSPC);
+}
+
+#define PLACE	(6 * KFM_BLOCK)
+
+/* A table whose metadata is at @at, as far as its size tells. Return: 0 or an error */
+static int internal_start(struct mw *w, u64 at)
+{
+	struct kfm *m = &w->m;
+
+	m->meta_at = at;
+	kfm_label_locate(m, at);
+	return kfm_super_load(m) ?: kfm_label_fits(m);
+}
+
+/* What the tag says has to be there, and a place outside of the device is none. */
+static void label_tag_lies(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 1);
+	struct kfm *m = &w->m;
+	struct kfm_label tag;
+
+	m->internal = true;
+	m->sb.flags |= KFM_SB_INTERNAL;
+	m->meta_at = KFM_BLOCK;
+	KUNIT_ASSERT_EQ(test, kfm_super_save(m) ?: kfm_super_save(m) ?:
+			kfm_label_tag(m, PLACE, m->sectors), 0);
+	KUNIT_EXPECT_EQ(test, internal_start(w, KFM_BLOCK), -EMEDIUMTYPE);
+	KUNIT_ASSERT_EQ(test, kfm_label_decode((void *)w->label[1], &tag), 0);
+	tag.at = -KFM_BLOCK;
+	kfm_label_encode(&tag, (void *)w->label[1]);
+	KUNIT_EXPECT_EQ(test, internal_start(w, KFM_BLOCK), 0);
+	tag.at = KFM_SECTOR;
+	kfm_label_encode(&tag, (void *)w->label[1]);
+	KUNIT_EXPECT_EQ(test, internal_start(w, KFM_BLOCK), 0);
+	w->label[1][40] ^= 1;
+	KUNIT_EXPECT_EQ(test, internal_start(w, KFM_BLOCK), 0);
 }
 
 /* A `create` that has failed can be repeated. What another user has is not overwritten. */
@@ -248,7 +303,7 @@ static void label_device(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(ids); i++) {
 		w->id = ids[i].id;
-		KUNIT_EXPECT_EQ_MSG(test, kfm_label_name(&w->m), ids[i].ret, "%s", ids[i].id);
+		KUNIT_EXPECT_EQ_MSG(test, kfm_label_name(&w->m, w->m.sb.uuid), ids[i].ret, "%s", ids[i].id);
 	}
 }
 
@@ -279,6 +334,7 @@ KFI_SUITE(kfi_mirror_label,
 	KUNIT_CASE(label_each_bit),
 	KUNIT_CASE(label_other),
 	KUNIT_CASE(label_room),
+	KUNIT_CASE(label_tag_lies),
 	KUNIT_CASE(label_create_again),
 	KUNIT_CASE(label_device),
 	KUNIT_CASE(label_left));

@@ -22,6 +22,7 @@
 #include <linux/blkdev.h>
 #include <linux/string.h>
 #include "bits.h"
+#include "label.h"
 #include "meta.h"
 #include "mirror.h"
 #include "peer.h"
@@ -440,10 +441,31 @@ int kfm_bits_create(struct kfm *m)
 }
 
 /*
+ * The bitmaps are whole in their new place. Store the superblock there, twice, as it begins with the
+ * serial number of a first one; then the tag, and from then on this is the metadata. The old
+ * superblocks are within the data now.
+ */
+static int move_end(struct kfm *m)
+{
+	u64 from = m->meta_from;
+	int ret;
+
+	m->sb.serial = 0;
+	ret = kfm_super_save(m) ?: kfm_super_save(m) ?:
+	      kfm_label_tag(m, m->meta_at, m->sectors);
+	if (ret)
+		return ret;
+	m->meta_from = m->meta_at;
+	if (kfm_super_clear(m, from))
+		DMWARN("%s: can't clear the old superblocks", kfm_name(m));
+	return 0;
+}
+
+/*
  * Write all bitmaps in the present form and size. What is in their place may be of another one, so
  * until they are whole the superblock says that every region may differ. After that it says that
- * the mirror has grown. On the leg there is another place, which has no superblock until its bitmaps
- * are whole: that of the old one counts.
+ * the mirror has grown. Metadata on the leg moves meanwhile: what is in the old place stays as it is,
+ * and counts until the tag names the new one (label.c).
  */
 static int rewrite(struct kfm *m)
 {
@@ -453,8 +475,9 @@ static int rewrite(struct kfm *m)
 	m->sb.coarse = false;
 	m->sb.plain = false;
 	all_stale(m);
-	if (moves) {
-		ret = kfm_super_clear(m, m->meta_at);
+	if (moves) {	/* the tag may be none yet: the device has become longer */
+		ret = kfm_label_tag(m, m->meta_from, m->sb.sectors) ?:
+		      kfm_super_clear(m, m->meta_at);
 	} else {
 		m->sb.flags |= KFM_SB_BITS_LOST;
 		ret = kfm_super_save(m);
@@ -464,7 +487,7 @@ static int rewrite(struct kfm *m)
 		return ret;
 	m->sb.flags &= ~KFM_SB_BITS_LOST;
 	m->sb.sectors = m->sectors;
-	return moves ? kfm_super_moved(m) : kfm_super_save(m);
+	return moves ? move_end(m) : kfm_super_save(m);
 }
 
 /* Clear what is behind the last bit, which a device may have set. Return: how many bits are set */

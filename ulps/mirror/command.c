@@ -94,12 +94,12 @@ static void create_clean(struct kfm_super *sb)
 }
 
 /*
- * The flag that says how the leg is known: by the metadata on it, or by a label if there is room and
- * nothing of value. Return: 0 for none; or a negative error.
+ * The flag that says how the leg is known: by the metadata on it, or by a label if there is room
+ * and nothing of value. Return: 0 for none; or a negative error.
  */
-static int create_label(struct kfm *m)
+static int create_label(struct kfm *m, const u8 *uuid)
 {
-	int ret = m->witness ? -ENOSPC : kfm_label_may_create(m);
+	int ret = m->witness ? -ENOSPC : kfm_label_may_create(m, uuid);
 
 	if (m->internal)
 		return ret ?: KFM_SB_INTERNAL;
@@ -113,6 +113,7 @@ static int create_label(struct kfm *m)
 static int create(struct kfm *m, struct kfm_cmd *cmd)
 {
 	bool clean = cmd->argc == 3 && !strcmp(cmd->argv[2], "clean");
+	u8 bytes[UUID_SIZE];
 	int ret, label;
 	uuid_t uuid;
 
@@ -120,8 +121,10 @@ static int create(struct kfm *m, struct kfm_cmd *cmd)
 		return -EINVAL;
 	if (m->formatted)
 		return -EEXIST;
-	ret = may_format(m);
-	label = ret ?: create_label(m);
+	m->meta_failed = false;		/* an attempt that has failed */
+	export_uuid(bytes, &uuid);
+	ret = may_format(m) ?: kfm_label_name(m, bytes);
+	label = ret ?: create_label(m, bytes);
 	if (label < 0)
 		return label;
 	m->sb = (struct kfm_super) {
@@ -129,7 +132,7 @@ static int create(struct kfm *m, struct kfm_cmd *cmd)
 		.flags = (m->logdev ? 0 : KFM_SB_NO_LOG) | (m->witness ? KFM_SB_WITNESS : 0) |
 			 label,
 	};
-	export_uuid(m->sb.uuid, &uuid);
+	memcpy(m->sb.uuid, bytes, sizeof(bytes));
 	if (clean)
 		create_clean(&m->sb);
 	kfm_quorum_witness(m);
@@ -139,6 +142,8 @@ static int create(struct kfm *m, struct kfm_cmd *cmd)
 	m->formatted = !ret;
 	if (ret)
 		m->sb.node = 0;
+	else if (m->internal && kfm_label_tag(m, m->meta_at, m->sectors))
+		DMWARN("%s: can't write the last block of the leg", kfm_name(m));
 	return ret;
 }
 

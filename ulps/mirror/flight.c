@@ -157,6 +157,20 @@ struct kfm_write *kfm_write_get(struct kfm *m, struct kfm_peer *peer, u64 sector
 	return w;
 }
 
+/* Is there a write in flight in a range that is not known to be durable at a peer? */
+bool kfm_range_lacks(const struct kfm_peer *p, u64 sector, u32 len)
+{
+	u64 end = sector + len / KFM_SECTOR;
+	struct kfm_write *w;
+
+	list_for_each_entry(w, &p->m->flight, entry) {
+		if (w->sector < end && sector < w->sector + w->len / KFM_SECTOR &&
+		    w->posts[p->index].state != KFM_P_ACKED)
+			return true;
+	}
+	return false;
+}
+
 /* Does a provider use the buffer? */
 bool kfm_posts_busy(const struct kfm_write *w)
 {

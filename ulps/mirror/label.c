@@ -17,9 +17,11 @@
  * node is in doubt, as after damage of a superblock (meta.c). A leg of another mirror, or of another
  * node, is refused.
  *
- * If the metadata is on the leg, the two can't be exchanged, and the superblocks are the label. The
- * last block of the device has one that names them, for programs that look for one there, such as
- * the tool: the kernel does not read it to decide anything.
+ * If the metadata is on the leg, the two can't be exchanged. The last block of the device has a label
+ * of another kind, the *tag*, which says where the metadata is, and of which mirror. When the mirror
+ * grows, the metadata moves to behind the new end, and the tag, which is written when all of it is
+ * there, decides which of both places counts: until then the old one, from then on the new one,
+ * whatever size the next table has. Programs read the tag, too, to know what the device is.
  *
  * All functions run in resume before the worker, or in the worker.
  */
@@ -69,31 +71,93 @@ static int label_read(struct kfm *m, u64 at, struct kfm_label *label)
 	return ret == -ENODATA && memchr_inv(m->page, 0, KFM_BLOCK) ? -EMEDIUMTYPE : ret;
 }
 
-static int label_write(struct kfm *m, u64 sectors, u64 mark)
+static int block_write(struct kfm *m, u64 at, struct kfm_label *label)
 {
-	struct kfm_label label = { .node = m->sb.node, .mark = mark, .sectors = sectors };
-	u64 at = label_at(m, sectors);
-
 	if (!at)
 		return -ENOSPC;
-	memcpy(label.uuid, m->sb.uuid, sizeof(label.uuid));
-	if (m->internal) {
-		label.flags = KFM_LABEL_INTERNAL;
-		label.at = m->meta_at;
-	}
+	memcpy(label->uuid, m->sb.uuid, sizeof(label->uuid));
+	label->node = m->sb.node;
 	memset(m->page, 0, KFM_BLOCK);
-	kfm_label_encode(&label, m->page);
+	kfm_label_encode(label, m->page);
 	return kfm_io(m->leg->bdev, REQ_OP_WRITE | REQ_FUA | REQ_SYNC, at, m->page, KFM_BLOCK);
+}
+
+static int label_write(struct kfm *m, u64 sectors, u64 mark)
+{
+	struct kfm_label label = { .mark = mark, .sectors = sectors };
+
+	return block_write(m, label_at(m, sectors), &label);
+}
+
+/**
+ * kfm_label_tag() - say where the metadata on the leg is
+ * @m: mirror with metadata on its leg
+ * @meta_at: byte where it is
+ * @sectors: size of the mirror that it describes
+ *
+ * Return: 0 or a negative error.
+ */
+int kfm_label_tag(struct kfm *m, u64 meta_at, u64 sectors)
+{
+	struct kfm_label tag = {
+		.at = meta_at, .sectors = sectors, .flags = KFM_LABEL_INTERNAL,
+	};
+	int ret = block_write(m, label_at(m, m->sectors), &tag);
+
+	if (!ret)
+		m->tag = tag;
+	return ret;
+}
+
+/**
+ * kfm_label_locate() - find the metadata on the leg
+ * @m: mirror that is being resumed
+ * @from: where a table before this one has had it, or the place that follows from the size
+ *
+ * Sets kfm.meta_from, where a superblock is looked for, and kfm.tag, which that has to fit. A device
+ * without a tag has become longer since the mirror was up, or has no metadata yet.
+ */
+void kfm_label_locate(struct kfm *m, u64 from)
+{
+	u64 end = round_down(bdev_nr_bytes(m->leg->bdev), KFM_BLOCK);
+	struct kfm_label *tag = &m->tag;
+	int ret;
+
+	m->meta_from = from;
+	ret = label_read(m, end - KFM_BLOCK, tag);
+	if (ret == -EBADMSG)
+		DMWARN("%s: the last block of the leg, which says where the metadata is, is damaged",
+		       kfm_name(m));
+	if (ret || !(tag->flags & KFM_LABEL_INTERNAL) || tag->at % KFM_BLOCK ||
+	    tag->at > end - KFM_BITMAP_AT - KFM_BLOCK)
+		memset(tag, 0, sizeof(*tag));
+	else
+		m->meta_from = tag->at;
+}
+
+/* Is what was found on the leg what the tag names? Return: 0 or -EMEDIUMTYPE */
+int kfm_label_fits(const struct kfm *m)
+{
+	const struct kfm_label *tag = &m->tag;
+
+	if (!m->internal || !tag->node ||
+	    (m->formatted && tag->node == m->sb.node &&
+	     !memcmp(tag->uuid, m->sb.uuid, sizeof(tag->uuid))))
+		return 0;
+	DMERR("%s: the last block of the leg says that it has metadata of mirror %pUb, for %llu sectors, at byte %llu, and that is not there",
+	      kfm_name(m), tag->uuid, tag->sectors, tag->at);
+	return -EMEDIUMTYPE;
 }
 
 /**
  * kfm_label_may_create() - may the block of the label be written?
- * @m: mirror that is being formatted
+ * @m: mirror that is being formatted, or grows
+ * @uuid: of the mirror
  *
- * Return: 0; -ENOSPC if there is no room for a label; -EMEDIUMTYPE if that has other data than a
- * label of any mirror; or another negative error.
+ * Return: 0; -ENOSPC if there is no room for a label; -EMEDIUMTYPE if there is other data;
+ * -ENOTUNIQ if that is the label of another mirror; or another negative error.
  */
-int kfm_label_may_create(struct kfm *m)
+int kfm_label_may_create(struct kfm *m, const u8 *uuid)
 {
 	u64 at = m->leg ? label_at(m, m->sectors) : 0;
 	struct kfm_label label;
@@ -102,16 +166,26 @@ int kfm_label_may_create(struct kfm *m)
 	if (!at)
 		return -ENOSPC;
 	ret = label_read(m, at, &label);
-	return ret == -ENODATA || ret == -EBADMSG || ret == -EPROTONOSUPPORT ? 0 : ret;
+	if (!ret && memcmp(label.uuid, uuid, sizeof(label.uuid))) {
+		DMERR("%s: the leg has the label of mirror %pUb, at byte %llu", kfm_name(m),
+		      label.uuid, at);
+		return -ENOTUNIQ;
+	}
+	if (ret == -EBADMSG || ret == -EPROTONOSUPPORT) {
+		DMERR("%s: the leg has the label of a mirror, at byte %llu: it %s", kfm_name(m), at,
+		      ret == -EBADMSG ? "is damaged" : "is of a later version");
+		return -ENOTUNIQ;
+	}
+	return ret == -ENODATA ? 0 : ret;
 }
 
-/* Give the leg its label, if there is one: kfm.sb says so. Return: 0 or a negative error. */
+/* Give the leg its label, if kfm.sb says that it has one. Return: 0 or a negative error. */
 int kfm_label_create(struct kfm *m)
 {
-	if (m->sb.flags & KFM_SB_LABEL)
-		m->sb.label = kfm_random();
-	return m->sb.flags & (KFM_SB_LABEL | KFM_SB_INTERNAL) ?
-	       label_write(m, m->sectors, m->sb.label) : 0;
+	if (!(m->sb.flags & KFM_SB_LABEL))
+		return 0;
+	m->sb.label = kfm_random();
+	return label_write(m, m->sectors, m->sb.label);
 }
 
 /* The label is known to have this mark: in memory. */
@@ -132,7 +206,8 @@ static void distrust(struct kfm *m, const char *why)
  * kfm_label_check() - is the leg the one that the superblock describes?
  * @m: formatted mirror that is being resumed, with its superblock
  *
- * A leg that can't be read is no other one; it is going to fail. A blank copy may be on any leg
+ * A leg that can't be read is going to fail. It may be any one, so its label is not written
+ * (kfm.label_unread). A blank copy may be on any leg
  * that no other copy is on, and that has nothing else where the label is to be: nothing is known of
  * it, as when its disk was replaced. A leg with other data there may be that of anybody.
  *
@@ -153,8 +228,11 @@ int kfm_label_check(struct kfm *m)
 	at = label_at(m, m->sb.sectors);
 	if (at)
 		ret = label_read(m, at, &label);
-	if (ret == -EPROTONOSUPPORT)
+	m->label_unread = ret == -EIO;
+	if (ret == -EPROTONOSUPPORT) {
+		DMERR("%s: the label of the leg is of a later version", kfm_name(m));
 		return ret;
+	}
 	if (ret == -EMEDIUMTYPE) {
 		DMERR("%s: the leg has other data where its label should be, at byte %llu: if these 4096 bytes are not needed, write zeros over them",
 		      kfm_name(m), at);
@@ -201,37 +279,27 @@ int kfm_label_move(struct kfm *m)
 
 	if (m->sb.sectors == m->sectors || !(m->sb.flags & KFM_SB_LABEL))
 		return 0;
-	ret = kfm_label_may_create(m);
+	ret = kfm_label_may_create(m, m->sb.uuid);
 	if (!ret)
 		return label_write(m, m->sectors, m->sb.label);
-	if (ret != -ENOSPC && ret != -EMEDIUMTYPE)
+	if (ret != -ENOSPC && ret != -EMEDIUMTYPE && ret != -ENOTUNIQ)
 		return ret;
 	DMWARN("%s: the leg has no room for a label any more%s", kfm_name(m),
-	       ret == -EMEDIUMTYPE ? ": there is other data behind the mirror" : "");
+	       ret == -ENOSPC ? "" : ": there is other data behind the mirror");
 	m->sb.flags &= ~KFM_SB_LABEL;
 	m->sb.label = 0;
 	m->sb.label_next = 0;
 	return 0;
 }
 
-/* The last block of a leg with the metadata: also after the leg has become longer. */
-static int tag(struct kfm *m)
-{
-	struct kfm_label label;
-	u64 at = label_at(m, m->sectors);
-
-	if (at && !label_read(m, at, &label) && label.node == m->sb.node && label.at == m->meta_at &&
-	    label.sectors == m->sectors && !memcmp(label.uuid, m->sb.uuid, sizeof(label.uuid)))
-		return 0;
-	return label_write(m, m->sectors, 0);
-}
-
 /**
  * kfm_label_renew() - the use of the leg begins, or has ended: change the mark
  * @m: formatted mirror
  *
- * Without effect if the leg, or the metadata, has failed. If the label can't be written, the next
- * start takes the old mark for right as well as the new one.
+ * Without effect if the leg, or the metadata, has failed, and while this node is in doubt about the
+ * leg: if it is the wrong one, the right one may come back. If the
+ * label can't be written, the next start takes the old mark for right as well as the new one. The
+ * tag changes only if the leg has become longer.
  *
  * Return: 0 or a negative error.
  */
@@ -242,8 +310,9 @@ int kfm_label_renew(struct kfm *m)
 	if (m->leg_failed || m->meta_failed || m->detached)
 		return 0;
 	if (m->internal)
-		return tag(m);
-	if (!(m->sb.flags & KFM_SB_LABEL))
+		return m->tag.at == m->meta_at && m->tag.sectors == m->sectors ?
+		       0 : kfm_label_tag(m, m->meta_at, m->sectors);
+	if (!(m->sb.flags & KFM_SB_LABEL) || m->sb.flags & KFM_SB_DOUBT || m->label_unread)
 		return 0;
 	/* one that the device did not take, as it has said, may be there: it stays a right one */
 	m->sb.label_next = m->sb.label_next ?: kfm_random();
@@ -256,27 +325,28 @@ int kfm_label_renew(struct kfm *m)
 
 /**
  * kfm_label_name() - does the device have the UUID of this mirror?
- * @m: formatted mirror
+ * @m: mirror
+ * @found: UUID of the mirror that the metadata is of, or will be
  *
  * The tool puts the UUID that the configuration names into that of the device. Another one here
  * means that the disks of two mirrors were exchanged.
  *
  * Return: 0, also for a device whose UUID says nothing; or -EMEDIUMTYPE.
  */
-int kfm_label_name(const struct kfm *m)
+int kfm_label_name(const struct kfm *m, const u8 *found)
 {
 	char name[DM_NAME_LEN], id[DM_UUID_LEN];
-	u8 found[UUID_SIZE];
+	u8 named[UUID_SIZE];
 	uuid_t uuid;
 
 	if (dm_copy_name_and_uuid(dm_table_get_md(m->ti->table), name, id) ||
 	    strncmp(id, UUID_PREFIX, strlen(UUID_PREFIX)) ||
 	    uuid_parse(id + strlen(UUID_PREFIX), &uuid))
 		return 0;
-	export_uuid(found, &uuid);
-	if (!memcmp(found, m->sb.uuid, sizeof(found)))
+	export_uuid(named, &uuid);
+	if (!memcmp(named, found, sizeof(named)))
 		return 0;
-	DMERR("%s: the metadata is that of mirror %pUb: were disks exchanged?", kfm_name(m),
-	      m->sb.uuid);
+	DMERR("%s: the device is that of mirror %pUb, and the metadata that of %pUb",
+	      kfm_name(m), named, found);
 	return -EMEDIUMTYPE;
 }

@@ -108,8 +108,8 @@ static void leave_refuse(struct kfm_peer *p)
 }
 
 /*
- * The peer has stored that its copy is outdated. If it comes back with one that is not, and in no
- * newer generation, its disk was put back: kfm_state_compare().
+ * The peer has stored that its copy is outdated, if it was whole. If it comes back with one that is
+ * up to date, in no newer generation, its disk was put back: kfm_state_compare().
  */
 static void note_left(struct kfm_peer *p)
 {
@@ -155,8 +155,8 @@ enum kfm_verdict kfm_state_compare(const struct kfm_peer *p, const struct kfm_ms
 {
 	enum kfm_verdict verdict = kfm_peer_compare(p, state);
 
-	if (!(kfm_pair(p)->flags & KFM_PAIR_LEFT) || state->state != KFM_UPTODATE ||
-	    verdict >= KFM_FULL)
+	if (p->witness || !(kfm_pair(p)->flags & KFM_PAIR_LEFT) ||
+	    state->state != KFM_UPTODATE || verdict >= KFM_FULL)
 		return verdict;
 	DMERR_LIMIT("%s: the disk of %s was put back to an earlier state: all of it is written",
 		    kfm_name(p->m), p->remote[0]);

@@ -390,19 +390,22 @@ static bool was_primary(const struct kfm *m, struct kfm_super *known)
  * Is this the metadata of the mirror, is the leg its leg, and do both tell what this node has
  * stored? If one superblock is damaged, and this table has run before, or the one before it has,
  * this node knows what was stored, and a primary goes on. It does not if the device has something
- * else, or the leg was put back; then nothing is stored because of the leg, and what this node knows
- * is kept for the next attempt.
+ * else, or the leg was put back. Nothing is stored because of the leg: what this node knows is kept
+ * for the right one. A secondary stores its doubt when a primary begins to overwrite the leg.
  */
 static int identify(struct kfm *m, const struct kfm_super *before)
 {
 	struct kfm_super known = *before;
 	bool primary = was_primary(m, &known);
 	bool doubt = false;
-	int ret = kfm_label_name(m);
+	int ret = kfm_label_name(m, m->sb.uuid);
 
 	/* nothing is stored in either place before the metadata has moved: may_move() */
-	if (!ret && m->sb.flags & KFM_SB_DOUBT && m->meta_from != m->meta_at)
+	if (!ret && m->sb.flags & KFM_SB_DOUBT && m->meta_from != m->meta_at) {
+		DMERR("%s: a node in doubt does not grow: give it its size of %llu sectors",
+		      kfm_name(m), m->sb.sectors);
 		ret = -EUCLEAN;
+	}
 	if (!ret && m->sb.flags & KFM_SB_DOUBT) {
 		ret = kfm_super_settle(m, known.node ? &known : NULL);
 		doubt = m->sb.flags & KFM_SB_DOUBT;
@@ -412,30 +415,60 @@ static int identify(struct kfm *m, const struct kfm_super *before)
 		ret = kfm_label_check(m);
 	if (!ret && primary && m->sb.flags & KFM_SB_DOUBT)
 		ret = -EUCLEAN;
-	if (!ret && !doubt && m->sb.flags & KFM_SB_DOUBT)
-		ret = kfm_super_settle(m, NULL);
 	if (ret && !doubt && known.node && known.node == m->sb.node)
 		m->sb = known;
 	return ret;
 }
 
-/*
- * A mirror that grows has had its metadata behind its old end: the table before this one knows
- * where.
- */
-static void metadata_find(struct kfm *m)
+/* The table before this one, if it has had metadata; under mirrors_lock */
+static const struct kfm *table_before(const struct kfm *m)
 {
 	const struct kfm *old;
 
-	if (!m->internal || m->formatted)
+	list_for_each_entry(old, &mirrors, entry) {
+		if (old != m && old->sb.node && !READ_ONCE(old->active) &&
+		    dm_table_get_md(old->ti->table) == dm_table_get_md(m->ti->table))
+			return old;
+	}
+	return NULL;
+}
+
+/* Find the metadata on the leg. A table before this one may have had it behind another end. */
+static void metadata_find(struct kfm *m)
+{
+	const struct kfm *old;
+	u64 from = m->meta_at;
+
+	if (!m->internal)
 		return;
 	mutex_lock(&mirrors_lock);
-	list_for_each_entry(old, &mirrors, entry) {
-		if (old != m && old->internal && old->formatted && !READ_ONCE(old->active) &&
-		    dm_table_get_md(old->ti->table) == dm_table_get_md(m->ti->table))
-			m->meta_from = old->meta_from;
-	}
+	old = table_before(m);
+	if (old && old->internal)
+		from = old->meta_from;
 	mutex_unlock(&mirrors_lock);
+	kfm_label_locate(m, from);
+}
+
+/*
+ * The superblock could not be loaded, or there is none. What the table before this one knew is kept
+ * for the next attempt, and so is its role. Return: @ret, or -EUCLEAN if that table had metadata.
+ */
+static int keep(struct kfm *m, int ret)
+{
+	const struct kfm *old;
+
+	mutex_lock(&mirrors_lock);
+	old = table_before(m);
+	if (old)
+		m->sb = old->sb;
+	mutex_unlock(&mirrors_lock);
+	if (!old)
+		return ret;
+	if (!ret)
+		DMERR("%s: there is no metadata any more: does the table name the right devices?",
+		      kfm_name(m));
+	inherit(m);
+	return ret ?: -EUCLEAN;
 }
 
 /*
@@ -504,10 +537,12 @@ static int kfm_preresume(struct dm_target *ti)
 	}
 	m->meta_failed = false;
 	metadata_find(m);
-	ret = kfm_super_load(m);
-	if (!ret && m->formatted) {
+	/* after an error dm frees the table before this one: the next one has the role from here */
+	ret = kfm_super_load(m) ?: kfm_label_fits(m);
+	if (ret || !m->formatted) {
+		ret = keep(m, ret);
+	} else {
 		ret = load(m, &before);
-		/* dm frees the table before this one: the next one has the role from here */
 		if (ret)
 			inherit(m);
 	}
@@ -532,6 +567,8 @@ static int kfm_preresume(struct dm_target *ti)
 	m->log.failed = false;
 	m->log.oldest_at = 0;
 	m->was_insync = false;
+	m->followed = NULL;
+	m->resumed = jiffies;
 	m->left = false;
 	kfm_for_each_peer(p, m)
 		peer_resume(p);

@@ -383,25 +383,3 @@ int kfm_super_clear(struct kfm *m, u64 at)
 			     m->page, KFM_BLOCK);
 	return ret;
 }
-
-/**
- * kfm_super_moved() - the bitmaps are whole in their new place: store the superblock there
- * @m: mirror; kfm_super_clear() has made zeros where it is to be
- *
- * It begins there with the serial number of a first one, which may be alone. The old one is older
- * from then on, and must not be found by a table of the old size.
- *
- * Return: 0 or a negative error.
- */
-int kfm_super_moved(struct kfm *m)
-{
-	u64 from = m->meta_from;
-	int ret;
-
-	m->sb.serial = 0;
-	ret = kfm_super_save(m) ?: kfm_super_save(m);
-	if (ret)
-		return ret;
-	m->meta_from = m->meta_at;
-	return kfm_super_clear(m, from);
-}

@@ -111,8 +111,11 @@ struct kfm_write;
  * @only: during a suspend with noflush: the peer whose copy is the data of this detached node
  * @meta_from: byte of @meta where the metadata was, until it is whole at @meta_at: a mirror that
  *	grows, and has it on the leg
+ * @tag: what the last block of a leg with metadata says; all zeros: nothing
+ * @label_unread: the label of the leg could not be read, so it is not written
  * @page: buffer for a block of metadata
  * @maps: the same for KFM_MAP_BLOCKS blocks of a bitmap
+ * @followed: the primary with which this secondary had its last session, until that ends it
  * @was_insync: this secondary was in sync in a session since it was resumed, and nothing has
  *	invalidated its copy since
  * @log: own log
@@ -153,6 +156,7 @@ struct kfm_write;
  *	primary knows, or in which it has written by force
  * @announced: the last generation that this primary has sent in SYNCED
  * @asked: number of the last question whether the peers are there; PING has it, and PONG repeats it
+ * @resumed: time of the last resume, jiffies
  * @reads_until: with @reads_quorum: so long no other node is promoted, jiffies. map() reads it
  *	without the claim
  * @quorate_at: time at which this primary had more than half, jiffies
@@ -230,9 +234,12 @@ struct kfm {
 	bool			unreplayed;
 	struct kfm_peer		*only;
 	u64			meta_from;
+	struct kfm_label	tag;
+	bool			label_unread;
 	void			*page;
 	u8			*maps;
 
+	struct kfm_peer		*followed;
 	bool			was_insync;
 	struct kfm_log		log;
 	struct kfm_direct	direct;
@@ -273,6 +280,7 @@ struct kfm {
 	u64			counted_gen;
 	u64			announced;
 	u64			asked;
+	unsigned long		resumed;
 	unsigned long		reads_until;
 	unsigned long		quorate_at;
 	bool			noquorum;

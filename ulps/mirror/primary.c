@@ -67,7 +67,7 @@ static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
 	static const u8 reasons[] = {
 		[KFM_STALE] = KFM_W_STALE, [KFM_SPLIT] = KFM_W_SPLIT, [KFM_OTHER] = KFM_W_OTHER,
 	};
-	enum kfm_verdict verdict = kfm_state_compare(p, msg);
+	enum kfm_verdict verdict;
 	struct kfm_msg attach = { .type = KFM_ATTACH, .session = p->session };
 	struct kfm *m = p->m;
 
@@ -81,6 +81,7 @@ static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
 		kfm_refuse(p, KFM_R_POLICY);
 		return;
 	}
+	verdict = kfm_state_compare(p, msg);
 	if (verdict >= KFM_STALE) {
 		kfm_refuse(p, reasons[verdict]);
 		kfm_quorum_newer(p, msg);
@@ -183,13 +184,16 @@ static void on_grant(struct kfm_peer *p, const struct kfm_msg *msg)
 }
 
 /*
- * The peer has stored the generation, which becomes the base. The superblock is not written for
- * that: until the next generation, whose beginning writes it, the older base is as good.
+ * The peer has stored the generation, which becomes the base, and that its copy is whole: what says
+ * that it is partly overwritten is a disk that was put back to an earlier state. The superblock is
+ * not written for that: until the next generation, whose beginning writes it, the older base is as
+ * good.
  */
 static void synced_ok(struct kfm_peer *p)
 {
 	p->gen = p->m->sb.gens.cur;
 	kfm_pair(p)->base = p->gen;
+	kfm_pair(p)->source = 0;
 	if (!p->insync && !p->oos_count) {
 		p->insync = true;
 		kfm_source_back(p);

@@ -267,5 +267,7 @@ void kfm_reads_extend(struct kfm *m)
 		    time_after(p->heard + m->timeout / 2, m->reads_until))
 			WRITE_ONCE(m->reads_until, p->heard + m->timeout / 2);
 	}
+	if (time_before(m->reads_until, jiffies))	/* never so old that it seems to be to come */
+		WRITE_ONCE(m->reads_until, jiffies - 1);
 }
 

@@ -8,6 +8,7 @@
 #include "csum.h"
 #include "direct.h"
 #include "event.h"
+#include "label.h"
 #include "leave.h"
 #include "log.h"
 #include "meta.h"
@@ -20,12 +21,19 @@
 #include "secondary.h"
 #include "session.h"
 
-/* The session with another primary than @p, unless that was silent for too long; or NULL */
+/*
+ * The session with another primary than @p, unless that was silent for too long; or NULL. With
+ * `reads quorum` a primary serves reads for a while after it was heard, so this node follows it for
+ * the time-out, however their session has ended, unless the primary itself has ended it (BYE).
+ */
 static struct kfm_peer *other_primary(const struct kfm_peer *p)
 {
-	struct kfm_peer *q = p->m->log.open ? p->m->log.peer : NULL;
+	const struct kfm *m = p->m;
+	struct kfm_peer *q = m->log.open ? m->log.peer : NULL;
 
-	return q && q != p && time_before(jiffies, q->live + p->m->timeout) ? q : NULL;
+	if (m->reads_quorum && !q)
+		q = m->followed;
+	return q && q != p && time_before(jiffies, q->live + m->timeout) ? q : NULL;
 }
 
 /* The policy of the sender of HELLO */
@@ -251,6 +259,7 @@ static void witness_grant(struct kfm_peer *p)
 
 	p->m->log.peer = p;
 	p->m->log.open = true;
+	p->m->followed = p;
 	p->state = KFM_SESSION_UP;
 	kfm_net_send(p, &grant);
 }
@@ -286,6 +295,7 @@ static void on_attach(struct kfm_peer *p, const struct kfm_msg *msg)
 		return;
 	}
 	p->state = KFM_SESSION_UP;
+	m->followed = p;
 	send_grant(p);
 }
 
@@ -320,10 +330,13 @@ static int take_gens(struct kfm *m, const struct kfm_msg *synced)
 static int store_synced(struct kfm_peer *p, const struct kfm_msg *msg, bool new)
 {
 	struct kfm *m = p->m;
+	bool doubt = m->sb.flags & KFM_SB_DOUBT;
 	int ret = new ? take_gens(m, msg) : 0;
 
 	if (ret)
 		return ret;
+	if (new && doubt && kfm_label_renew(m))		/* the leg is the right one now */
+		DMWARN("%s: can't write the label of the leg", kfm_name(m));
 	kfm_recent_clean(p, msg);
 	kfm_bits_clear(p);
 	return kfm_bits_flush(m);
@@ -396,8 +409,10 @@ void kfm_secondary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 		if (p->state == KFM_SESSION_UP)
 			kfm_log_close(m);
 		p->state = KFM_SESSION_DOWN;
-		if (msg->arg)
+		if (msg->arg)	/* this node leaves, and the primary goes on */
 			kfm_leave_end(m, 0);
+		else
+			m->followed = NULL;
 		break;
 	case KFM_REFUSED:
 		if (msg->arg != KFM_R_ONLY)

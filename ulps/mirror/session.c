@@ -243,6 +243,8 @@ void kfm_peer_lost(struct kfm_peer *p, int err)
 	if (!up)
 		return;
 	DMWARN("%s: the peer is lost (%d)", kfm_name(m), err);
+	if (m->reads_quorum)	/* until kfm_reads_extend() has heard enough of the others */
+		WRITE_ONCE(m->reads_until, jiffies - 1);
 	kfm_peer_event(p, "lost");
 	p->down = jiffies;
 	kfm_resync_stop(p);

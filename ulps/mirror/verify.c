@@ -150,8 +150,12 @@ static bool ask_next(struct kfm *m)
 		v->voter++;
 		if (p->index == v->index || p->witness || !comparable(p, v->w->sector, v->w->len))
 			continue;
-		ask(m, p);
-		return true;
+		/* a write that this node and the first peer have is no reason to wait: both_have() */
+		if (!kfm_range_lacks(p, v->w->sector, v->w->len)) {
+			ask(m, p);
+			return true;
+		}
+		v->unasked = true;
 	}
 	return false;
 }
@@ -192,6 +196,8 @@ static void outvoted(struct kfm *m)
 	DMERR_LIMIT("%s: %u bytes from sector %llu on differ from those of two peers, which are the same",
 		    kfm_name(m), w->len, w->sector);
 	v->differ++;
+	if (is_kept(v, w->sector))
+		return;
 	if (v->outvoted < KFM_VERIFY_KEPT)
 		v->kept[v->outvoted] = w->sector;
 	else

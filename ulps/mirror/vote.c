@@ -116,13 +116,23 @@ void kfm_quorum_take(struct kfm *m, const struct kfm_msg *synced)
 
 /* ---- promotion ---- */
 
+/*
+ * May this node vote? Not while it may have followed a primary before it was resumed that still
+ * serves reads because of that.
+ */
+static bool may_vote(const struct kfm *m)
+{
+	if (m->reads_quorum && time_before(jiffies, m->resumed + m->timeout))
+		return false;
+	return m->sb.nodes[0] && !m->left && !(m->sb.flags & KFM_SB_DOUBT);
+}
+
 /* What STATE says of this node */
 u32 kfm_quorum_flags(const struct kfm *m)
 {
 	if (m->policy != KFM_QUORUM)
 		return 0;
-	return KFM_M_QUORUM |
-	       (m->sb.nodes[0] && !m->left && !(m->sb.flags & KFM_SB_DOUBT) ? KFM_M_VOTES : 0) |
+	return KFM_M_QUORUM | (may_vote(m) ? KFM_M_VOTES : 0) |
 	       (m->witness ? KFM_M_WITNESS : 0);
 }
 

@@ -197,6 +197,7 @@ bool kfm_writes_idle(const struct kfm *m);
 struct kfm_write *kfm_write_get(struct kfm *m, struct kfm_peer *p, u64 sector, u32 len);
 void kfm_write_put(struct kfm_write *w);
 void kfm_writes_reclaim(struct kfm *m);
+bool kfm_range_lacks(const struct kfm_peer *p, u64 sector, u32 len);
 bool kfm_posts_busy(const struct kfm_write *w);
 
 /* write.c */
