@@ -30,13 +30,10 @@
 #define WITNESS_SECTORS	8	/* of a node without a leg */
 #define DIRECT_DEFAULT	16384	/* which the kernel does not show in a table */
 #define INTERNAL	"internal"	/* metadata, or a log, on the leg */
-/*
- * What is left at the end of a leg, if the configuration has no size. The length of the table is
- * where the metadata is, so these never change.
- */
-#define LEG_BLOCK	4096		/* a label */
-#define LEG_META	(3ull << 20)	/* for each peer, and each TiB or a part of one */
-#define LEG_LOG		(18ull << 20)
+#define LEG_BLOCK	4096	/* a label */
+/* What is left at the end of a leg for metadata, see before_metadata() */
+#define LEG_END		(22ull << 20)
+#define LEG_END_SHIFT	16
 #define LEG_UNIT	(1ull << 20)
 
 static cfg_opt_t node_options[] = {
@@ -397,18 +394,31 @@ static bool size_of_leg(const char *file, const char *leg, uint64_t *bytes)
 	return end >= 0;
 }
 
+/*
+ * The bytes of the data on a leg that has its metadata as well, if the configuration has no size.
+ *
+ * The metadata is found where the data ends, so a mirror that has been made is found only as long
+ * as this gives the same number. Hence it depends on the size of the leg alone, and never changes:
+ * one more node, or a log, neither moves the metadata, nor makes it reach into the data. There is
+ * always room for four peers, a log and the label. The bitmaps for a peer, see kfm_meta_bytes(),
+ * take 2.1 MiB up to 1 TiB, and as much for each further TiB; a log has a ring of 17 MiB at most.
+ *
+ * A leg that grows never gets less: what is left at its end grows by a byte for each 64 KiB.
+ */
+static uint64_t before_metadata(uint64_t leg)
+{
+	uint64_t end = LEG_END + (leg >> LEG_END_SHIFT);
+
+	return leg > end ? (leg - end) / LEG_UNIT * LEG_UNIT : 0;
+}
+
 /* Leave room at the end of a leg of so many bytes for what is to be there. */
 static uint64_t without_end(cfg_t *cfg, cfg_t *node, uint64_t bytes)
 {
-	uint64_t tib = (bytes >> 40) + 1, end = LEG_BLOCK;
-
-	if (strcmp(cfg_getstr(node, "meta"), INTERNAL))
-		return !strcmp(cfg_getstr(cfg, "label"), "on") && bytes > end ?
-		       bytes / LEG_BLOCK * LEG_BLOCK - end : bytes;
-	end += (cfg_size(cfg, "node") - 1) * tib * LEG_META;
-	if (!strcmp(cfg_getstr(node, "log"), INTERNAL))
-		end += LEG_LOG;
-	return bytes > end ? (bytes - end) / LEG_UNIT * LEG_UNIT : 0;
+	if (!strcmp(cfg_getstr(node, "meta"), INTERNAL))
+		return before_metadata(bytes);
+	return !strcmp(cfg_getstr(cfg, "label"), "on") && bytes > LEG_BLOCK ?
+	       bytes / LEG_BLOCK * LEG_BLOCK - LEG_BLOCK : bytes;
 }
 
 static bool read_size(const char *file, cfg_t *cfg, cfg_t *node, uint64_t *sectors)
