@@ -29,7 +29,6 @@
 #define DIRECT_MAX	65536	/* bytes of the longest record */
 #define WITNESS_SECTORS	8	/* of a node without a leg */
 #define DIRECT_DEFAULT	16384	/* which the kernel does not show in a table */
-#define INTERNAL	"internal"	/* metadata, or a log, on the leg */
 #define LEG_BLOCK	4096	/* a label */
 /* What is left at the end of a leg for metadata, see before_metadata() */
 #define LEG_END		(22ull << 20)
@@ -38,7 +37,7 @@
 
 static cfg_opt_t node_options[] = {
 	CFG_STR("leg", NULL, CFGF_NODEFAULT),
-	CFG_STR("meta", INTERNAL, CFGF_NONE),
+	CFG_STR("meta", MIRROR_INTERNAL, CFGF_NONE),
 	CFG_STR("log", "-", CFGF_NONE),
 	CFG_STR("address", NULL, CFGF_NODEFAULT),
 	CFG_END()
@@ -149,9 +148,10 @@ static bool check_witness(const char *file, cfg_t *cfg, unsigned int at)
 /* Metadata on the leg takes a leg, and a log there takes metadata there. */
 static bool check_internal(const char *file, cfg_t *node)
 {
-	bool meta = !strcmp(cfg_getstr(node, "meta"), INTERNAL);
+	bool meta = !strcmp(cfg_getstr(node, "meta"), MIRROR_INTERNAL);
 
-	if (!(meta && is_witness(node)) && (meta || strcmp(cfg_getstr(node, "log"), INTERNAL)))
+	if (!(meta && is_witness(node)) &&
+	    (meta || strcmp(cfg_getstr(node, "log"), MIRROR_INTERNAL)))
 		return true;
 	complain("%s: node %s: %s", file, cfg_title(node), meta ?
 		 "a witness needs a device for its metadata" :
@@ -415,7 +415,7 @@ static uint64_t before_metadata(uint64_t leg)
 /* Leave room at the end of a leg of so many bytes for what is to be there. */
 static uint64_t without_end(cfg_t *cfg, cfg_t *node, uint64_t bytes)
 {
-	if (!strcmp(cfg_getstr(node, "meta"), INTERNAL))
+	if (!strcmp(cfg_getstr(node, "meta"), MIRROR_INTERNAL))
 		return before_metadata(bytes);
 	return !strcmp(cfg_getstr(cfg, "label"), "on") && bytes > LEG_BLOCK ?
 	       bytes / LEG_BLOCK * LEG_BLOCK - LEG_BLOCK : bytes;
