@@ -476,6 +476,19 @@ void mirror_conf_free(struct mirror_conf *list)
 	}
 }
 
+/*
+ * Going on without the leg takes metadata that can still be written. A leg that fails some writes
+ * may still have that, so this is no error.
+ */
+static void warn_detach(const char *file, cfg_t *cfg, cfg_t *node)
+{
+	if (!strcmp(cfg_getstr(cfg, "on-io-error"), "detach") &&
+	    !strcmp(cfg_getstr(node, "meta"), MIRROR_INTERNAL))
+		complain("%s: node %s: warning: on-io-error detach and metadata on the leg; "
+			 "a disk that dies takes both along, and then all writes fail",
+			 file, cfg_title(node));
+}
+
 static struct mirror_conf *make_conf(const char *name, const char *file, cfg_t *cfg,
 				     unsigned int me)
 {
@@ -494,6 +507,7 @@ static struct mirror_conf *make_conf(const char *name, const char *file, cfg_t *
 			must(NULL);
 	}
 	add_peers(conf, cfg, me);
+	warn_detach(file, cfg, node);
 	to = must(open_memstream(&conf->table, &len));
 	print_table(to, conf, cfg, node);
 	if (fclose(to))
