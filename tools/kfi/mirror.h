@@ -104,6 +104,8 @@ struct mirror {
 	size_t npeers;
 };
 
+#define MIRROR_INTERNAL	"internal"	/* metadata, or a log, on the leg */
+
 /* Words of a table line before its options */
 enum {
 	TABLE_LEG, TABLE_META, TABLE_LOG, TABLE_PROVIDER, TABLE_NODE, TABLE_SERVICE,

@@ -29,19 +29,15 @@
 #define DIRECT_MAX	65536	/* bytes of the longest record */
 #define WITNESS_SECTORS	8	/* of a node without a leg */
 #define DIRECT_DEFAULT	16384	/* which the kernel does not show in a table */
-#define INTERNAL	"internal"	/* metadata, or a log, on the leg */
-/*
- * What is left at the end of a leg, if the configuration has no size. The length of the table is
- * where the metadata is, so these never change.
- */
-#define LEG_BLOCK	4096		/* a label */
-#define LEG_META	(3ull << 20)	/* for each peer, and each TiB or a part of one */
-#define LEG_LOG		(18ull << 20)
+#define LEG_BLOCK	4096	/* a label */
+/* What is left at the end of a leg for metadata, see before_metadata() */
+#define LEG_END		(22ull << 20)
+#define LEG_END_SHIFT	16
 #define LEG_UNIT	(1ull << 20)
 
 static cfg_opt_t node_options[] = {
 	CFG_STR("leg", NULL, CFGF_NODEFAULT),
-	CFG_STR("meta", INTERNAL, CFGF_NONE),
+	CFG_STR("meta", MIRROR_INTERNAL, CFGF_NONE),
 	CFG_STR("log", "-", CFGF_NONE),
 	CFG_STR("address", NULL, CFGF_NODEFAULT),
 	CFG_END()
@@ -152,9 +148,10 @@ static bool check_witness(const char *file, cfg_t *cfg, unsigned int at)
 /* Metadata on the leg takes a leg, and a log there takes metadata there. */
 static bool check_internal(const char *file, cfg_t *node)
 {
-	bool meta = !strcmp(cfg_getstr(node, "meta"), INTERNAL);
+	bool meta = !strcmp(cfg_getstr(node, "meta"), MIRROR_INTERNAL);
 
-	if (!(meta && is_witness(node)) && (meta || strcmp(cfg_getstr(node, "log"), INTERNAL)))
+	if (!(meta && is_witness(node)) &&
+	    (meta || strcmp(cfg_getstr(node, "log"), MIRROR_INTERNAL)))
 		return true;
 	complain("%s: node %s: %s", file, cfg_title(node), meta ?
 		 "a witness needs a device for its metadata" :
@@ -397,18 +394,31 @@ static bool size_of_leg(const char *file, const char *leg, uint64_t *bytes)
 	return end >= 0;
 }
 
+/*
+ * The bytes of the data on a leg that has its metadata as well, if the configuration has no size.
+ *
+ * The metadata is found where the data ends, so a mirror that has been made is found only as long
+ * as this gives the same number. Hence it depends on the size of the leg alone, and never changes:
+ * one more node, or a log, neither moves the metadata, nor makes it reach into the data. There is
+ * always room for four peers, a log and the label. The bitmaps for a peer, see kfm_meta_bytes(),
+ * take 2.1 MiB up to 1 TiB, and as much for each further TiB; a log has a ring of 17 MiB at most.
+ *
+ * A leg that grows never gets less: what is left at its end grows by a byte for each 64 KiB.
+ */
+static uint64_t before_metadata(uint64_t leg)
+{
+	uint64_t end = LEG_END + (leg >> LEG_END_SHIFT);
+
+	return leg > end ? (leg - end) / LEG_UNIT * LEG_UNIT : 0;
+}
+
 /* Leave room at the end of a leg of so many bytes for what is to be there. */
 static uint64_t without_end(cfg_t *cfg, cfg_t *node, uint64_t bytes)
 {
-	uint64_t tib = (bytes >> 40) + 1, end = LEG_BLOCK;
-
-	if (strcmp(cfg_getstr(node, "meta"), INTERNAL))
-		return !strcmp(cfg_getstr(cfg, "label"), "on") && bytes > end ?
-		       bytes / LEG_BLOCK * LEG_BLOCK - end : bytes;
-	end += (cfg_size(cfg, "node") - 1) * tib * LEG_META;
-	if (!strcmp(cfg_getstr(node, "log"), INTERNAL))
-		end += LEG_LOG;
-	return bytes > end ? (bytes - end) / LEG_UNIT * LEG_UNIT : 0;
+	if (!strcmp(cfg_getstr(node, "meta"), MIRROR_INTERNAL))
+		return before_metadata(bytes);
+	return !strcmp(cfg_getstr(cfg, "label"), "on") && bytes > LEG_BLOCK ?
+	       bytes / LEG_BLOCK * LEG_BLOCK - LEG_BLOCK : bytes;
 }
 
 static bool read_size(const char *file, cfg_t *cfg, cfg_t *node, uint64_t *sectors)
@@ -466,6 +476,19 @@ void mirror_conf_free(struct mirror_conf *list)
 	}
 }
 
+/*
+ * Going on without the leg takes metadata that can still be written. A leg that fails some writes
+ * may still have that, so this is no error.
+ */
+static void warn_detach(const char *file, cfg_t *cfg, cfg_t *node)
+{
+	if (!strcmp(cfg_getstr(cfg, "on-io-error"), "detach") &&
+	    !strcmp(cfg_getstr(node, "meta"), MIRROR_INTERNAL))
+		complain("%s: node %s: warning: on-io-error detach and metadata on the leg; "
+			 "a disk that dies takes both along, and then all writes fail",
+			 file, cfg_title(node));
+}
+
 static struct mirror_conf *make_conf(const char *name, const char *file, cfg_t *cfg,
 				     unsigned int me)
 {
@@ -484,6 +507,7 @@ static struct mirror_conf *make_conf(const char *name, const char *file, cfg_t *
 			must(NULL);
 	}
 	add_peers(conf, cfg, me);
+	warn_detach(file, cfg, node);
 	to = must(open_memstream(&conf->table, &len));
 	print_table(to, conf, cfg, node);
 	if (fclose(to))

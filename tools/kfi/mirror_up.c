@@ -207,6 +207,33 @@ static struct mirror *existing(const char *name, int *ret)
 	return list;
 }
 
+/*
+ * What to say of a mirror without metadata; NULL if it has some. Metadata on the leg is looked for
+ * behind the data. So if the leg is longer than before, and with it the mirror, there may be
+ * metadata after all, and another one would forget what is known of the copy.
+ */
+static const char *unformatted(const struct mirror *m)
+{
+	if (strcmp(m->copy, "unformatted"))
+		return NULL;
+	if (m->table.n <= TABLE_META || strcmp(m->table.at[TABLE_META], MIRROR_INTERNAL))
+		return "it has no metadata yet: 'kfi mirror up --create' makes it";
+	return "it has no metadata yet: 'kfi mirror up --create' makes it; "
+	       "but if its leg has grown since it was last up, it needs the old size";
+}
+
+/* Who has forgotten --create would wait for a session in vain. */
+static void tell_unformatted(const char *name)
+{
+	int ret;
+	struct mirror *m = existing(name, &ret);
+	const char *why = m ? unformatted(m) : NULL;
+
+	if (why)
+		complain("%s: %s", name, why);
+	mirror_free(m);
+}
+
 static int format_blank(const struct scope *scope, const struct mirror_conf *conf)
 {
 	struct mirror *m = NULL;
@@ -234,14 +261,19 @@ static int up_one(const struct scope *scope, const struct mirror_conf *conf)
 	if (!ret && !m)
 		ret = make(conf);
 	mirror_free(m);
-	return !ret && scope->create ? format_blank(scope, conf) : ret;
+	if (!ret && scope->create)
+		return format_blank(scope, conf);
+	if (!ret)
+		tell_unformatted(conf->name);
+	return ret;
 }
 
 int cmd_mirror_up(int argc, char **argv)
 {
 	static const char usage[] =
 		"Usage: kfi mirror up [OPTIONS] NAME... | -a\n\n"
-		"Make the device /dev/mapper/NAME as the configuration says. It is secondary.\n\n"
+		"Make the device /dev/mapper/NAME as the configuration says. It is secondary. A\n"
+		"line says so if it has no metadata yet.\n\n"
 		CONF_USAGE
 		"      --create      format metadata and log if they are blank: once, on each\n"
 		"                    node\n"
@@ -463,9 +495,8 @@ int cmd_mirror_dump(int argc, char **argv)
 /* What has to be done before the wait can end? NULL: nothing may have to be done. */
 static const char *needed(const struct mirror *m)
 {
-	if (!strcmp(m->copy, "unformatted"))
-		return "it has no metadata: 'kfi mirror up --create' comes first; "
-		       "but a leg that has grown since needs its old size";
+	if (unformatted(m))
+		return unformatted(m);
 	if (mirror_remark(m->state, "refused"))
 		return "a session was refused; the kernel's log has the reason";
 	if (!strcmp(m->role, "secondary") && !strcmp(m->session, "down"))
