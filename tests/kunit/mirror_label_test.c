@@ -324,7 +324,38 @@ static void label_left(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->sent[0][KFM_ATTACH].arg, 1);
 }
 
+/*
+ * The disk of a peer is put back to what it was in the middle of a resynchronisation that has ended
+ * since: the bitmap does not say what it lacks.
+ */
+static void label_partial(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 1);
+	u64 source;
+
+	mw_primary(w, 6);
+	mw_run(w);
+	mw_state(w, 0, KFM_BLANK, 0, 0);
+	source = w->m.sb.pairs[0].source;
+	KUNIT_ASSERT_NE(test, source, 0);
+	w->peers[0].state = KFM_SESSION_UP;
+	w->peers[0].oos_count = 0;
+	memset(w->peers[0].oos, 0, w->m.bitmap_bytes);
+	w->peers[0].synced_sent = true;
+	mw_say(w, 0, (struct kfm_msg) {
+		.type = KFM_SYNCED_OK, .gens.cur = w->m.sb.gens.cur,
+	});
+	KUNIT_EXPECT_TRUE(test, w->peers[0].insync);
+	w->peers[0].state = KFM_SESSION_HELLO;
+	mw_say(w, 0, (struct kfm_msg) {
+		.type = KFM_STATE, .state = KFM_INCONSISTENT, .gens.source = source,
+		.sectors = w->m.sectors, .peers = 1,
+	});
+	KUNIT_EXPECT_EQ(test, w->peers[0].oos_count, MW_REGIONS);
+}
+
 KFI_SUITE(kfi_mirror_label,
+	KUNIT_CASE(label_partial),
 	KUNIT_CASE(label_old),
 	KUNIT_CASE(label_power),
 	KUNIT_CASE(label_power_twice),

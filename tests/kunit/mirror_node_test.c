@@ -513,6 +513,32 @@ static void node_candidate_unknown(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, node_candidate_refused(w, KFM_SECTOR / 2), KFM_R_PRIMARY);
 }
 
+/*
+ * With `reads quorum` a primary serves reads for a while after it was heard. A node that it calls
+ * again follows it all that time, unless it says that it ends.
+ */
+static void node_follows(struct kunit *test)
+{
+	struct mw *w = mw_follower(test);
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		w->m.reads_quorum = i;
+		w->m.followed = &w->peers[0];
+		w->peers[0].live = jiffies;
+		node_speaks(w, KFM_HELLO, MW_NODE, KFM_UPTODATE);
+		KUNIT_EXPECT_FALSE(test, w->m.log.open);
+		KUNIT_EXPECT_EQ(test, node_candidate_refused(w, KFM_SECTOR),
+				i ? KFM_R_FOLLOWS : KFM_R_NODE);
+	}
+	w->peers[0].live = jiffies - w->m.timeout - 1;
+	KUNIT_EXPECT_EQ(test, node_candidate_refused(w, KFM_SECTOR), KFM_R_NODE);
+	w->peers[0].live = jiffies;
+	KUNIT_EXPECT_EQ(test, node_candidate_refused(w, KFM_SECTOR), KFM_R_FOLLOWS);
+	mw_say(w, 0, (struct kfm_msg) { .type = KFM_BYE });
+	KUNIT_EXPECT_EQ(test, node_candidate_refused(w, KFM_SECTOR), KFM_R_NODE);
+}
+
 /* ---- a secondary ---- */
 
 /* A generation that can't be stored ends the session: the primary would wait for the answer. */
@@ -645,6 +671,7 @@ KFI_SUITE(kfi_mirror_node,
 	KUNIT_CASE(node_replaced_elsewhere),
 	KUNIT_CASE(node_primary_replaced),
 	KUNIT_CASE(node_candidate_unknown),
+	KUNIT_CASE(node_follows),
 	KUNIT_CASE(node_blocks),
 	KUNIT_CASE(node_mounted),
 	KUNIT_CASE(node_synced_not_stored),
