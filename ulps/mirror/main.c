@@ -450,19 +450,21 @@ static void metadata_find(struct kfm *m)
 }
 
 /*
- * The superblock could not be loaded, or there is none. What the table before this one knew is kept
- * for the next attempt, and so is its role. Return: @ret, or -EUCLEAN if that table had metadata.
+ * The superblock could not be loaded, or there is none. What this table knew before, or the one
+ * before it, is kept for the next attempt, and so is the role. Return: @ret, or -EUCLEAN if there was
+ * metadata.
  */
-static int keep(struct kfm *m, int ret)
+static int keep(struct kfm *m, const struct kfm_super *before, int ret)
 {
 	const struct kfm *old;
 
+	m->sb = *before;
 	mutex_lock(&mirrors_lock);
 	old = table_before(m);
 	if (old)
 		m->sb = old->sb;
 	mutex_unlock(&mirrors_lock);
-	if (!old)
+	if (!m->sb.node)
 		return ret;
 	if (!ret)
 		DMERR("%s: there is no metadata any more: does the table name the right devices?",
@@ -540,7 +542,7 @@ static int kfm_preresume(struct dm_target *ti)
 	/* after an error dm frees the table before this one: the next one has the role from here */
 	ret = kfm_super_load(m) ?: kfm_label_fits(m);
 	if (ret || !m->formatted) {
-		ret = keep(m, ret);
+		ret = keep(m, &before, ret);
 	} else {
 		ret = load(m, &before);
 		if (ret)
