@@ -23,6 +23,7 @@ static void bits_load(struct kunit *test)
 	memset(oos + 8, 0xff, KFM_BLOCK - 8);
 	bit(oos, 17);
 	bit(oos + KFM_BLOCK, 60);
+	mw_seal(w);
 	KUNIT_ASSERT_EQ(test, mw_load(w), 0);
 	KUNIT_EXPECT_EQ(test, w->peers[0].oos_count, 8);
 	KUNIT_EXPECT_EQ(test, w->peers[0].oos[2], 0xff);
@@ -31,6 +32,69 @@ static void bits_load(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kfm_bits_rest(&w->m), 0);
 	KUNIT_EXPECT_EQ(test, active[0], 0);
 	KUNIT_EXPECT_EQ(test, oos[2], 0xff);
+}
+
+/* Bitmaps without checksums become those of this version, and a loss of power loses no bit. */
+static void bits_sealed(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 2);
+	struct kfm_super before = w->m.sb;
+	bool crashed = true;
+	unsigned int i;
+
+	before.plain = true;
+	w->watched = false;	/* the superblock says that all may differ */
+	for (i = 1; crashed; i++) {
+		memset(w->durable, 0, MW_META);
+		memcpy(w->meta, w->durable, MW_META);
+		w->m.sb = before;
+		KUNIT_ASSERT_EQ(test, kfm_super_save(&w->m) ?: kfm_super_save(&w->m), 0);
+		bit(w->durable + KFM_BITMAP_AT, 0);	/* an extent has 4 MiB there */
+		bit(w->durable + KFM_BITMAP_AT + 3 * KFM_BLOCK, 7);
+		memcpy(w->meta, w->durable, MW_META);
+		w->io_left = i;
+		KUNIT_ASSERT_EQ(test, kfm_super_load(&w->m), 0);
+		KUNIT_EXPECT_TRUE(test, w->m.sb.plain);
+		crashed = kfm_bits_load(&w->m);
+		KUNIT_ASSERT_EQ(test, mw_load(w), 0);
+		KUNIT_EXPECT_FALSE(test, w->m.sb.plain);
+		KUNIT_EXPECT_EQ(test, w->m.sb.flags, 0);
+		KUNIT_EXPECT_EQ(test, w->peers[0].oos_count, MW_REGIONS);
+		KUNIT_EXPECT_TRUE(test, test_bit_le(7, w->peers[1].oos));
+	}
+	KUNIT_EXPECT_EQ(test, w->peers[1].oos_count, 1);
+}
+
+/* Each bit of a sector of the bitmaps: what that describes may differ, and no set bit is lost. */
+static void bits_damaged(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 2);
+	u8 *before = kfi_test_zalloc(test, MW_META);
+	unsigned int i;
+
+	w->watched = false;
+	KUNIT_ASSERT_EQ(test, kfm_super_save(&w->m), 0);
+	kfm_active_set(&w->peers[0], 0, KFM_SECTOR);
+	mw_differs(w, 0, 60);
+	memcpy(before, w->durable, MW_META);
+	for (i = 0; i < 8 * KFM_SECTOR; i++) {
+		memcpy(w->durable, before, MW_META);
+		w->durable[KFM_BITMAP_AT + (i % 2 ? 2 : 0) * KFM_BLOCK + i / 8] ^= 1 << i % 8;
+		KUNIT_ASSERT_EQ(test, mw_load(w), 0);
+		KUNIT_EXPECT_EQ_MSG(test, w->peers[0].oos_count, MW_REGIONS, "bit %u", i);
+		KUNIT_EXPECT_EQ(test, w->peers[1].oos_count, 0);
+		/* it is mended, and stays so */
+		KUNIT_ASSERT_EQ(test, mw_load(w), 0);
+		KUNIT_EXPECT_EQ(test, w->peers[0].oos_count, MW_REGIONS);
+	}
+	memcpy(w->durable, before, MW_META);
+	KUNIT_ASSERT_EQ(test, mw_load(w), 0);
+	KUNIT_EXPECT_EQ(test, w->peers[0].oos_count, 9);
+	/* a sector at another place is damaged as well */
+	memcpy(w->durable + KFM_BITMAP_AT + 2 * KFM_BLOCK,
+	       w->durable + KFM_BITMAP_AT + 3 * KFM_BLOCK, KFM_SECTOR);
+	KUNIT_ASSERT_EQ(test, mw_load(w), 0);
+	KUNIT_EXPECT_EQ(test, w->peers[0].oos_count, MW_REGIONS);
 }
 
 /* Bitmaps of version 3 become those of this one, and a loss of power meanwhile loses no bit. */
@@ -96,6 +160,7 @@ static void bits_grown(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, kfm_super_save(&w->m) ?: kfm_super_save(&w->m), 0);
 		bit(w->durable + KFM_BITMAP_AT + KFM_BLOCK, 0);
 		bit(w->durable + KFM_BITMAP_AT + 2 * KFM_BLOCK, 3);
+		mw_seal(w);
 		memcpy(w->meta, w->durable, MW_META);
 		w->io_left = i;
 		KUNIT_ASSERT_EQ(test, kfm_super_load(&w->m), 0);
@@ -222,11 +287,91 @@ static void bits_parts(struct kunit *test)
 	mw_run(w);
 	mw_ack_run(w, 0);
 	KUNIT_EXPECT_EQ(test, p->oos_count, 0);
+	/* that is announced at once, and not with the next PING */
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_SYNCED], 0);
+	KUNIT_EXPECT_TRUE(test, time_before_eq(p->next, jiffies));
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_SYNCED], 1);
+}
+
+/* The node starts with a table of @sectors, for which its metadata would be at @at. */
+static int bits_start(struct mw *w, u64 at, u64 sectors)
+{
+	struct kfm *m = &w->m;
+	u64 all = m->sectors;
+	int ret;
+
+	kfm_label_locate(m, at);
+	m->sectors = sectors;
+	ret = kfm_super_load(m) ?: kfm_label_fits(m);
+	m->sectors = all;
+	return ret;
+}
+
+/*
+ * A mirror that has its metadata on the leg grows, and the metadata moves to where other data were.
+ * The power fails before any write of it: the node starts with what it knew, in the new place or in
+ * the old one, and is never in doubt. Whatever size the next table has, it finds the same one.
+ */
+static void bits_moved(struct kunit *test)
+{
+	const u32 room = 4 * KFM_BLOCK;		/* of two superblocks and two bitmaps */
+	const u64 old = KFM_BLOCK, new = old + room;
+	struct mw *w = mw_make(test, 1);
+	u8 *start = kfi_test_zalloc(test, MW_META);
+	struct kfm *m = &w->m;
+	u64 less = m->sectors - (2 << m->shift);
+	unsigned int i, moved = 0;
+	int ret = 1;
+
+	w->watched = false;
+	m->internal = true;
+	m->sb.flags = KFM_SB_INTERNAL;
+	m->sb.sectors = less;
+	m->meta_at = old;
+	KUNIT_ASSERT_EQ(test, kfm_bits_create(m) ?: kfm_super_save(m) ?: kfm_super_save(m), 0);
+	mw_differs(w, 0, 3);
+	memcpy(start, w->durable, MW_META);
+	memset(start + new, 9, room);
+	m->meta_at = new;
+	for (i = 0; ret; i++) {
+		memcpy(w->durable, start, MW_META);
+		memcpy(w->meta, start, MW_META);
+		memset(w->label, 0, sizeof(w->label));	/* the device has become longer */
+		kfm_label_locate(m, old);
+		w->io_left = i + 1;
+		KUNIT_ASSERT_EQ(test, kfm_super_load(m), 0);
+		ret = kfm_bits_load(m);
+		w->io_err = 0;
+		w->io_left = 0;
+		m->meta_failed = false;
+		memcpy(w->meta, w->durable, MW_META);
+		if (!i)		/* nothing is written, and there is a table before this one */
+			kfm_label_locate(m, old);
+		else
+			KUNIT_EXPECT_EQ_MSG(test, bits_start(w, new, m->sectors), 0, "%u", i);
+		moved += m->meta_from == new;
+		KUNIT_EXPECT_EQ_MSG(test, bits_start(w, old, less),
+				    m->meta_from == new ? -EINVAL : 0,
+				    "%u", i);
+		KUNIT_ASSERT_TRUE(test, m->formatted);
+		KUNIT_EXPECT_EQ_MSG(test, m->sb.flags, KFM_SB_INTERNAL, "%u", i);
+		KUNIT_EXPECT_EQ(test, kfm_bits_load(m), 0);
+		KUNIT_EXPECT_EQ(test, m->meta_from, new);
+		KUNIT_EXPECT_EQ(test, m->sb.sectors, m->sectors);
+		KUNIT_EXPECT_EQ_MSG(test, w->peers[0].oos_count, 3, "%u", i);
+	}
+	/* tag, 2 zeros, 2 bitmaps, 2 superblocks, tag; that the old place is cleared is not needed */
+	KUNIT_EXPECT_EQ(test, i, 9);
+	KUNIT_EXPECT_EQ(test, moved, 1);
 }
 
 KFI_SUITE(kfi_mirror_bits,
+	KUNIT_CASE(bits_moved),
 	KUNIT_CASE(bits_load),
 	KUNIT_CASE(bits_upgraded),
+	KUNIT_CASE(bits_sealed),
+	KUNIT_CASE(bits_damaged),
 	KUNIT_CASE(bits_grown),
 	KUNIT_CASE(bits_cleaned),
 	KUNIT_CASE(bits_crowd),

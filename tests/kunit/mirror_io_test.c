@@ -660,6 +660,151 @@ static void verify_compares(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kfm_writes_idle(&w->m));
 }
 
+/* A peer answers the last request: with what this node has, or with another CRC. */
+static void verify_says(struct mw *w, unsigned int peer, u32 other)
+{
+	const struct kfm_msg *copy = &w->sent[peer][KFM_COPY];
+	const u8 *data = w->m.verify.w->buf + KFM_DATA_AT;
+
+	KUNIT_EXPECT_PTR_EQ(w->test, w->m.verify.asked, &w->peers[peer]);
+	mw_say(w, peer, (struct kfm_msg) {
+		.type = KFM_COPIED, .id = copy->id, .arg = copy->arg,
+		.crc = crc32c(~0U, data, copy->arg) ^ other,
+	});
+	mw_run(w);
+}
+
+/*
+ * Of three copies two are the same: if this node has the other one, nothing is overwritten. If the
+ * third one is as this one, or differs from both, this one wins. A report changes nothing.
+ */
+static void verify_votes(struct kunit *test)
+{
+	static const struct { u32 first, second; bool report; u32 oos, outvoted; } rows[] = {
+		{ 1, 1, false, 0, 1 }, { 1, 0, false, 4, 0 }, { 1, 2, false, 4, 0 },
+		{ 1, 0, true, 0, 0 }, { 1, 1, true, 0, 1 },
+	};
+	struct kfm_verify *v;
+	const char *how;
+	unsigned int i;
+	struct mw *w;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		how = rows[i].report ? "report" : NULL;
+		w = mw_make(test, 2);
+		v = &w->m.verify;
+		mw_primary(w, 6);
+		mw_join(w, 0, 5);
+		mw_synced_ok(w, 0);
+		mw_join(w, 1, 5);
+		mw_synced_ok(w, 1);
+		mw_run(w);
+		KUNIT_ASSERT_EQ(test, mw_order(w, "verify", how), 0);
+		mw_run(w);
+		KUNIT_ASSERT_NOT_NULL(test, v->w);
+		verify_says(w, 0, rows[i].first);
+		KUNIT_EXPECT_EQ(test, v->next, 0);
+		verify_says(w, 1, rows[i].second);
+		KUNIT_EXPECT_EQ(test, v->differ, 1);
+		KUNIT_EXPECT_EQ_MSG(test, w->peers[0].oos_count, rows[i].oos, "row %u", i);
+		KUNIT_EXPECT_EQ(test, v->outvoted, rows[i].outvoted);
+		KUNIT_EXPECT_NE(test, v->next, 0);
+	}
+	/* without the answer of one that was asked nothing is overwritten */
+	verify_says(w, 0, 1);
+	mw_say(w, 1, (struct kfm_msg) { .type = KFM_BYE });
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, v->differ, 1);
+	KUNIT_EXPECT_EQ(test, v->skipped, 1);
+	KUNIT_EXPECT_EQ(test, v->outvoted, 1);
+}
+
+/* A primary with all of its peers in sync */
+static struct mw *with_peers(struct kunit *test, unsigned int peers)
+{
+	struct mw *w = mw_make(test, peers);
+	unsigned int i;
+
+	mw_primary(w, 6);
+	for (i = 0; i < peers; i++) {
+		mw_join(w, i, 5);
+		mw_synced_ok(w, i);
+	}
+	mw_run(w);
+	return w;
+}
+
+/* All are asked, in whichever order they have one copy or the other one. */
+static void verify_asks_all(struct kunit *test)
+{
+	struct mw *w = with_peers(test, 4);
+	struct kfm_verify *v = &w->m.verify;
+
+	KUNIT_ASSERT_EQ(test, mw_order(w, "verify", NULL), 0);
+	mw_run(w);
+	verify_says(w, 0, 1);
+	verify_says(w, 1, 0);
+	verify_says(w, 2, 1);
+	KUNIT_EXPECT_EQ(test, v->outvoted, 1);
+	KUNIT_EXPECT_EQ(test, w->peers[0].oos_count, 0);
+	verify_says(w, 0, 1);
+	verify_says(w, 1, 0);
+	verify_says(w, 2, 2);
+	verify_says(w, 3, 0);
+	KUNIT_EXPECT_EQ(test, v->outvoted, 1);
+	KUNIT_EXPECT_EQ(test, v->differ, 2);
+	KUNIT_EXPECT_EQ(test, w->peers[0].oos_count, 4);
+}
+
+/* A part that was outvoted is not overwritten when the next peer is compared, without the first. */
+static void verify_remembers(struct kunit *test)
+{
+	struct mw *w = with_peers(test, 2);
+	struct kfm_verify *v = &w->m.verify;
+	unsigned int i;
+
+	KUNIT_ASSERT_EQ(test, mw_order(w, "verify", NULL), 0);
+	mw_run(w);
+	verify_says(w, 0, 1);
+	verify_says(w, 1, 1);
+	KUNIT_EXPECT_EQ(test, v->outvoted, 1);
+	for (i = 0; v->w && !v->index && i < MW_REGIONS; i++)
+		verify_says(w, 0, 0);
+	mw_say(w, 0, (struct kfm_msg) { .type = KFM_BYE });
+	mw_run(w);
+	KUNIT_ASSERT_NOT_NULL(test, v->w);
+	KUNIT_EXPECT_EQ(test, v->w->sector, 0);
+	verify_says(w, 1, 1);
+	KUNIT_EXPECT_EQ(test, v->differ, 2);
+	KUNIT_EXPECT_EQ(test, w->peers[1].oos_count, 0);
+	verify_says(w, 1, 1);	/* the next part */
+	KUNIT_EXPECT_EQ(test, v->differ, 3);
+	KUNIT_EXPECT_EQ(test, w->peers[1].oos_count, 4);
+}
+
+/* Stopped in the middle of a vote: nobody else is asked, and nothing is overwritten. */
+static void verify_stopped(struct kunit *test)
+{
+	struct mw *w = with_peers(test, 3);
+	struct kfm_verify *v = &w->m.verify;
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		KUNIT_ASSERT_EQ(test, mw_order(w, "verify", NULL), 0);
+		mw_run(w);
+		verify_says(w, 0, 1);
+		KUNIT_EXPECT_EQ(test, w->count[1][KFM_COPY], i + 1);
+		KUNIT_EXPECT_EQ(test, mw_order(w, i ? "demote" : "verify", i ? NULL : "stop"),
+				i ? -EBUSY : 0);
+		mw_run(w);
+		KUNIT_EXPECT_NULL(test, v->w);
+		KUNIT_EXPECT_EQ(test, w->count[2][KFM_COPY], 0);
+		KUNIT_EXPECT_EQ(test, v->differ, 0);
+		KUNIT_EXPECT_EQ(test, v->skipped, 1);
+		KUNIT_EXPECT_EQ(test, w->peers[0].oos_count, 0);
+	}
+}
+
 /* The primary asks for zeros, which this node has, or for something else. */
 static void csum_ask_for(struct mw *w, u64 id, bool other)
 {
@@ -771,6 +916,10 @@ KFI_SUITE(kfi_mirror_io,
 	KUNIT_CASE(csum_asks),
 	KUNIT_CASE(resync_backs_off),
 	KUNIT_CASE(verify_compares),
+	KUNIT_CASE(verify_votes),
+	KUNIT_CASE(verify_asks_all),
+	KUNIT_CASE(verify_remembers),
+	KUNIT_CASE(verify_stopped),
 	KUNIT_CASE_SLOW(writes_model),
 	KUNIT_CASE_SLOW(writes_model_logged),
 	KUNIT_CASE_SLOW(writes_model_cached),

@@ -44,11 +44,11 @@ static void leave_versions(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, strstr(text, " refused other-version"));
 	KUNIT_EXPECT_STREQ(test, w->events, "refused ");
 	/* a reason of a later version is one, too */
-	w->peers[0].refused = NULL;
+	w->peers[0].refused = 0;
 	w->peers[0].next = jiffies;
 	mw_run(w);
 	mw_say(w, 0, (struct kfm_msg) { .type = KFM_REFUSED, .arg = KFM_REFUSALS });
-	KUNIT_EXPECT_NOT_NULL(test, w->peers[0].refused);
+	KUNIT_EXPECT_NE(test, w->peers[0].refused, 0);
 }
 
 /*
@@ -77,7 +77,7 @@ static void leave_no_log(struct kunit *test)
 	w->m.log.peer = &w->peers[0];
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		refused->arg = 0;
-		w->peers[0].refused = NULL;
+		w->peers[0].refused = 0;
 		mw_say(w, 0, (struct kfm_msg) {
 			.type = KFM_HELLO, .session = 9, .gens.cur = 5, .lbs = KFM_SECTOR,
 			.arg = KFM_FENCE, .peers = 1, .sectors = w->m.sectors,

@@ -250,6 +250,14 @@ static void arrive(struct kfm_peer *p, int err)
 	list_add_tail(&lies_rx.entry, &p->inbox);
 }
 
+/* The worker handles the messages that have arrived. */
+static void receive(struct mw *w)
+{
+	w->receive = lies_net_receive;
+	w->close = lies_net_close;
+	kfm_peers_run(&w->m);
+}
+
 /* A message arrives before the open fails. */
 static int lies_open(struct kfi_conn *conn)
 {
@@ -276,7 +284,7 @@ static void lies_flood(struct kunit *test)
 
 	lies_more = 1000;
 	arrive(p, 0);
-	lies_net_receive(p);
+	receive(w);
 	KUNIT_EXPECT_EQ(test, lies_more, 1000 - KFM_RX);
 	KUNIT_EXPECT_EQ(test, p->state, KFM_SESSION_UP);
 	lies_more = 0;
@@ -298,7 +306,7 @@ static void lies_malformed(struct kunit *test)
 		arrive(p, errs[i]);
 		lies_head.magic ^= cpu_to_le32(i == 0);
 		lies_rx.rx.len -= sizeof(lies_head) * (i == 1);
-		lies_net_receive(p);
+		receive(w);
 		/* what a connection has cut off is nobody's fault */
 		KUNIT_EXPECT_EQ(test, lies_closed, i != 3);
 		KUNIT_EXPECT_EQ(test, lies_more, i != 3);
@@ -326,7 +334,7 @@ static void lies_other_version(struct kunit *test)
 		lies_head.version = cpu_to_le16(KFM_MSG_VERSION + 1);
 		lies_head.type = cpu_to_le16(i ? KFM_PING : KFM_HELLO);
 		lies_head.session = cpu_to_le64(77);
-		lies_net_receive(p);
+		receive(w);
 		KUNIT_EXPECT_EQ(test, w->count[0][KFM_REFUSED], 1);
 		KUNIT_EXPECT_EQ(test, w->sent[0][KFM_REFUSED].arg, KFM_R_VERSION);
 		KUNIT_EXPECT_EQ(test, w->sent[0][KFM_REFUSED].session, 77);

@@ -103,7 +103,6 @@ static void node_part_passes(struct kunit *test)
 		mw_run(w);
 		mw_ack(w, 1);
 	}
-	w->peers[1].next = jiffies;
 	mw_run(w);
 	mw_run(w);
 	KUNIT_EXPECT_EQ(test, w->done, 0);
@@ -234,7 +233,7 @@ static void node_peers_differ(struct kunit *test)
 		.type = KFM_STATE, .state = KFM_UPTODATE, .gens.cur = 5, .peers = 3,
 	});
 	KUNIT_EXPECT_EQ(test, w->count[1][KFM_ATTACH], 0);
-	KUNIT_EXPECT_NOT_NULL(test, w->peers[1].refused);
+	KUNIT_EXPECT_NE(test, w->peers[1].refused, 0);
 }
 
 /* A secondary grows before its primary; a candidate is asked for its generation alone. */
@@ -514,6 +513,32 @@ static void node_candidate_unknown(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, node_candidate_refused(w, KFM_SECTOR / 2), KFM_R_PRIMARY);
 }
 
+/*
+ * With `reads quorum` a primary serves reads for a while after it was heard. A node that it calls
+ * again follows it all that time, unless it says that it ends.
+ */
+static void node_follows(struct kunit *test)
+{
+	struct mw *w = mw_follower(test);
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		w->m.reads_quorum = i;
+		w->m.followed = &w->peers[0];
+		w->peers[0].live = jiffies;
+		node_speaks(w, KFM_HELLO, MW_NODE, KFM_UPTODATE);
+		KUNIT_EXPECT_FALSE(test, w->m.log.open);
+		KUNIT_EXPECT_EQ(test, node_candidate_refused(w, KFM_SECTOR),
+				i ? KFM_R_FOLLOWS : KFM_R_NODE);
+	}
+	w->peers[0].live = jiffies - w->m.timeout - 1;
+	KUNIT_EXPECT_EQ(test, node_candidate_refused(w, KFM_SECTOR), KFM_R_NODE);
+	w->peers[0].live = jiffies;
+	KUNIT_EXPECT_EQ(test, node_candidate_refused(w, KFM_SECTOR), KFM_R_FOLLOWS);
+	mw_say(w, 0, (struct kfm_msg) { .type = KFM_BYE });
+	KUNIT_EXPECT_EQ(test, node_candidate_refused(w, KFM_SECTOR), KFM_R_NODE);
+}
+
 /* ---- a secondary ---- */
 
 /* A generation that can't be stored ends the session: the primary would wait for the answer. */
@@ -548,6 +573,18 @@ static void settled(struct mw *w, u64 seq)
 	});
 }
 
+/* Has the device a bit? */
+static bool any_stored(const struct mw *w)
+{
+	u32 at;
+
+	for (at = KFM_BITMAP_AT; at < KFM_BITMAP_AT + 4 * KFM_BLOCK; at += KFM_SECTOR) {
+		if (memchr_inv(w->durable + at, 0, KFM_MAP_BYTES))
+			return true;
+	}
+	return false;
+}
+
 /* What is settled is forgotten, for the other secondaries. */
 static void node_settled(struct kunit *test)
 {
@@ -578,9 +615,9 @@ static void node_settled(struct kunit *test)
 	settled(w, 10);
 	KUNIT_EXPECT_EQ(test, q->oos_count, 0);
 	/* on the device the bits stay until they are cleaned */
-	KUNIT_EXPECT_NOT_NULL(test, memchr_inv(w->durable + KFM_BITMAP_AT, 0, 4 * KFM_BLOCK));
+	KUNIT_EXPECT_TRUE(test, any_stored(w));
 	KUNIT_EXPECT_EQ(test, kfm_bits_rest(&w->m), 0);
-	KUNIT_EXPECT_NULL(test, memchr_inv(w->durable + KFM_BITMAP_AT, 0, 4 * KFM_BLOCK));
+	KUNIT_EXPECT_FALSE(test, any_stored(w));
 }
 
 /* The region of a write that is not settled is kept, however many records follow it. */
@@ -603,6 +640,19 @@ static void node_settled_long_ago(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, q->oos_count, 1);
 }
 
+/* A log that can't be applied ends the session, so the primary goes on without this copy. */
+static void node_log_fails(struct kunit *test)
+{
+	struct mw *w = mw_follower(test);
+
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->peers[0].state, KFM_SESSION_UP);
+	w->apply_err = -EIO;
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->peers[0].state, KFM_SESSION_DOWN);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_BYE], 1);
+}
+
 KFI_SUITE(kfi_mirror_node,
 	KUNIT_CASE(node_generation_stuck),
 	KUNIT_CASE(node_source_known),
@@ -621,8 +671,10 @@ KFI_SUITE(kfi_mirror_node,
 	KUNIT_CASE(node_replaced_elsewhere),
 	KUNIT_CASE(node_primary_replaced),
 	KUNIT_CASE(node_candidate_unknown),
+	KUNIT_CASE(node_follows),
 	KUNIT_CASE(node_blocks),
 	KUNIT_CASE(node_mounted),
 	KUNIT_CASE(node_synced_not_stored),
 	KUNIT_CASE(node_settled),
-	KUNIT_CASE(node_settled_long_ago));
+	KUNIT_CASE(node_settled_long_ago),
+	KUNIT_CASE(node_log_fails));

@@ -78,6 +78,57 @@ static void below_half(struct mw *w)
 	mw_run(w);
 }
 
+/* All peers are sent a PING. */
+static void asks(struct mw *w)
+{
+	w->peers[0].next = jiffies;
+	w->peers[1].next = jiffies;
+	mw_run(w);
+}
+
+/* Reads wait from half of the time-out on since more than half of the nodes were asked. */
+static void quorum_reads(struct kunit *test)
+{
+	struct mw *w = primary(test);
+	struct kfm_peer *p = w->peers;
+	struct kfm *m = &w->m;
+
+	m->reads_quorum = true;
+	asks(w);
+	KUNIT_EXPECT_TRUE(test, kfm_reads_wait(m));
+	heard(w, 0, 0);		/* one of both is enough */
+	KUNIT_EXPECT_FALSE(test, kfm_reads_wait(m));
+	p[0].heard = jiffies - m->timeout / 2 - 1;
+	m->reads_until = jiffies - 1;
+	mw_run(w);
+	KUNIT_EXPECT_TRUE(test, kfm_reads_wait(m));
+	/* nothing but an answer counts, and that from the time of the question on */
+	asks(w);
+	mw_say(w, 1, (struct kfm_msg) { .type = KFM_APPLIED });
+	mw_run(w);
+	KUNIT_EXPECT_TRUE(test, kfm_reads_wait(m));
+	p[1].timed_at = p[0].heard;
+	asks(w);
+	heard(w, 1, 0);
+	KUNIT_EXPECT_TRUE(test, kfm_reads_wait(m));
+	asks(w);
+	mw_read(w, 0);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 0);
+	KUNIT_EXPECT_FALSE(test, m->noquorum);
+	heard(w, 1, 0);
+	KUNIT_EXPECT_EQ(test, w->done, 1);
+	/* a suspend takes back what waits */
+	p[1].heard = jiffies - m->timeout / 2 - 1;
+	m->reads_until = jiffies - 1;
+	mw_read(w, 1);
+	mw_run(w);
+	m->noflush = true;
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, w->done, 1);
+	KUNIT_EXPECT_EQ(test, w->requeued, 2);
+}
+
 /*
  * Q1: without one peer a write ends when the other one, which has answered since, has stored the
  * generation that begins. Without both it is held, also while the first one is copied to; a write
@@ -223,7 +274,7 @@ static void quorum_blank(struct kunit *test)
 	below_half(w);
 	mw_join(w, 1, 0);
 	KUNIT_EXPECT_EQ(test, w->count[1][KFM_ATTACH], 0);
-	KUNIT_EXPECT_NOT_NULL(test, p[1].refused);
+	KUNIT_EXPECT_NE(test, p[1].refused, 0);
 	mw_read(w, 0);
 	mw_join(w, 0, 5);
 	KUNIT_EXPECT_EQ(test, w->done, 0);
@@ -467,6 +518,7 @@ static void quorum_votes(struct kunit *test)
 }
 
 KFI_SUITE(kfi_mirror_quorum,
+	KUNIT_CASE(quorum_reads),
 	KUNIT_CASE(quorum_writes),
 	KUNIT_CASE(quorum_promotes),
 	KUNIT_CASE(quorum_blank),

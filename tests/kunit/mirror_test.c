@@ -7,6 +7,7 @@
  */
 #include "suite.h"
 #include <linux/vmalloc.h>
+#include "../../ulps/mirror/sizes.c"
 #include "../../ulps/mirror/proto.c"
 
 #define SECTORS		16384u
@@ -306,9 +307,9 @@ static void generations_raised(struct kunit *test)
 static void super_layout(struct kunit *test)
 {
 	static const struct { u64 gib; u32 region, extent, wire; u64 bytes; } rows[] = {
-		{ 1, 5, 13, 8, 20480 }, { 256, 5, 13, 9, 2113536 }, { 257, 6, 13, 10, 1073152 },
-		{ 512, 6, 13, 10, 2121728 }, { 1024, 7, 13, 11, 2138112 },
-		{ 128 << 10, 7, 18, 18, 268574720 },
+		{ 1, 5, 13, 8, 24576 }, { 256, 5, 13, 9, 2138112 }, { 257, 6, 13, 10, 1085440 },
+		{ 512, 6, 13, 10, 2146304 }, { 1024, 7, 13, 11, 2162688 },
+		{ 128 << 10, 7, 18, 18, 270696448 },
 	};
 	unsigned int i;
 	u64 sectors;

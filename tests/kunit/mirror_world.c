@@ -11,11 +11,19 @@ static unsigned int mw_zero_limit(void);
 static u32 mw_block(void);
 static void mw_queue(struct work_struct *work);
 static struct kfm_read *mw_read_data(const struct bio *bio);
+static u64 mw_bytes(void);
+static int mw_name(char *id);
+static struct gendisk *mw_disk(void);
 
 #undef bdev_logical_block_size
 #define bdev_logical_block_size(bdev)	((void)(bdev), mw_block())
 #undef bdev_write_zeroes_sectors
 #define bdev_write_zeroes_sectors(bdev)	((void)(bdev), mw_zero_limit())
+#undef bdev_nr_bytes
+#define bdev_nr_bytes(bdev)		((void)(bdev), mw_bytes())
+#define dm_table_get_md(table)		NULL
+#define dm_disk(md)			((void)(md), mw_disk())
+#define dm_copy_name_and_uuid(md, name, id) ((void)(name), mw_name(id))
 #define blkdev_issue_flush(bdev)	((void)(bdev), mw_dev_flush(strstr(#bdev, "leg")))
 #define queue_work(wq, work)		((void)(wq), mw_queue(work))
 #define submit_bio_wait(bio)		mw_io(bio)
@@ -27,28 +35,42 @@ static struct kfm_read *mw_read_data(const struct bio *bio);
 
 #include "../../ulps/mirror/meta.c"
 #include "../../ulps/mirror/bits.c"
+#include "../../ulps/mirror/cool.c"
+#include "../../ulps/mirror/label.c"
 #include "../../ulps/mirror/peer.c"
+#include "../../ulps/mirror/session.c"
+#include "../../ulps/mirror/refuse.c"
+#include "../../ulps/mirror/source.c"
+#include "../../ulps/mirror/primary.c"
 #include "../../ulps/mirror/role.c"
 #include "../../ulps/mirror/quorum.c"
+#include "../../ulps/mirror/vote.c"
+#include "../../ulps/mirror/minority.c"
 #include "../../ulps/mirror/secondary.c"
 #include "../../ulps/mirror/recent.c"
 #include "../../ulps/mirror/resync.c"
 #include "../../ulps/mirror/csum.c"
 #include "../../ulps/mirror/ring.c"
 #include "../../ulps/mirror/own.c"
+#include "../../ulps/mirror/flight.c"
 #include "../../ulps/mirror/write.c"
+#include "../../ulps/mirror/run.c"
 #include "../../ulps/mirror/leg.c"
+#include "../../ulps/mirror/detach.c"
 #include "../../ulps/mirror/zero.c"
 #include "../../ulps/mirror/post.c"
 #include "../../ulps/mirror/read.c"
 #include "../../ulps/mirror/verify.c"
 #include "../../ulps/mirror/command.c"
+#include "../../ulps/mirror/promote.c"
+#include "../../ulps/mirror/copy.c"
 #include "../../ulps/mirror/leave.c"
 #include "../../ulps/mirror/status.c"
 #include "../../ulps/mirror/flush.c"
 #define find_peer	mw_find_peer	/* command.c has one, too */
 #define kfm_repair_run	mw_repair_run
 #include "../../ulps/mirror/repair.c"
+#include "../../ulps/mirror/serve.c"
 #undef kfm_repair_run
 
 static struct mw *mw_now;	/* KUnit runs one test at a time */
@@ -122,19 +144,43 @@ static u32 mw_zeroes(const struct mw *w, u64 sector)
 	return 0;
 }
 
-/* The metadata device has a volatile cache. */
+/* Of the leg: behind the data there are two blocks. */
+static u64 mw_bytes(void)
+{
+	return kfm_behind_data(mw_now->m.sectors) + mw_now->blocks * KFM_BLOCK;
+}
+
+static int mw_name(char *id)
+{
+	strscpy(id, mw_now->id, DM_UUID_LEN);
+	return 0;
+}
+
+/* The metadata device has a volatile cache. Behind the data of the leg may be a label. */
 static int mw_meta(struct mw *w, struct bio *bio)
 {
-	u64 at = bio->bi_iter.bi_sector * KFM_SECTOR;
+	u64 at = bio->bi_iter.bi_sector * KFM_SECTOR, end = kfm_behind_data(w->m.sectors);
 	struct bvec_iter iter;
 	struct bio_vec vec;
 
 	if (op_is_write(bio_op(bio)) && w->io_left && !--w->io_left)
 		w->io_err = -EIO;
-	if (w->io_err)
+	if (w->io_err && !w->io_lands)
 		return w->io_err;
-	bio_for_each_segment(vec, bio, iter) {
+	w->io_lands = w->io_lands && !w->io_err;
+	if (at >= end) {
+		u8 *label = w->label[(at - end) / KFM_BLOCK];
+
 		if (!op_is_write(bio_op(bio)))
+			memcpy(bvec_virt(bio->bi_io_vec), label, KFM_BLOCK);
+		else
+			memcpy(label, bvec_virt(bio->bi_io_vec), KFM_BLOCK);
+		return w->io_err;
+	}
+	bio_for_each_segment(vec, bio, iter) {
+		if (at + vec.bv_len > MW_META)		/* zeros, which nothing writes */
+			memset(bvec_virt(&vec), 0, vec.bv_len);
+		else if (!op_is_write(bio_op(bio)))
 			memcpy(bvec_virt(&vec), w->meta + at, vec.bv_len);
 		else
 			memcpy(w->meta + at, bvec_virt(&vec), vec.bv_len);
@@ -144,7 +190,7 @@ static int mw_meta(struct mw *w, struct bio *bio)
 	}
 	if (bio->bi_opf & REQ_FUA)
 		mw_covered(w);
-	return 0;
+	return w->io_err;
 }
 
 static bool mw_has(const struct bio *bio, const u8 *data)
@@ -280,12 +326,22 @@ void mw_leg_ends(struct mw *w, blk_status_t status)
 	bio->bi_end_io(bio);
 }
 
-/* ---- main.c ---- */
+/* ---- kick.c and claim.c ---- */
 
+struct workqueue_struct *kfm_wq;
 struct workqueue_struct *kfm_open_wq;	/* the test opens endpoints */
 struct workqueue_struct *kfm_store_wq;	/* nothing ends in an interrupt */
 
 void kfm_kick(struct kfm *m)
+{
+}
+
+bool kfm_claim_work(struct kfm *m)
+{
+	return true;
+}
+
+void kfm_unclaim_work(struct kfm *m)
 {
 }
 
@@ -308,9 +364,13 @@ bool kfm_leg_became_memory(const struct kfm *m)
 	return mw_now->became_memory;
 }
 
-bool kfm_in_use(const struct kfm *m)
+static struct gendisk *mw_disk(void)
 {
-	return mw_now->in_use;
+	static struct block_device part;
+	static struct gendisk disk = { .part0 = &part };
+
+	part.bd_holder = mw_now->in_use ? mw_now : NULL;
+	return &disk;
 }
 
 void kfm_event(struct kfm *m, const char *what)
@@ -390,8 +450,15 @@ ssize_t kfm_net_read(struct kfm_peer *p, struct kfm_write *w, u32 patch)
 	return 0;
 }
 
+int kfm_net_receive(struct kfm_peer *p, struct kfm_msg *msg)
+{
+	return mw_now->receive ? mw_now->receive(p, msg) : -ENODATA;
+}
+
 void kfm_net_close(struct kfm_peer *p)
 {
+	if (mw_now->close)
+		mw_now->close(p);
 }
 
 /* ---- log.c ---- */
@@ -442,8 +509,9 @@ int kfm_log_replay(struct kfm *m)
 	return mw_now->replay_err;
 }
 
-void kfm_log_apply(struct kfm *m, bool all)
+int kfm_log_apply(struct kfm *m, bool all)
 {
+	return mw_now->apply_err;
 }
 
 /* ---- direct.c ---- */
@@ -532,10 +600,11 @@ struct mw *mw_make(struct kunit *test, unsigned int peers)
 	m->shift = KFM_REGION_SHIFT_MIN;
 	m->regions = MW_REGIONS;
 	m->sectors = (u64)MW_REGIONS << m->shift;
-	m->bitmap_bytes = KFM_BLOCK;
+	m->bitmap_bytes = KFM_MAP_BLOCK;
 	m->extent_shift = m->shift + 3;
 	m->extents = MW_REGIONS / 8;
-	m->active_bytes = KFM_BLOCK;
+	m->active_bytes = KFM_MAP_BLOCK;
+	m->maps = kfi_test_zalloc(w->test, KFM_MAP_BLOCKS * KFM_BLOCK);
 	m->touched = kfi_test_zalloc(w->test, KFM_BLOCK);
 	m->cooling = kfi_test_zalloc(w->test, KFM_BLOCK);
 	m->page = (void *)get_zeroed_page(GFP_KERNEL);
@@ -564,7 +633,10 @@ struct mw *mw_make(struct kunit *test, unsigned int peers)
 	m->numbered = 1;
 	m->was_insync = true;
 	m->renewed = jiffies;
+	KUNIT_ASSERT_EQ(test, kfm_bits_create(m), 0);
 	w->watched = true;
+	w->blocks = 2;
+	w->id = "";
 	kfm_log_start(m, 1, 5, 0);
 	return w;
 }
@@ -627,6 +699,18 @@ void mw_differs(struct mw *w, unsigned int peer, u32 region)
 {
 	kfm_oos_set(&w->peers[peer], (u64)region << w->m.shift, KFM_SECTOR);
 	KUNIT_EXPECT_EQ(w->test, kfm_bits_flush(&w->m), 0);
+}
+
+/* A test has changed bits of the bitmaps: their checksums are right again. */
+void mw_seal(struct mw *w)
+{
+	u8 map[KFM_MAP_BYTES];
+	u32 at;
+
+	for (at = KFM_BITMAP_AT; at < MW_META; at += KFM_SECTOR) {
+		memcpy(map, w->durable + at, sizeof(map));
+		kfm_map_encode(map, at, w->durable + at);
+	}
 }
 
 /* The power fails: what is durable is left, and the mirror is resumed. */
@@ -812,7 +896,7 @@ void mw_flush(struct mw *w, unsigned int number)
 int mw_order(struct mw *w, const char *first, const char *rest)
 {
 	static struct kfm_cmd cmd;	/* it may wait for longer than this function */
-	static char words[2][16], *argv[4] = { words[0] };
+	static char words[2][48], *argv[4] = { words[0] };
 	char *at = words[1];
 
 	strscpy(words[0], first);

@@ -17,8 +17,11 @@
 #define dm_table_device_name(table)	((void)sizeof(table), "mirror")	/* there is none */
 #include "../../ulps/mirror/bits.h"
 #include "../../ulps/mirror/command.h"
+#include "../../ulps/mirror/copy.h"
 #include "../../ulps/mirror/csum.h"
 #include "../../ulps/mirror/flush.h"
+#include "../../ulps/mirror/label.h"
+#include "../../ulps/mirror/leave.h"
 #include "../../ulps/mirror/leg.h"
 #include "../../ulps/mirror/log.h"
 #include "../../ulps/mirror/meta.h"
@@ -26,14 +29,19 @@
 #include "../../ulps/mirror/net.h"
 #include "../../ulps/mirror/own.h"
 #include "../../ulps/mirror/peer.h"
+#include "../../ulps/mirror/primary.h"
+#include "../../ulps/mirror/promote.h"
 #include "../../ulps/mirror/quorum.h"
-#include "../../ulps/mirror/recent.h"
 #include "../../ulps/mirror/read.h"
+#include "../../ulps/mirror/recent.h"
 #include "../../ulps/mirror/record.h"
+#include "../../ulps/mirror/refuse.h"
 #include "../../ulps/mirror/repair.h"
 #include "../../ulps/mirror/resync.h"
 #include "../../ulps/mirror/ring.h"
+#include "../../ulps/mirror/run.h"
 #include "../../ulps/mirror/secondary.h"
+#include "../../ulps/mirror/session.h"
 #include "../../ulps/mirror/status.h"
 #include "../../ulps/mirror/table.h"
 #include "../../ulps/mirror/verify.h"
@@ -56,16 +64,23 @@
  * @slots: that a peer offers for direct records
  * @no_log: a peer has no log, and only these
  * @takes_zeroes: a peer says so in GRANT
+ * @receive: takes the next message of a peer; NULL: mw_say() brings them
+ * @close: closes an endpoint, or NULL
  * @newer: the peers are not of the first version, so they may be sent what that does not know
  * @read_err: result of a read from a patch of a peer
  * @io_err: result of all I/O of the metadata device, and of the log's head
  * @io_left: writes to the metadata device until @io_err becomes -EIO; 0: it does not
+ * @io_lands: the write that fails then is done all the same
  * @meta: the metadata device, as it is read
  * @durable: what of it is durable
+ * @label: blocks of the leg behind the data
+ * @blocks: how many
+ * @id: UUID of the device, for device-mapper
  * @watched: that covers what may differ at any time
  * @store_err: result of the next record that is stored in the log of this node
  * @start_err: result of each kfm_log_start() from now on
  * @replay_err: result of each kfm_log_replay() from now on
+ * @apply_err: result of each kfm_log_apply() from now on
  * @log_opened: how often this node would have given keys to a peer
  * @unsound: the log of this node has a bad place, or has moved
  * @became_memory: the leg has become memory that can tear a sector
@@ -106,15 +121,22 @@ struct mw {
 	u32		slots;
 	bool		no_log;
 	bool		takes_zeroes;
+	int		(*receive)(struct kfm_peer *p, struct kfm_msg *msg);
+	void		(*close)(struct kfm_peer *p);
 	bool		newer;
 	int		read_err;
 	int		io_err;
 	unsigned int	io_left;
+	bool		io_lands;
 	u8		meta[MW_META], durable[MW_META];
+	u8		label[2][KFM_BLOCK];
+	unsigned int	blocks;
+	const char	*id;
 	bool		watched;
 	int		store_err;
 	int		start_err;
 	int		replay_err;
+	int		apply_err;
 	unsigned int	log_opened;
 	bool		unsound;
 	bool		became_memory;
@@ -153,6 +175,7 @@ void mw_leg_ends(struct mw *w, blk_status_t status);
 void mw_run(struct mw *w);
 void mw_differs(struct mw *w, unsigned int peer, u32 region);
 int mw_load(struct mw *w);
+void mw_seal(struct mw *w);
 void mw_say(struct mw *w, unsigned int peer, struct kfm_msg msg);
 void mw_state(struct mw *w, unsigned int peer, u32 state, u64 gen, u32 flags);
 void mw_grant(struct mw *w, unsigned int peer);

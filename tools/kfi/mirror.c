@@ -330,19 +330,23 @@ static int cmd_rate(int argc, char **argv)
 static int cmd_verify(int argc, char **argv)
 {
 	static const char usage[] =
-		"Usage: kfi mirror verify NAME [stop]\n\n"
+		"Usage: kfi mirror verify NAME [report | stop]\n\n"
 		"On a primary: compare this copy with those of all peers in sync. Parts of\n"
 		"64 KiB that differ are resynchronised. The state shows how far it is, and then\n"
-		"how many differ and how many were not compared.\n";
+		"how many differ and how many were not compared. With 'report' they stay as they\n"
+		"are. So do those of which two other copies are the same: 'outvoted'.\n";
+	char text[16];
 	int ret = parse("mirror verify", argc, argv, 1, 2, usage);
 
 	if (ret >= 0)
 		return ret;
 	if (optind + 1 == argc)
 		return send_message(argv[optind], "verify", NULL, verify_refusals);
-	if (strcmp(argv[optind + 1], "stop"))
-		return usage_error("mirror verify", "there is stop, not '%s'", argv[optind + 1]);
-	return send_message(argv[optind], "verify stop", NULL, verify_refusals);
+	if (strcmp(argv[optind + 1], "stop") && strcmp(argv[optind + 1], "report"))
+		return usage_error("mirror verify", "there are report and stop, not '%s'",
+				   argv[optind + 1]);
+	snprintf(text, sizeof(text), "verify %s", argv[optind + 1]);
+	return send_message(argv[optind], text, NULL, verify_refusals);
 }
 
 bool mirror_is_uuid(const char *text)
@@ -480,6 +484,7 @@ static const struct verb verbs[] = {
 	{ "dump", "print the tables that the configuration means", cmd_mirror_dump },
 	{ "fenced", "the peer is out: go on alone", cmd_fenced },
 	{ "invalidate", "give up this copy", cmd_invalidate },
+	{ "label", "whose leg a device is", cmd_mirror_label },
 	{ "leave", "this secondary is about to stop", cmd_leave },
 	{ "metrics", "figures for Prometheus", cmd_mirror_metrics },
 	{ "outdate", "the primary goes on without this copy", cmd_outdate },

@@ -104,6 +104,8 @@ struct mirror {
 	size_t npeers;
 };
 
+#define MIRROR_INTERNAL	"internal"	/* metadata, or a log, on the leg */
+
 /* Words of a table line before its options */
 enum {
 	TABLE_LEG, TABLE_META, TABLE_LOG, TABLE_PROVIDER, TABLE_NODE, TABLE_SERVICE,
@@ -204,11 +206,12 @@ void mirror_conf_free(struct mirror_conf *list);
 /* The name of this machine, as `uname -n` prints it */
 const char *mirror_conf_node(void);
 
-/* ---- mirror_up.c, mirror_metrics.c: verbs ---- */
+/* ---- mirror_up.c, mirror_metrics.c, mirror_label.c: verbs ---- */
 
 int cmd_mirror_adjust(int argc, char **argv);
 int cmd_mirror_down(int argc, char **argv);
 int cmd_mirror_dump(int argc, char **argv);
+int cmd_mirror_label(int argc, char **argv);
 int cmd_mirror_metrics(int argc, char **argv);
 int cmd_mirror_resize(int argc, char **argv);
 int cmd_mirror_up(int argc, char **argv);

@@ -29,11 +29,16 @@
 #define DIRECT_MAX	65536	/* bytes of the longest record */
 #define WITNESS_SECTORS	8	/* of a node without a leg */
 #define DIRECT_DEFAULT	16384	/* which the kernel does not show in a table */
+#define LEG_BLOCK	4096	/* a label */
+/* What is left at the end of a leg for metadata, see before_metadata() */
+#define LEG_END		(22ull << 20)
+#define LEG_END_SHIFT	16
+#define LEG_UNIT	(1ull << 20)
 
 static cfg_opt_t node_options[] = {
 	CFG_STR("leg", NULL, CFGF_NODEFAULT),
-	CFG_STR("meta", NULL, CFGF_NODEFAULT),
-	CFG_STR("log", NULL, CFGF_NODEFAULT),
+	CFG_STR("meta", MIRROR_INTERNAL, CFGF_NONE),
+	CFG_STR("log", "-", CFGF_NONE),
 	CFG_STR("address", NULL, CFGF_NODEFAULT),
 	CFG_END()
 };
@@ -51,7 +56,9 @@ static cfg_opt_t options_of_file[] = {
 	CFG_STR("cache", "auto", CFGF_NONE),
 	CFG_STR("csum", "off", CFGF_NONE),
 	CFG_STR("on-io-error", "fail", CFGF_NONE),
+	CFG_STR("reads", "any", CFGF_NONE),
 	CFG_STR("size", NULL, CFGF_NODEFAULT),
+	CFG_STR("label", "off", CFGF_NONE),
 	CFG_STR("secret", NULL, CFGF_NODEFAULT),
 	CFG_SEC("node", node_options, CFGF_MULTI | CFGF_TITLE | CFGF_NO_TITLE_DUPES),
 	CFG_END()
@@ -138,6 +145,20 @@ static bool check_witness(const char *file, cfg_t *cfg, unsigned int at)
 	return false;
 }
 
+/* Metadata on the leg takes a leg, and a log there takes metadata there. */
+static bool check_internal(const char *file, cfg_t *node)
+{
+	bool meta = !strcmp(cfg_getstr(node, "meta"), MIRROR_INTERNAL);
+
+	if (!(meta && is_witness(node)) &&
+	    (meta || strcmp(cfg_getstr(node, "log"), MIRROR_INTERNAL)))
+		return true;
+	complain("%s: node %s: %s", file, cfg_title(node), meta ?
+		 "a witness needs a device for its metadata" :
+		 "a log on the leg needs the metadata there, too");
+	return false;
+}
+
 static bool check_nodes(const char *file, cfg_t *cfg)
 {
 	unsigned int n = cfg_size(cfg, "node"), i, k;
@@ -151,7 +172,7 @@ static bool check_nodes(const char *file, cfg_t *cfg)
 
 		if (!check_word(file, node, "leg") || !check_word(file, node, "meta") ||
 		    !check_word(file, node, "log") || !check_word(file, node, "address") ||
-		    !check_witness(file, cfg, i))
+		    !check_witness(file, cfg, i) || !check_internal(file, node))
 			return false;
 		for (k = 0; k < i; k++) {
 			if (strcmp(cfg_getstr(node, "address"),
@@ -225,11 +246,13 @@ static bool check_cache(const char *file, const char *word)
 	return false;
 }
 
-static bool check_csum(const char *file, const char *word)
+static bool check_switch(const char *file, cfg_t *cfg, const char *option)
 {
+	const char *word = cfg_getstr(cfg, option);
+
 	if (!strcmp(word, "on") || !strcmp(word, "off"))
 		return true;
-	complain("%s: csum is on or off, not '%s'", file, word);
+	complain("%s: %s is on or off, not '%s'", file, option, word);
 	return false;
 }
 
@@ -238,6 +261,17 @@ static bool check_on_io_error(const char *file, const char *word)
 	if (!strcmp(word, "fail") || !strcmp(word, "detach"))
 		return true;
 	complain("%s: on-io-error is fail or detach, not '%s'", file, word);
+	return false;
+}
+
+static bool check_reads(const char *file, cfg_t *cfg)
+{
+	const char *word = cfg_getstr(cfg, "reads");
+
+	if (!strcmp(word, "any") ||
+	    (!strcmp(word, "quorum") && !strcmp(cfg_getstr(cfg, "policy"), "quorum")))
+		return true;
+	complain("%s: reads is any, or with policy quorum also quorum, not '%s'", file, word);
 	return false;
 }
 
@@ -255,8 +289,8 @@ static bool check_file(const char *file, cfg_t *cfg)
 	       check_range(file, cfg, "rate-min", 0, RATE_MAX) && check_direct(file, cfg) &&
 	       check_data_crc(file, cfg_getstr(cfg, "data-crc")) &&
 	       check_cache(file, cfg_getstr(cfg, "cache")) &&
-	       check_csum(file, cfg_getstr(cfg, "csum")) &&
-	       check_on_io_error(file, cfg_getstr(cfg, "on-io-error")) &&
+	       check_switch(file, cfg, "csum") && check_switch(file, cfg, "label") &&
+	       check_on_io_error(file, cfg_getstr(cfg, "on-io-error")) && check_reads(file, cfg) &&
 	       check_nodes(file, cfg) && check_ports(file, cfg);
 }
 
@@ -308,6 +342,7 @@ static void print_table(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cf
 	bool crc = !strcmp(cfg_getstr(cfg, "data-crc"), "all"), cached = strcmp(cache, "auto");
 	bool csum = !strcmp(cfg_getstr(cfg, "csum"), "on");
 	bool detach = !strcmp(cfg_getstr(cfg, "on-io-error"), "detach");
+	bool reads = !strcmp(cfg_getstr(cfg, "reads"), "quorum");
 	long least = cfg_getint(cfg, "rate-min");
 	cfg_t *last = cfg_getnsec(cfg, "node", conf->npeers);
 	size_t witness = is_witness(last) && last != node ? conf->npeers - 1 : 0, i;
@@ -321,7 +356,7 @@ static void print_table(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cf
 	print_pair(to, conf, cfg, node, 0);
 	fprintf(to, " %s %zu timeout %ld rate %ld", cfg_getstr(cfg, "policy"),
 		4 + (least ? 2 : 0) + (*direct ? 2 : 0) + (crc ? 2 : 0) + (cached ? 2 : 0) +
-		(csum ? 2 : 0) + (detach ? 2 : 0) + (conf->secret ? 2 : 0) +
+		(csum ? 2 : 0) + (detach ? 2 : 0) + (reads ? 2 : 0) + (conf->secret ? 2 : 0) +
 		6 * (conf->npeers - 1),
 		cfg_getint(cfg, "timeout"), cfg_getint(cfg, "rate"));
 	if (least)
@@ -336,6 +371,8 @@ static void print_table(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cf
 		fputs(" csum on", to);
 	if (detach)
 		fputs(" on-io-error detach", to);
+	if (reads)
+		fputs(" reads quorum", to);
 	if (conf->secret)
 		fprintf(to, " secret %s", conf->key);
 	for (i = 1; i < conf->npeers; i++) {
@@ -357,9 +394,36 @@ static bool size_of_leg(const char *file, const char *leg, uint64_t *bytes)
 	return end >= 0;
 }
 
-static bool read_size(const char *file, cfg_t *cfg, const char *leg, uint64_t *sectors)
+/*
+ * The bytes of the data on a leg that has its metadata as well, if the configuration has no size.
+ *
+ * The metadata is found where the data ends, so a mirror that has been made is found only as long
+ * as this gives the same number. Hence it depends on the size of the leg alone, and never changes:
+ * one more node, or a log, neither moves the metadata, nor makes it reach into the data. There is
+ * always room for four peers, a log and the label. The bitmaps for a peer, see kfm_meta_bytes(),
+ * take 2.1 MiB up to 1 TiB, and as much for each further TiB; a log has a ring of 17 MiB at most.
+ *
+ * A leg that grows never gets less: what is left at its end grows by a byte for each 64 KiB.
+ */
+static uint64_t before_metadata(uint64_t leg)
 {
-	const char *text = cfg_getstr(cfg, "size");
+	uint64_t end = LEG_END + (leg >> LEG_END_SHIFT);
+
+	return leg > end ? (leg - end) / LEG_UNIT * LEG_UNIT : 0;
+}
+
+/* Leave room at the end of a leg of so many bytes for what is to be there. */
+static uint64_t without_end(cfg_t *cfg, cfg_t *node, uint64_t bytes)
+{
+	if (!strcmp(cfg_getstr(node, "meta"), MIRROR_INTERNAL))
+		return before_metadata(bytes);
+	return !strcmp(cfg_getstr(cfg, "label"), "on") && bytes > LEG_BLOCK ?
+	       bytes / LEG_BLOCK * LEG_BLOCK - LEG_BLOCK : bytes;
+}
+
+static bool read_size(const char *file, cfg_t *cfg, cfg_t *node, uint64_t *sectors)
+{
+	const char *text = cfg_getstr(cfg, "size"), *leg = cfg_getstr(node, "leg");
 	uint64_t bytes;
 
 	if (!strcmp(leg, "-")) {
@@ -372,10 +436,16 @@ static bool read_size(const char *file, cfg_t *cfg, const char *leg, uint64_t *s
 		complain("%s: '%s' is not a size", file, text);
 		return false;
 	}
+	if (!text)
+		bytes = without_end(cfg, node, bytes);
 	*sectors = bytes / SECTOR;
 	if (*sectors && (!text || !(bytes % SECTOR)))
 		return true;
-	complain("%s: the size is %" PRIu64 " bytes, which are no whole sectors", file, bytes);
+	if (text || *sectors)
+		complain("%s: the size is %" PRIu64 " bytes, which are no whole sectors", file,
+			 bytes);
+	else
+		complain("%s: the leg %s is too small", file, leg);
 	return false;
 }
 
@@ -406,6 +476,19 @@ void mirror_conf_free(struct mirror_conf *list)
 	}
 }
 
+/*
+ * Going on without the leg takes metadata that can still be written. A leg that fails some writes
+ * may still have that, so this is no error.
+ */
+static void warn_detach(const char *file, cfg_t *cfg, cfg_t *node)
+{
+	if (!strcmp(cfg_getstr(cfg, "on-io-error"), "detach") &&
+	    !strcmp(cfg_getstr(node, "meta"), MIRROR_INTERNAL))
+		complain("%s: node %s: warning: on-io-error detach and metadata on the leg; "
+			 "a disk that dies takes both along, and then all writes fail",
+			 file, cfg_title(node));
+}
+
 static struct mirror_conf *make_conf(const char *name, const char *file, cfg_t *cfg,
 				     unsigned int me)
 {
@@ -424,11 +507,12 @@ static struct mirror_conf *make_conf(const char *name, const char *file, cfg_t *
 			must(NULL);
 	}
 	add_peers(conf, cfg, me);
+	warn_detach(file, cfg, node);
 	to = must(open_memstream(&conf->table, &len));
 	print_table(to, conf, cfg, node);
 	if (fclose(to))
 		must(NULL);
-	if (read_size(file, cfg, cfg_getstr(node, "leg"), &conf->sectors))
+	if (read_size(file, cfg, node, &conf->sectors))
 		return conf;
 	free_conf(conf);
 	return NULL;
@@ -449,10 +533,37 @@ static bool parse_file(cfg_t *cfg, const char *file)
 	return ok;
 }
 
+/* Is one of two names the full name of a host, and the other one its first part? */
+static bool same_host(const char *a, const char *b)
+{
+	size_t la = strcspn(a, "."), lb = strcspn(b, ".");
+
+	return la == lb && !strncmp(a, b, la) && (!a[la] != !b[lb]);
+}
+
+static void complain_absent(const struct mirror_where *where, const char *name, cfg_t *cfg)
+{
+	const char *title, *like = NULL;
+	unsigned int i;
+
+	for (i = 0; i < cfg_size(cfg, "node"); i++) {
+		title = cfg_title(cfg_getnsec(cfg, "node", i));
+		if (same_host(title, where->node))
+			like = title;
+	}
+	if (like)
+		complain("%s: node %s is not in its configuration, but %s is: the same? See -n", name,
+			 where->node, like);
+	else
+		complain("%s: node %s is not in its configuration", name, where->node);
+}
+
 /*
- * Return: 0, with the mirror in @out, or NULL if this node has no part in it; -1 after a message
+ * Return: 0, with the mirror in @out, or NULL if this node has no part in it, after a message
+ * unless @all files are read; -1 after a message
  */
-static int read_file(const struct mirror_where *where, const char *name, struct mirror_conf **out)
+static int read_file(const struct mirror_where *where, const char *name, bool all,
+		     struct mirror_conf **out)
 {
 	cfg_t *cfg = must(cfg_init(options_of_file, CFGF_NONE));
 	unsigned int me = 0, n;
@@ -470,6 +581,8 @@ static int read_file(const struct mirror_where *where, const char *name, struct 
 	if (me < n) {
 		*out = make_conf(name, file, cfg, me);
 		ret = *out ? 0 : -1;
+	} else if (!ret && !all) {
+		complain_absent(where, name, cfg);
 	}
 	free(file);
 	cfg_free(cfg);
@@ -490,12 +603,9 @@ int mirror_conf_one(const struct mirror_where *where, const char *name, struct m
 		complain("'%s' is not the name of a mirror", name);
 		return EXIT_FAILED;
 	}
-	if (read_file(where, name, out))
+	if (read_file(where, name, false, out))
 		return EXIT_FAILED;
-	if (*out)
-		return EXIT_OK;
-	complain("%s: node %s is not in its configuration", name, where->node);
-	return EXIT_FAILED;
+	return *out ? EXIT_OK : EXIT_FAILED;
 }
 
 static int is_conf(const struct dirent *entry)
@@ -527,7 +637,7 @@ int mirror_conf_all(const struct mirror_where *where, struct mirror_conf **list)
 		name[strlen(name) - strlen(SUFFIX)] = '\0';
 		if (!is_name(name))
 			complain("'%s' is not the name of a mirror", name);
-		if (!is_name(name) || read_file(where, name, end))
+		if (!is_name(name) || read_file(where, name, true, end))
 			ret = EXIT_FAILED;
 		else if (*end)
 			end = &(*end)->next;

@@ -23,6 +23,7 @@
 #define SECRET_MAX	256
 
 #define POLL_MS		100
+#define HINT_S		5	/* seconds after which `wait` says what it waits for */
 
 /**
  * struct scope - the mirrors that a command line names, and what shall be done
@@ -206,6 +207,33 @@ static struct mirror *existing(const char *name, int *ret)
 	return list;
 }
 
+/*
+ * What to say of a mirror without metadata; NULL if it has some. Metadata on the leg is looked for
+ * behind the data. So if the leg is longer than before, and with it the mirror, there may be
+ * metadata after all, and another one would forget what is known of the copy.
+ */
+static const char *unformatted(const struct mirror *m)
+{
+	if (strcmp(m->copy, "unformatted"))
+		return NULL;
+	if (m->table.n <= TABLE_META || strcmp(m->table.at[TABLE_META], MIRROR_INTERNAL))
+		return "it has no metadata yet: 'kfi mirror up --create' makes it";
+	return "it has no metadata yet: 'kfi mirror up --create' makes it; "
+	       "but if its leg has grown since it was last up, it needs the old size";
+}
+
+/* Who has forgotten --create would wait for a session in vain. */
+static void tell_unformatted(const char *name)
+{
+	int ret;
+	struct mirror *m = existing(name, &ret);
+	const char *why = m ? unformatted(m) : NULL;
+
+	if (why)
+		complain("%s: %s", name, why);
+	mirror_free(m);
+}
+
 static int format_blank(const struct scope *scope, const struct mirror_conf *conf)
 {
 	struct mirror *m = NULL;
@@ -233,14 +261,19 @@ static int up_one(const struct scope *scope, const struct mirror_conf *conf)
 	if (!ret && !m)
 		ret = make(conf);
 	mirror_free(m);
-	return !ret && scope->create ? format_blank(scope, conf) : ret;
+	if (!ret && scope->create)
+		return format_blank(scope, conf);
+	if (!ret)
+		tell_unformatted(conf->name);
+	return ret;
 }
 
 int cmd_mirror_up(int argc, char **argv)
 {
 	static const char usage[] =
 		"Usage: kfi mirror up [OPTIONS] NAME... | -a\n\n"
-		"Make the device /dev/mapper/NAME as the configuration says. It is secondary.\n\n"
+		"Make the device /dev/mapper/NAME as the configuration says. It is secondary. A\n"
+		"line says so if it has no metadata yet.\n\n"
 		CONF_USAGE
 		"      --create      format metadata and log if they are blank: once, on each\n"
 		"                    node\n"
@@ -459,12 +492,32 @@ int cmd_mirror_dump(int argc, char **argv)
 
 /* ---- wait ---- */
 
-/* Return: an exit code; -1 if the mirror is there, but is not yet what is waited for */
-static int look(const char *name, bool insync)
+/* What has to be done before the wait can end? NULL: nothing may have to be done. */
+static const char *needed(const struct mirror *m)
+{
+	if (unformatted(m))
+		return unformatted(m);
+	if (mirror_remark(m->state, "refused"))
+		return "a session was refused; the kernel's log has the reason";
+	if (!strcmp(m->role, "secondary") && !strcmp(m->session, "down"))
+		return "no primary calls it: 'kfi mirror promote' one of the nodes";
+	return NULL;
+}
+
+/*
+ * Return: an exit code; -1 if the mirror is there, but is not yet what is waited for. If it has
+ * waited for a while, and with @hint, say what for.
+ */
+static int look(const char *name, bool insync, bool *hint)
 {
 	struct mirror *m = NULL;
 	int ret = mirror_find(name, &m);
+	const char *why = ret ? NULL : needed(m);
 
+	if (!ret && why && *hint) {
+		complain("%s: still waiting: %s", name, why);
+		*hint = false;
+	}
 	if (!ret && (strcmp(m->session, "connected") || (insync && !mirror_remark(m->state, "insync"))))
 		ret = -1;
 	mirror_free(m);
@@ -477,9 +530,11 @@ int cmd_mirror_wait(int argc, char **argv)
 		"Usage: kfi mirror wait [-t SECONDS] NAME [connected | insync]\n\n"
 		"Wait until there is a session with each peer (of a secondary: with its primary), or\n"
 		"until their copies are the same as well.\n\n"
-		"  -t, --timeout SECONDS  fail after so many; otherwise there is no limit\n";
+		"  -t, --timeout SECONDS  fail after so many; otherwise there is no limit. After 5\n"
+		"                         seconds a line says what somebody may have to do\n";
 	const struct timespec pause = { .tv_nsec = POLL_MS * 1000000 };
 	struct scope scope;
+	bool hint = false, hinted = false;
 	double waited = 0;
 	const char *what;
 	int ret = parse("mirror wait", argc, argv, COMMON_SHORT "t:", &scope, usage);
@@ -491,13 +546,15 @@ int cmd_mirror_wait(int argc, char **argv)
 	what = argc - optind == 2 ? argv[optind + 1] : "connected";
 	if (strcmp(what, "connected") && strcmp(what, "insync"))
 		return usage_error("mirror wait", "there are connected and insync, not '%s'", what);
-	while ((ret = look(argv[optind], !strcmp(what, "insync"))) < 0) {
+	while ((ret = look(argv[optind], !strcmp(what, "insync"), &hint)) < 0) {
 		if (scope.seconds && waited >= scope.seconds) {
 			complain("%s: not %s after %g s", argv[optind], what, scope.seconds);
 			return EXIT_FAILED;
 		}
 		nanosleep(&pause, NULL);
 		waited += POLL_MS / 1000.0;
+		if (!hinted && waited >= HINT_S)
+			hint = hinted = true;
 	}
 	return ret;
 }

@@ -22,27 +22,24 @@
 #include <linux/blkdev.h>
 #include <linux/string.h>
 #include "bits.h"
-#include "flush.h"
+#include "label.h"
 #include "meta.h"
 #include "mirror.h"
 #include "peer.h"
-#include "write.h"
-
-#define RENEW_EVERY	(15 * HZ)	/* of kfm.touched */
 
 /* ---- the device ---- */
 
 static u64 active_at(const struct kfm_peer *p)
 {
-	return KFM_BITMAP_AT + (u64)p->index * p->m->active_bytes;
+	return KFM_BITMAP_AT + (u64)p->index * kfm_map_room(p->m->active_bytes);
 }
 
 static u64 oos_at(const struct kfm_peer *p)
 {
 	const struct kfm *m = p->m;
 
-	return KFM_BITMAP_AT + (u64)kfm_peer_count(m) * m->active_bytes +
-	       (u64)p->index * m->bitmap_bytes;
+	return KFM_BITMAP_AT + (u64)kfm_peer_count(m) * kfm_map_room(m->active_bytes) +
+	       (u64)p->index * kfm_map_room(m->bitmap_bytes);
 }
 
 /* Write the stale blocks of a bitmap of @bytes bytes, which is at @at on the device. */
@@ -52,10 +49,9 @@ static int write_blocks(struct kfm *m, blk_opf_t flags, u64 at, u8 *map, u32 byt
 	unsigned int first, end;
 	int ret;
 
-	for_each_set_bitrange(first, end, stale, bytes / KFM_BLOCK) {
-		ret = kfm_io(m->meta->bdev, REQ_OP_WRITE | REQ_SYNC | flags,
-			     at + (u64)first * KFM_BLOCK, map + (size_t)first * KFM_BLOCK,
-			     (end - first) * KFM_BLOCK);
+	for_each_set_bitrange(first, end, stale, bytes / KFM_MAP_BLOCK) {
+		ret = kfm_map_write(m, flags, at + (u64)first * KFM_BLOCK,
+				    map + (size_t)first * KFM_MAP_BLOCK, end - first);
 		if (ret)
 			return ret;
 	}
@@ -87,9 +83,9 @@ int kfm_active_flush(struct kfm *m)
 }
 
 /* Make the bits of regions durable, with one flush for all blocks. */
-static int oos_flush(struct kfm *m)
+int kfm_oos_flush(struct kfm *m)
 {
-	u32 blocks = m->bitmap_bytes / KFM_BLOCK;
+	u32 blocks = m->bitmap_bytes / KFM_MAP_BLOCK;
 	bool written = false;
 	struct kfm_peer *p;
 	int ret = 0;
@@ -117,7 +113,7 @@ static int oos_flush(struct kfm *m)
  */
 int kfm_bits_flush(struct kfm *m)
 {
-	return oos_flush(m) ?: kfm_active_flush(m);
+	return kfm_oos_flush(m) ?: kfm_active_flush(m);
 }
 
 /* ---- extents ---- */
@@ -133,7 +129,7 @@ static u32 last_extent(const struct kfm *m, u64 sector, u32 len)
 }
 
 /* The extents of a range stay active for a while. */
-static void touch(struct kfm *m, u64 sector, u32 len)
+void kfm_touch(struct kfm *m, u64 sector, u32 len)
 {
 	u32 e;
 
@@ -158,21 +154,21 @@ void kfm_active_set(struct kfm_peer *p, u64 sector, u32 len)
 
 	if (p->witness)
 		return;
-	touch(m, sector, len);
+	kfm_touch(m, sector, len);
 	for (e = extent_of(m, sector); e <= last_extent(m, sector, len); e++) {
 		if (test_bit_le(e, p->active))
 			continue;
 		__set_bit_le(e, p->active);
-		__set_bit(e / 8 / KFM_BLOCK, p->active_stale);
+		__set_bit(e / 8 / KFM_MAP_BLOCK, p->active_stale);
 		p->active_count++;
 	}
 }
 
-static void active_clear(struct kfm_peer *p, u32 extent)
+void kfm_active_clear(struct kfm_peer *p, u32 extent)
 {
 	if (!__test_and_clear_bit_le(extent, p->active))
 		return;
-	__set_bit(extent / 8 / KFM_BLOCK, p->active_stale);
+	__set_bit(extent / 8 / KFM_MAP_BLOCK, p->active_stale);
 	p->active_count--;
 }
 
@@ -187,7 +183,7 @@ bool kfm_active_durable(const struct kfm *m, u64 sector, u32 len)
 			continue;
 		for (e = extent_of(m, sector); e <= last_extent(m, sector, len); e++) {
 			if (!test_bit_le(e, p->active) ||
-			    test_bit(e / 8 / KFM_BLOCK, p->active_stale))
+			    test_bit(e / 8 / KFM_MAP_BLOCK, p->active_stale))
 				return false;
 		}
 	}
@@ -225,8 +221,8 @@ static void set_regions(struct kfm_peer *p, u32 first, u32 end)
 		}
 	}
 	if (p->oos_count != before)
-		bitmap_set(p->stale, first / 8 / KFM_BLOCK,
-			   (end - 1) / 8 / KFM_BLOCK - first / 8 / KFM_BLOCK + 1);
+		bitmap_set(p->stale, first / 8 / KFM_MAP_BLOCK,
+			   (end - 1) / 8 / KFM_MAP_BLOCK - first / 8 / KFM_MAP_BLOCK + 1);
 }
 
 /* Set the bits of all regions in a piece of 2^@shift sectors, the last of which may be shorter. */
@@ -236,6 +232,12 @@ static void set_piece(struct kfm_peer *p, u32 piece, u32 shift)
 	u64 end = min(((u64)piece + 1) << shift, m->sectors);
 
 	set_regions(p, region_of(m, (u64)piece << shift), region_of(m, end - 1) + 1);
+}
+
+/* All regions of an extent may differ. */
+void kfm_extent_oos(struct kfm_peer *p, u32 extent)
+{
+	set_piece(p, extent, p->m->extent_shift);
 }
 
 /**
@@ -261,7 +263,7 @@ static void set_active(struct kfm_peer *p)
 
 	for (e = find_next_bit_le(p->active, m->extents, 0); e < m->extents;
 	     e = find_next_bit_le(p->active, m->extents, e + 1))
-		set_piece(p, e, m->extent_shift);
+		kfm_extent_oos(p, e);
 }
 
 /**
@@ -297,7 +299,7 @@ void kfm_oos_clear(struct kfm_peer *p, u64 sector, u32 len)
 	for (r = region_of(p->m, sector); r < end; r++) {
 		if (!__test_and_clear_bit_le(r, p->oos))
 			continue;
-		__set_bit(r / 8 / KFM_BLOCK, p->stale);
+		__set_bit(r / 8 / KFM_MAP_BLOCK, p->stale);
 		p->oos_count--;
 	}
 }
@@ -322,8 +324,8 @@ static void mark_used(const u8 *map, u32 bytes, unsigned long *stale)
 {
 	u32 i;
 
-	for (i = 0; i < bytes / KFM_BLOCK; i++) {
-		if (memchr_inv(map + (size_t)i * KFM_BLOCK, 0, KFM_BLOCK))
+	for (i = 0; i < bytes / KFM_MAP_BLOCK; i++) {
+		if (memchr_inv(map + (size_t)i * KFM_MAP_BLOCK, 0, KFM_MAP_BLOCK))
 			__set_bit(i, stale);
 	}
 }
@@ -409,7 +411,7 @@ static void forget(struct kfm_peer *p)
 	memset(p->active, 0, m->active_bytes);
 	memset(p->oos, 0, m->bitmap_bytes);
 	bitmap_zero(p->active_stale, KFM_ACTIVE_BLOCKS);
-	bitmap_zero(p->stale, m->bitmap_bytes / KFM_BLOCK);
+	bitmap_zero(p->stale, m->bitmap_bytes / KFM_MAP_BLOCK);
 	if (p->cached)
 		bitmap_zero(p->cached, m->extents);
 	p->active_count = 0;
@@ -422,8 +424,8 @@ static void all_stale(struct kfm *m)
 	struct kfm_peer *p;
 
 	kfm_for_each_peer(p, m) {
-		bitmap_set(p->stale, 0, m->bitmap_bytes / KFM_BLOCK);
-		bitmap_set(p->active_stale, 0, m->active_bytes / KFM_BLOCK);
+		bitmap_set(p->stale, 0, m->bitmap_bytes / KFM_MAP_BLOCK);
+		bitmap_set(p->active_stale, 0, m->active_bytes / KFM_MAP_BLOCK);
 	}
 }
 
@@ -439,23 +441,53 @@ int kfm_bits_create(struct kfm *m)
 }
 
 /*
+ * The bitmaps are whole in their new place. Store the superblock there, twice, as it begins with the
+ * serial number of a first one; then the tag, and from then on this is the metadata. The old
+ * superblocks are within the data now.
+ */
+static int move_end(struct kfm *m)
+{
+	u64 from = m->meta_from;
+	int ret;
+
+	m->sb.serial = 0;
+	ret = kfm_super_save(m) ?: kfm_super_save(m) ?:
+	      kfm_label_tag(m, m->meta_at, m->sectors);
+	if (ret)
+		return ret;
+	m->meta_from = m->meta_at;
+	if (kfm_super_clear(m, from))
+		DMWARN("%s: can't clear the old superblocks", kfm_name(m));
+	return 0;
+}
+
+/*
  * Write all bitmaps in the present form and size. What is in their place may be of another one, so
  * until they are whole the superblock says that every region may differ. After that it says that
- * the mirror has grown.
+ * the mirror has grown. Metadata on the leg moves meanwhile: what is in the old place stays as it is,
+ * and counts until the tag names the new one (label.c).
  */
 static int rewrite(struct kfm *m)
 {
+	bool moves = m->meta_from != m->meta_at;
 	int ret;
 
 	m->sb.coarse = false;
-	m->sb.flags |= KFM_SB_BITS_LOST;
+	m->sb.plain = false;
 	all_stale(m);
-	ret = kfm_super_save(m) ?: kfm_bits_flush(m);
+	if (moves) {	/* the tag may be none yet: the device has become longer */
+		ret = kfm_label_tag(m, m->meta_from, m->sb.sectors) ?:
+		      kfm_super_clear(m, m->meta_at);
+	} else {
+		m->sb.flags |= KFM_SB_BITS_LOST;
+		ret = kfm_super_save(m);
+	}
+	ret = ret ?: kfm_bits_flush(m);
 	if (ret)
 		return ret;
 	m->sb.flags &= ~KFM_SB_BITS_LOST;
 	m->sb.sectors = m->sectors;
-	return kfm_super_save(m);
+	return moves ? move_end(m) : kfm_super_save(m);
 }
 
 /* Clear what is behind the last bit, which a device may have set. Return: how many bits are set */
@@ -469,13 +501,13 @@ static u32 count_bits(u8 *map, u32 bits, u32 bytes)
 	return memweight(map, bytes);
 }
 
-static int load_one(struct kfm_peer *p)
+static int load_one(struct kfm_peer *p, u32 *bad)
 {
 	struct kfm *m = p->m;
 	int ret;
 
-	ret = kfm_io(m->meta->bdev, REQ_OP_READ, active_at(p), p->active, m->active_bytes) ?:
-	      kfm_io(m->meta->bdev, REQ_OP_READ, oos_at(p), p->oos, m->bitmap_bytes);
+	ret = kfm_map_read(m, active_at(p), p->active, m->active_bytes / KFM_MAP_BLOCK, bad) ?:
+	      kfm_map_read(m, oos_at(p), p->oos, m->bitmap_bytes / KFM_MAP_BLOCK, bad);
 	if (ret)
 		return ret;
 	p->active_count = count_bits(p->active, m->extents, m->active_bytes);
@@ -484,51 +516,84 @@ static int load_one(struct kfm_peer *p)
 	return 0;
 }
 
-/* Add the pieces that a bitmap of the superblock's size at @at has. It is read by way of @wire. */
-static int load_pieces(struct kfm_peer *p, u64 at, u32 shift)
+/* Bits that a part of a bitmap has which fits @wire, and which is whole blocks of the device */
+static u32 bits_at_once(bool plain)
 {
-	u32 count = pieces(p->m->sb.sectors, shift), done, n;
+	return plain ? KFM_WIRE_REGIONS_MAX :
+		       KFM_WIRE_BYTES_MAX / KFM_MAP_BLOCK * KFM_MAP_BLOCK * 8;
+}
+
+/*
+ * Add the pieces that a bitmap of the superblock's size at @at has. It is read by way of @wire. Only
+ * in its present form it has checksums.
+ */
+static int load_pieces(struct kfm_peer *p, u64 at, u32 shift, u32 *bad)
+{
+	bool plain = p->m->sb.coarse || p->m->sb.plain;
+	u32 count = pieces(p->m->sb.sectors, shift), done, n, blocks;
+	u32 step = bits_at_once(plain);
 	int ret;
 
 	for (done = 0; done < count; done += n) {
-		n = min(count - done, KFM_WIRE_REGIONS_MAX);
-		ret = kfm_io(p->m->meta->bdev, REQ_OP_READ, at + done / 8, p->wire,
-			     round_up(DIV_ROUND_UP(n, 8), KFM_BLOCK));
+		n = min(count - done, step);
+		blocks = DIV_ROUND_UP(n, 8 * (plain ? KFM_BLOCK : KFM_MAP_BLOCK));
+		if (plain)
+			ret = kfm_meta_read(p->m, at, p->wire, blocks * KFM_BLOCK);
+		else
+			ret = kfm_map_read(p->m, at, p->wire, blocks, bad);
 		if (ret)
 			return ret;
+		at += blocks * KFM_BLOCK;
 		add_pieces(p, done, done + n, shift);
 	}
 	return 0;
 }
 
-/* Bitmaps of version 3, or of a shorter mirror: nothing is known of what is behind its end. */
-static int load_other(struct kfm_peer *p)
+static u32 other_room(const struct kfm_super *sb, u32 shift)
+{
+	return sb->plain ? kfm_bitmap_bytes(sb->sectors, shift) :
+			   kfm_map_room(kfm_map_bytes(sb->sectors, shift));
+}
+
+/* Bitmaps of an older version, or of a shorter mirror: behind its end nothing is known. */
+static int load_other(struct kfm_peer *p, u32 *bad)
 {
 	const struct kfm *m = p->m;
 	u64 sectors = m->sb.sectors, at = KFM_BITMAP_AT;
 	u32 region = kfm_region_shift(sectors), extent = kfm_extent_shift(sectors);
-	u32 active_bytes = kfm_bitmap_bytes(sectors, extent);
 	int ret;
 
 	if (m->sb.coarse) {
 		ret = load_pieces(p, at + (u64)p->index * kfm_wire_bytes(sectors),
-				  kfm_wire_shift(sectors));
+				  kfm_wire_shift(sectors), bad);
 	} else {
-		ret = load_pieces(p, at + (u64)p->index * active_bytes, extent);
-		at += (u64)kfm_peer_count(m) * active_bytes;
-		at += (u64)p->index * kfm_bitmap_bytes(sectors, region);
-		ret = ret ?: load_pieces(p, at, region);
+		ret = load_pieces(p, at + (u64)p->index * other_room(&m->sb, extent), extent, bad);
+		at += (u64)kfm_peer_count(m) * other_room(&m->sb, extent);
+		at += (u64)p->index * other_room(&m->sb, region);
+		ret = ret ?: load_pieces(p, at, region, bad);
 	}
 	if (sectors < m->sectors)
 		set_regions(p, region_of(m, sectors), m->regions);
 	return ret;
 }
 
+/*
+ * Sectors of the bitmaps are damaged. All regions that they described may differ, and that is
+ * stored, so that the sectors check again.
+ */
+static int mend(struct kfm *m, u32 bad)
+{
+	DMERR("%s: %u sectors of the bitmaps are damaged: what they described is resynchronised",
+	      kfm_name(m), bad);
+	all_stale(m);
+	return kfm_bits_flush(m);
+}
+
 /**
  * kfm_bits_load() - read which regions may differ
  * @m: formatted mirror that is being resumed, with its superblock
  *
- * Bitmaps of version 3 are written anew in the present form, and so are bitmaps that are not
+ * Bitmaps of an older version are written anew in the present form, and so are bitmaps that are not
  * whole, and those of a mirror that grows. Its new part may differ from that of any peer.
  *
  * Return: 0 or a negative error.
@@ -536,7 +601,9 @@ static int load_other(struct kfm_peer *p)
 int kfm_bits_load(struct kfm *m)
 {
 	bool lost = m->sb.flags & KFM_SB_BITS_LOST, grows = m->sb.sectors < m->sectors;
+	bool other = m->sb.coarse || m->sb.plain || grows;
 	struct kfm_peer *p;
+	u32 bad = 0;
 	int ret = 0;
 
 	kfm_for_each_peer(p, m) {
@@ -544,212 +611,15 @@ int kfm_bits_load(struct kfm *m)
 		if (lost)
 			set_regions(p, 0, m->regions);
 		else if (!ret && !p->witness)
-			ret = m->sb.coarse || grows ? load_other(p) : load_one(p);
+			ret = other ? load_other(p, &bad) : load_one(p, &bad);
 	}
-	if (ret || (!lost && !m->sb.coarse && !grows))
+	if (ret)
 		return ret;
+	if (!lost && !other)
+		return bad ? mend(m, bad) : 0;
 	DMINFO("%s: the bitmaps are written in the form of version %u, for %llu sectors",
 	       kfm_name(m), KFM_VERSION, m->sectors);
 	return rewrite(m);
 }
 
 /* ---- cleaning: extents that are not written any more are not active for long ---- */
-
-/*
- * A write in flight uses its extent. What is read for a peer, or repaired, needs no active extent:
- * it makes copies the same.
- */
-static void touch_flight(struct kfm *m)
-{
-	const struct kfm_write *w;
-
-	list_for_each_entry(w, &m->flight, entry) {
-		if (w->kind != KFM_FLUSH)
-			touch(m, w->sector, w->len);
-	}
-}
-
-/* Choose the active extents that were not touched since the last time, 15 s ago or more. */
-static void choose_untouched(struct kfm *m)
-{
-	struct kfm_peer *p;
-	u32 e;
-
-	kfm_for_each_peer(p, m) {
-		for (e = find_next_bit_le(p->active, m->extents, 0); e < m->extents;
-		     e = find_next_bit_le(p->active, m->extents, e + 1)) {
-			if (!test_bit(e, m->touched))
-				__set_bit(e, m->cooling);
-		}
-	}
-	bitmap_zero(m->touched, m->extents);
-	m->renewed = jiffies;
-}
-
-/*
- * Choose a quarter of the active extents of a peer, by the hand of a clock. It passes over those
- * that were touched, and takes them at its second turn.
- */
-static void choose_quarter(struct kfm_peer *p)
-{
-	u32 turns = 2 * p->active_count, wanted = p->active_count / 4, e;
-	struct kfm *m = p->m;
-
-	for (; turns && wanted; turns--) {
-		e = find_next_bit_le(p->active, m->extents, m->hand);
-		if (e >= m->extents)
-			e = find_next_bit_le(p->active, m->extents, 0);
-		m->hand = e + 1;
-		if (__test_and_clear_bit(e, m->touched))
-			continue;
-		wanted -= !__test_and_set_bit(e, m->cooling);
-	}
-}
-
-/*
- * Extents are chosen: with volatile caches a flush goes before the end. It does not cover writes
- * that are in flight now, and these, and what is written from now on, touch their extents.
- */
-static void cooling_began(struct kfm *m)
-{
-	bool flush = m->primary && kfm_caches(m) && !bitmap_empty(m->cooling, m->extents);
-
-	touch_flight(m);
-	m->cool_from = flush ? m->written : 0;
-}
-
-/* Begin to clean, if it is time: choose extents. Return: false if there is nothing to do. */
-static bool cooling_begin(struct kfm *m)
-{
-	bool due = time_after(jiffies, m->renewed + RENEW_EVERY), full = false;
-	struct kfm_peer *p;
-
-	kfm_for_each_peer(p, m)
-		full |= p->active_count > KFM_ACTIVE_MAX;
-	if (!due && !full)
-		return false;
-	touch_flight(m);
-	if (due)
-		choose_untouched(m);
-	kfm_for_each_peer(p, m) {
-		if (!due && p->active_count > KFM_ACTIVE_MAX)
-			choose_quarter(p);
-	}
-	cooling_began(m);
-	return true;
-}
-
-/*
- * Rule C1 of flush.c. What may be in a cache alone was flushed, or all regions of the chosen
- * extents may differ.
- */
-static void uncache(struct kfm_peer *p)
-{
-	struct kfm *m = p->m;
-	bool flushed = p->flushed >= m->cool_from;
-	u32 e;
-
-	for_each_set_bit(e, m->cooling, m->extents) {
-		if (__test_and_clear_bit(e, p->cached) && !flushed)
-			set_piece(p, e, m->extent_shift);
-	}
-}
-
-/*
- * Make durable on this leg what was written to the chosen extents, unless a flush that a peer has
- * answered did so, or this copy is worthless. If the leg has failed, all regions of these extents
- * may differ, whatever was flushed: a disk that has lost something may say so once, to another
- * flush, or to a write.
- *
- * Return: 0, or the error of a flush; then the extents stay active.
- */
-static int settle_leg(struct kfm *m)
-{
-	struct kfm_peer *p;
-	int ret;
-	u32 e;
-
-	if (!m->cool_from || m->detached)
-		return 0;
-	kfm_for_each_peer(p, m) {
-		if (p->flushed >= m->cool_from && !m->leg_failed)
-			return 0;
-	}
-	ret = m->leg_failed ? 0 : blkdev_issue_flush(m->leg->bdev);
-	if (ret) {
-		m->leg_failed = true;
-		kfm_flush_leg_failed(m);	/* a suspend or `demote` may follow at once */
-	}
-	for_each_set_bit(e, m->cooling, m->extents) {
-		kfm_for_each_peer(p, m) {
-			if (m->leg_failed)
-				set_piece(p, e, m->extent_shift);
-		}
-	}
-	return ret;
-}
-
-/* The chosen extents that nothing has touched meanwhile are not active any more. */
-static int cooling_end(struct kfm *m)
-{
-	struct kfm_peer *p;
-	int ret;
-	u32 e;
-
-	touch_flight(m);
-	bitmap_andnot(m->cooling, m->cooling, m->touched, m->extents);
-	ret = settle_leg(m);
-	kfm_for_each_peer(p, m) {
-		if (p->cached)
-			uncache(p);
-	}
-	ret = oos_flush(m) ?: ret;
-	for_each_set_bit(e, m->cooling, m->extents) {
-		kfm_for_each_peer(p, m) {
-			if (!ret)
-				active_clear(p, e);
-		}
-	}
-	bitmap_zero(m->cooling, m->extents);
-	m->cool_from = 0;
-	return ret ?: kfm_active_flush(m);
-}
-
-/**
- * kfm_bits_run() - clean extents, if it is time
- * @m: formatted mirror
- *
- * Not while it is detached: an extent that is cleaned without a peer may be out of sync, and a
- * peer that has the only copy never is.
- *
- * Context: the worker.
- */
-void kfm_bits_run(struct kfm *m)
-{
-	if (m->meta_failed || m->detached || (!m->cool_from && !cooling_begin(m)))
-		return;
-	if (!kfm_flush_awaited(m))
-		cooling_end(m);
-}
-
-/* Begin to clean all extents. Context: the worker. */
-void kfm_bits_cool(struct kfm *m)
-{
-	bitmap_zero(m->touched, m->extents);
-	choose_untouched(m);
-	cooling_began(m);
-}
-
-/**
- * kfm_bits_rest() - leave no extent active in which no write is in flight
- * @m: formatted mirror
- *
- * Before a node is demoted, or stops. kfm_flush_settles() has waited for a flush, if it could.
- *
- * Context: the worker. Return: 0 or a negative error.
- */
-int kfm_bits_rest(struct kfm *m)
-{
-	kfm_bits_cool(m);
-	return cooling_end(m);
-}

@@ -16,7 +16,7 @@
  * both flags clear.
  */
 #include "mirror.h"
-#include "write.h"
+#include "run.h"
 
 #define CLAIM_PASSES	4	/* of kfm_run_atomic(), before the worker has to continue */
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * command.c - dm messages and suspend: the worker executes each command while the caller waits.
+ * promote.c and leave.c have those that take longer than a run of the worker.
  *
  *   create UUID [clean]		format the metadata device of this node
  *   promote [fenced|force]	become primary
@@ -10,7 +11,7 @@
  *   leave			secondary: the same, and the primary is told, before this node stops
  *   invalidate			secondary: declare this copy worthless
  *   replace NODE SERVICE	forget which node this peer is: the next one takes its place
- *   verify [stop]		primary: compare the copies
+ *   verify [report|stop]	primary: compare the copies
  *   detach			primary: go on without the leg, over the network
  *   rate KIB [MIN]		limit of a resynchronisation in KiB a second, 0 for none; and while
  *				the application writes
@@ -21,269 +22,58 @@
 #include <linux/uuid.h>
 #include "bits.h"
 #include "command.h"
-#include "flush.h"
+#include "copy.h"
+#include "label.h"
+#include "leave.h"
 #include "leg.h"
 #include "log.h"
 #include "meta.h"
 #include "mirror.h"
-#include "net.h"
 #include "own.h"
 #include "peer.h"
+#include "promote.h"
 #include "quorum.h"
+#include "refuse.h"
 #include "repair.h"
 #include "resync.h"
-#include "table.h"
+#include "session.h"
+#include "verify.h"
 #include "write.h"
 
-#define REQUEST_EVERY	(HZ / 4)
+/* ---- messages ---- */
 
-void kfm_cmd_end(struct kfm_cmd *cmd, int ret)
+/* The byte behind what metadata or a log may use. The last block of a leg has a label. */
+static u64 usable_end(const struct dm_dev *dev, bool leg)
 {
-	cmd->ret = ret;
-	complete(&cmd->done);
-}
-
-/* ---- promotion ---- */
-
-static bool has_word(const struct kfm_cmd *cmd, const char *word)
-{
-	return cmd->argc > 1 && !strcmp(cmd->argv[1], word);
-}
-
-/* Return: 0, or the reason for which no answer of the peer can make a promotion possible. */
-static int promote_check(struct kfm *m, const struct kfm_cmd *cmd)
-{
-	bool force = has_word(cmd, "force");
-
-	if (cmd->argc > 2 || (cmd->argc == 2 && !force && !has_word(cmd, "fenced")))
-		return -EINVAL;
-	if (m->witness)
-		return -EOPNOTSUPP;
-	if (!m->formatted)
-		return -ENODATA;
-	if (m->primary)
-		return force && !kfm_quorate(m) ? kfm_quorum_force(m) : -EALREADY;
-	if (m->promote || m->leave)
-		return -EBUSY;
-	if (m->policy == KFM_QUORUM && has_word(cmd, "fenced"))	/* no manager decides that */
-		return -EINVAL;
-	if (m->meta_failed || m->log.failed || m->leg_failed)
-		return -EIO;
-	if (m->sb.flags & KFM_SB_DOUBT)	/* it may have been half overwritten */
-		return -EUCLEAN;
-	/* a blank one was given up by kfm_detach(): what it lacks was acknowledged */
-	if (m->sb.state == KFM_INCONSISTENT ||
-	    (m->sb.flags & KFM_SB_LEG_FAILED && (!force || m->sb.state == KFM_BLANK)))
-		return -EUCLEAN;
-	return m->sb.state == KFM_BLANK && !force ? -ENODATA : 0;
+	return round_down(bdev_nr_bytes(dev->bdev), KFM_BLOCK) - (leg ? KFM_BLOCK : 0);
 }
 
 /*
- * Become primary, in the order that README.md gives: end the session, so that the old primary can
- * write nothing more; replay its log to the leg; flush the leg, whose cache may have what the old
- * primary has acknowledged; empty the log, so that it is never replayed over newer writes; raise
- * the generation. Each step is durable before the next one. Reads and writes do not wait for peers
- * that have not described their copies, or for any peer after a promotion by force.
+ * Return 0 if the devices are blank, or the log device has the log of a mirror. On the leg all that
+ * is going to be written has to be, as the data of another user may be anywhere; of another device
+ * the beginning: superblocks at its end, as some of md have, are not looked for.
  */
-static int become_primary(struct kfm *m, bool force)
-{
-	struct kfm_super before;
-	struct kfm_peer *p;
-	int ret;
-
-	if (kfm_leg_became_memory(m))
-		return -EMEDIUMTYPE;
-	kfm_peers_end(m);
-	if (m->log.failed)	/* while the peers were asked */
-		return -EIO;
-	ret = kfm_log_replay(m);
-	if (ret == -EUCLEAN && !has_word(m->promote, "force"))
-		return kfm_writes_missing(m) ?: ret;
-	if (ret == -EBADMSG && !has_word(m->promote, "force"))
-		return -EUCLEAN;	/* and the log remains, so this is found again */
-	if (ret && ret != -EUCLEAN && ret != -EBADMSG)
-		return ret;
-	ret = blkdev_issue_flush(m->leg->bdev);
-	if (ret) {	/* the next flush would not fail for what is lost now */
-		m->log.failed = true;
-		return ret;
-	}
-	before = m->sb;
-	kfm_for_each_peer(p, m) {
-		if (force || p->answer != KFM_A_STATE)
-			kfm_pair(p)->flags |= KFM_PAIR_ALONE;
-		else if (m->policy == KFM_QUORUM)	/* those that answered are more than half */
-			kfm_pair(p)->flags &= ~KFM_PAIR_ALONE;
-	}
-	kfm_gens_raise(&m->sb.gens, kfm_random());
-	m->sb.gens.source = 0;
-	m->sb.state = KFM_UPTODATE;
-	m->sb.flags &= ~KFM_SB_LEG_FAILED;	/* by force */
-	m->sb.flags |= KFM_SB_PRIMARY;
-	kfm_quorum_promoted(m, &before, force);
-	ret = kfm_log_start(m, kfm_random(), m->sb.gens.cur, m->sb.node) ?: kfm_super_save(m);
-	if (ret) {
-		m->sb = before;
-		return ret;
-	}
-	kfm_flush_reset(m);
-	kfm_for_each_peer(p, m) {
-		p->policy_applied = false;
-		p->attach = false;
-		p->refused = NULL;
-		p->down = jiffies;
-		p->next = jiffies;
-	}
-	m->was_insync = false;
-	m->left = false;
-	m->open = false;
-	smp_store_release(&m->primary, true);	/* after @open; pairs with kfm_map() */
-	kfm_event(m, "primary");
-	return 0;
-}
-
-static void promote_end(struct kfm *m, int ret)
-{
-	struct kfm_cmd *cmd = m->promote;
-
-	m->promote = NULL;
-	kfm_cmd_end(cmd, ret);
-}
-
-/*
- * Decide when all answers have arrived, or when the time for them has ended. If the answer of a
- * peer reports a session with a live primary, the primary is not dead, whatever the manager has
- * decided.
- */
-static int promote_decide(struct kfm *m)
-{
-	bool force = has_word(m->promote, "force"), unknown = false;
-	struct kfm_peer *p;
-	int why = -EPERM;
-
-	kfm_for_each_peer(p, m) {
-		if (p->answer == KFM_A_FOLLOWS)
-			return -EBUSY;
-		if (p->answer == KFM_A_NEWER)
-			why = -ESTALE;
-		else if (p->answer == KFM_A_SPLIT && why == -EPERM)
-			why = -ENOTUNIQ;
-		unknown |= p->answer != KFM_A_STATE;
-	}
-	if (!unknown || force || kfm_promote_voted(m))
-		return become_primary(m, force);
-	if (!has_word(m->promote, "fenced") || m->policy == KFM_ALONE || !m->was_insync ||
-	    m->sb.state != KFM_UPTODATE) {
-		DMERR("%s: not promoted: this copy may lack acknowledged writes", kfm_name(m));
-		return why;
-	}
-	return become_primary(m, false);
-}
-
-/* Does the copy of a peer permit the promotion? */
-static int promote_compared(struct kfm_peer *p, const struct kfm_msg *msg)
-{
-	enum kfm_verdict verdict = kfm_peer_compare(p, msg);
-	struct kfm *m = p->m;
-
-	if (m->policy == KFM_QUORUM) {
-		kfm_quorum_vote(p, msg, verdict);
-		return 0;
-	}
-	p->answer = verdict == KFM_OTHER ? KFM_A_NO : KFM_A_STATE;
-	if (verdict == KFM_OTHER || has_word(m->promote, "force"))
-		return 0;
-	if (verdict == KFM_STALE || (m->sb.state == KFM_OUTDATED && verdict != KFM_SAME))
-		return -ESTALE;
-	return verdict == KFM_SPLIT ? -ENOTUNIQ : 0;
-}
-
-static int promote_refused(struct kfm_peer *p, u32 why)
-{
-	const struct kfm *m = p->m;
-
-	p->answer = why == KFM_R_FOLLOWS ? KFM_A_FOLLOWS : KFM_A_NO;
-	if (why == KFM_R_PRIMARY)
-		return -EBUSY;
-	/* it may have gone on alone, whatever the manager says of it; with a quorum others know */
-	if (why == KFM_R_DOUBT && m->policy != KFM_QUORUM && !has_word(m->promote, "force"))
-		return -ESTALE;
-	return why == KFM_R_BUSY ? -EAGAIN : 0;
-}
-
-void kfm_promote_answer(struct kfm_peer *p, const struct kfm_msg *msg)
-{
-	struct kfm *m = p->m;
-	int ret = 0;
-
-	if (msg->type == KFM_STATE)
-		ret = promote_compared(p, msg);
-	else if (msg->type == KFM_REFUSED)
-		ret = promote_refused(p, msg->arg);
-	if (ret) {
-		promote_end(m, ret);
-		return;
-	}
-	kfm_for_each_peer(p, m) {
-		if (p->answer == KFM_A_NONE || p->answer == KFM_A_FOLLOWS)
-			return;
-	}
-	promote_end(m, promote_decide(m));
-}
-
-void kfm_promote_tick(struct kfm *m)
-{
-	struct kfm_peer *p;
-
-	if (time_after(jiffies, m->promote_by)) {
-		promote_end(m, promote_decide(m));
-		return;
-	}
-	kfm_for_each_peer(p, m) {
-		if (time_before(jiffies, p->next))
-			continue;
-		p->next = jiffies + REQUEST_EVERY;
-		kfm_peer_hello(p, KFM_M_CANDIDATE);
-	}
-}
-
-static void promote(struct kfm *m, struct kfm_cmd *cmd)
-{
-	int ret = promote_check(m, cmd);
-	struct kfm_peer *p;
-
-	if (ret || m->primary) {	/* by force, below half */
-		kfm_cmd_end(cmd, ret);
-		return;
-	}
-	m->promote = cmd;
-	/* a peer reports a session with a dead primary until its own time-out */
-	m->promote_by = jiffies + m->timeout + 2 * REQUEST_EVERY;
-	kfm_for_each_peer(p, m) {
-		p->answer = KFM_A_NONE;
-		p->next = jiffies;
-	}
-}
-
-/* ---- the other messages ---- */
-
-/* Return 0 if the devices are blank, or the log device has the log of a mirror. */
 static int may_format(struct kfm *m)
 {
+	u64 len = m->internal ? kfm_meta_bytes(m->sectors, kfm_peer_count(m)) : KFM_BLANK_BYTES;
 	struct kfm_log_head head;
-	int i, ret = kfm_blank(m, m->meta->bdev);
+	int i, ret;
 
+	ret = kfm_meta_blank(m, min(len, usable_end(m->meta, m->internal) - m->meta_at));
 	if (ret || !m->logdev)
 		return ret;
 	for (i = 0; i < 2; i++) {
-		ret = kfm_io(m->logdev->bdev, REQ_OP_READ, i * KFM_BLOCK, m->page, KFM_BLOCK);
+		ret = kfm_io(m->logdev->bdev, REQ_OP_READ, m->log_at + i * KFM_BLOCK, m->page,
+			     KFM_BLOCK);
 		if (ret)
 			return ret == -ENODATA ? -EIO : ret;
 		ret = kfm_log_decode(m->page, &head);
 		if (ret != -ENODATA && ret != -EMEDIUMTYPE)
 			return 0;
 	}
-	return kfm_blank(m, m->logdev->bdev);
+	len = m->log_at ? KFM_RING_AT + m->log.room : KFM_BLANK_BYTES;
+	return kfm_blank(m, m->logdev->bdev, m->log_at,
+			 min(m->log_at + len, usable_end(m->logdev, m->log_at)));
 }
 
 /*
@@ -303,69 +93,58 @@ static void create_clean(struct kfm_super *sb)
 		sb->pairs[i].base = sb->gens.cur;
 }
 
+/*
+ * The flag that says how the leg is known: by the metadata on it, or by a label if there is room
+ * and nothing of value. Return: 0 for none; or a negative error.
+ */
+static int create_label(struct kfm *m, const u8 *uuid)
+{
+	int ret = m->witness ? -ENOSPC : kfm_label_may_create(m, uuid);
+
+	if (m->internal)
+		return ret ?: KFM_SB_INTERNAL;
+	if (ret == -EMEDIUMTYPE)
+		DMWARN("%s: no label: the leg has data behind the mirror", kfm_name(m));
+	if (ret == -EMEDIUMTYPE || ret == -ENOSPC)
+		return 0;
+	return ret ?: KFM_SB_LABEL;
+}
+
 static int create(struct kfm *m, struct kfm_cmd *cmd)
 {
 	bool clean = cmd->argc == 3 && !strcmp(cmd->argv[2], "clean");
+	u8 bytes[UUID_SIZE];
+	int ret, label;
 	uuid_t uuid;
-	int ret;
 
 	if ((cmd->argc != 2 && !clean) || uuid_parse(cmd->argv[1], &uuid))
 		return -EINVAL;
 	if (m->formatted)
 		return -EEXIST;
-	ret = may_format(m);
-	if (ret)
-		return ret;
+	m->meta_failed = false;		/* an attempt that has failed */
+	export_uuid(bytes, &uuid);
+	ret = may_format(m) ?: kfm_label_name(m, bytes);
+	label = ret ?: create_label(m, bytes);
+	if (label < 0)
+		return label;
 	m->sb = (struct kfm_super) {
 		.sectors = m->sectors, .node = kfm_random(), .peers = kfm_peer_count(m),
-		.flags = (m->logdev ? 0 : KFM_SB_NO_LOG) | (m->witness ? KFM_SB_WITNESS : 0),
+		.flags = (m->logdev ? 0 : KFM_SB_NO_LOG) | (m->witness ? KFM_SB_WITNESS : 0) |
+			 label,
 	};
-	export_uuid(m->sb.uuid, &uuid);
+	memcpy(m->sb.uuid, bytes, sizeof(bytes));
 	if (clean)
 		create_clean(&m->sb);
 	kfm_quorum_witness(m);
 	/* twice, to overwrite both copies of a log head that another mirror may have left */
 	ret = kfm_bits_create(m) ?: kfm_log_start(m, kfm_random(), 0, 0) ?:
-	      kfm_log_start(m, kfm_random(), 0, 0) ?: kfm_super_save(m);
+	      kfm_log_start(m, kfm_random(), 0, 0) ?: kfm_label_create(m) ?: kfm_super_save(m);
 	m->formatted = !ret;
 	if (ret)
 		m->sb.node = 0;
+	else if (m->internal && kfm_label_tag(m, m->meta_at, m->sectors))
+		DMWARN("%s: can't write the last block of the leg", kfm_name(m));
 	return ret;
-}
-
-/**
- * kfm_demote() - become secondary
- * @m: mirror
- *
- * Return: 0; or a negative error, and nothing has changed, or it can be tried again.
- */
-int kfm_demote(struct kfm *m)
-{
-	struct kfm_gens gens = m->sb.gens;
-	int ret;
-
-	if (!m->primary)
-		return -EALREADY;
-	kfm_verify_stop(m);	/* its part ends before the next attempt */
-	if (!kfm_writes_idle(m))
-		return -EBUSY;
-	kfm_repair_bad_rest(m);
-	ret = kfm_bits_rest(m) ?: kfm_own_empty(m);
-	if (ret)
-		return ret;
-	m->sb.gens = kfm_quorum_kept(m);
-	m->sb.flags &= ~KFM_SB_PRIMARY;
-	ret = kfm_super_save(m);
-	if (ret) {
-		m->sb.gens = gens;
-		return ret;
-	}
-	WRITE_ONCE(m->primary, false);
-	WRITE_ONCE(m->repair.bad_count, 0);
-	m->leg_failed |= m->detached;	/* the leg is used again after a resume */
-	kfm_peers_end(m);
-	kfm_event(m, "secondary");
-	return 0;
 }
 
 /* The manager names an outage of one peer: its confirmation is not valid for a later one. */
@@ -392,16 +171,6 @@ static int fenced(struct kfm *m, struct kfm_cmd *cmd)
 	return down ? -ESTALE : -EBUSY;
 }
 
-/* Store that the primary may go on without this copy. */
-int kfm_store_outdated(struct kfm *m)
-{
-	m->was_insync = false;
-	if (m->sb.state != KFM_UPTODATE)
-		return 0;
-	m->sb.state = KFM_OUTDATED;
-	return kfm_super_save(m);
-}
-
 static int outdate(struct kfm *m)
 {
 	if (m->primary)
@@ -411,76 +180,6 @@ static int outdate(struct kfm *m)
 	if (m->sb.state == KFM_UPTODATE)
 		kfm_peers_end(m);
 	return kfm_store_outdated(m);
-}
-
-/**
- * kfm_invalidate() - make this copy blank
- * @m: formatted secondary; its session ends
- *
- * Return: 0 if the new state is durable, or a negative error.
- */
-int kfm_invalidate(struct kfm *m)
-{
-	struct kfm_peer *p;
-	int ret;
-
-	kfm_peers_end(m);
-	m->was_insync = false;
-	m->sb.state = KFM_BLANK;
-	m->sb.flags &= KFM_SB_KEPT;
-	memset(&m->sb.gens, 0, sizeof(m->sb.gens));
-	memset(m->sb.nodes, 0, sizeof(m->sb.nodes));
-	kfm_for_each_peer(p, m) {
-		p->session = 0;		/* an ATTACH under way is for the old copy */
-		*kfm_pair(p) = (struct kfm_pair) {
-			.node = kfm_pair(p)->node, .flags = kfm_pair(p)->flags & KFM_PAIR_WITNESS,
-		};
-	}
-	ret = kfm_super_save(m);
-	if (ret)
-		return ret;
-	kfm_for_each_peer(p, m)
-		kfm_bits_clear(p);
-	return kfm_bits_flush(m) ?: kfm_log_start(m, kfm_random(), 0, 0);
-}
-
-/**
- * kfm_log_unusable() - the device has damaged the log, so acknowledged writes are missing
- * @m: formatted secondary, to which a primary attaches
- *
- * The copy is worthless, but this node knows its generation, and so votes as before: with policy
- * quorum it may be one of two that are left.
- *
- * Return: 0, and the copy is durably blank; or a negative error.
- */
-int kfm_log_unusable(struct kfm *m)
-{
-	struct kfm_super before = m->sb;
-	int ret;
-
-	m->was_insync = false;
-	m->sb.state = KFM_BLANK;
-	m->sb.gens.source = 0;
-	ret = kfm_super_save(m);
-	if (ret) {
-		m->sb = before;
-		return ret;
-	}
-	kfm_event(m, "invalid");
-	return kfm_log_start(m, kfm_random(), 0, 0);
-}
-
-/**
- * kfm_writes_missing() - acknowledged writes are missing in this copy
- * @m: formatted secondary; its session ends
- *
- * Return: 0, and the copy is durably blank; or a negative error.
- */
-int kfm_writes_missing(struct kfm *m)
-{
-	DMERR("%s: records have been overwritten: this copy is given up", kfm_name(m));
-	kfm_event(m, "invalid");
-	return kfm_invalidate(m);
 }
 
 static int invalidate(struct kfm *m)
@@ -542,22 +241,9 @@ static int replace(struct kfm *m, struct kfm_cmd *cmd)
 		return ret;
 	}
 	if (kfm_other_node(p))
-		p->refused = NULL;	/* and the next one that is refused is reported */
+		p->refused = 0;	/* and the next one that is refused is reported */
 	p->next = jiffies;
 	return 0;
-}
-
-/* Parse the limit of a resynchronisation, in a table or a message. Return: 0 or a negative error. */
-int kfm_rate_parse(const char *word, unsigned int *kib)
-{
-	unsigned int rate;
-	int ret = kstrtouint(word, 10, &rate);
-
-	if (!ret && rate > KFM_RATE_MAX)
-		ret = -ERANGE;
-	if (!ret)
-		WRITE_ONCE(*kib, rate);
-	return ret;
 }
 
 static int set_rate(struct kfm *m, struct kfm_cmd *cmd)
@@ -575,12 +261,20 @@ static int set_rate(struct kfm *m, struct kfm_cmd *cmd)
 
 static int verify(struct kfm *m, struct kfm_cmd *cmd)
 {
-	if (cmd->argc == 1)
-		return kfm_verify_start(m);
-	if (cmd->argc != 2 || !has_word(cmd, "stop"))
+	if (cmd->argc == 1 || (cmd->argc == 2 && kfm_has_word(cmd, "report")))
+		return kfm_verify_start(m, cmd->argc == 2);
+	if (cmd->argc != 2 || !kfm_has_word(cmd, "stop"))
 		return -EINVAL;
 	kfm_verify_stop(m);
 	return 0;
+}
+
+/* Has a file system, or another user that is alone, the device open? */
+static bool in_use(const struct kfm *m)
+{
+	const struct gendisk *disk = dm_disk(dm_table_get_md(m->ti->table));
+
+	return READ_ONCE(disk->part0->bd_holder);
 }
 
 static int other_command(struct kfm *m, struct kfm_cmd *cmd)
@@ -600,7 +294,7 @@ static int other_command(struct kfm *m, struct kfm_cmd *cmd)
 	if (cmd->argc != 1)
 		return -EINVAL;
 	if (!strcmp(word, "demote"))
-		return m->primary && kfm_in_use(m) ? -EBUSY : kfm_demote(m);
+		return m->primary && in_use(m) ? -EBUSY : kfm_demote(m);
 	if (!strcmp(word, "detach"))
 		return m->primary ? kfm_detach(m) : -EINVAL;
 	if (!strcmp(word, "outdate"))
@@ -614,14 +308,13 @@ static void stop_begin(struct kfm *m, struct kfm_cmd *cmd)
 {
 	struct kfm_peer *p;
 
-	if (m->promote)
-		promote_end(m, -EINTR);
+	kfm_promote_end(m, -EINTR);
 	kfm_leave_end(m, -EINTR);
 	kfm_verify_stop(m);
 	m->stop = cmd;
 	kfm_sessions_drop(m);
 	kfm_for_each_peer(p, m)
-		kfm_net_close(p);
+		kfm_peer_close(p);
 }
 
 /* Are all endpoints closed? stop_begin() does not close one that is being opened. */
@@ -632,7 +325,7 @@ static bool nets_closed(struct kfm *m)
 
 	kfm_for_each_peer(p, m) {
 		closed &= !kfm_busy(&p->net.opening);
-		kfm_net_close(p);
+		kfm_peer_close(p);
 	}
 	return closed;
 }
@@ -648,8 +341,10 @@ static void stop_tick(struct kfm *m)
 	    kfm_serve_busy(m))
 		return;
 	ret = kfm_own_empty(m);
-	if (m->formatted)
+	if (m->formatted) {
 		ret = kfm_bits_rest(m) ?: ret;
+		kfm_label_renew(m);
+	}
 	spin_lock_irq(&m->lock);
 	last = list_empty(&m->cmds);
 	if (last)
@@ -705,7 +400,7 @@ void kfm_commands(struct kfm *m)
 		else if (m->stop)
 			kfm_cmd_end(cmd, -EBUSY);
 		else if (!strcmp(cmd->argv[0], "promote"))
-			promote(m, cmd);
+			kfm_promote(m, cmd);
 		else if (!strcmp(cmd->argv[0], "leave"))
 			kfm_leave(m, cmd);
 		else

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* command.h - messages of dmsetup, and promotion */
+/* command.h - messages of dmsetup, and suspend */
 #ifndef KFM_COMMAND_H
 #define KFM_COMMAND_H
 
 #include <linux/completion.h>
 #include <linux/list.h>
+#include <linux/string.h>
 
 struct kfm;
-struct kfm_msg;
-struct kfm_peer;
-
-#define KFM_RATE_MAX	(1u << 30)	/* KiB a second */
 
 /**
  * struct kfm_cmd - a dm message, or a suspend, on the stack of its caller
@@ -29,20 +26,19 @@ struct kfm_cmd {
 };
 
 void kfm_commands(struct kfm *m);
-void kfm_promote_answer(struct kfm_peer *p, const struct kfm_msg *msg);
-void kfm_promote_tick(struct kfm *m);
-void kfm_cmd_end(struct kfm_cmd *cmd, int ret);
-int kfm_store_outdated(struct kfm *m);
-void kfm_leave_send(struct kfm_peer *p);
-void kfm_leave(struct kfm *m, struct kfm_cmd *cmd);
-void kfm_leave_tick(struct kfm *m);
-void kfm_leave_message(struct kfm_peer *p);
-void kfm_leave_end(struct kfm *m, int ret);
-int kfm_demote(struct kfm *m);
-int kfm_invalidate(struct kfm *m);
-int kfm_writes_missing(struct kfm *m);
-int kfm_log_unusable(struct kfm *m);
-int kfm_rate_parse(const char *word, unsigned int *kib);
 int kfm_command(struct kfm *m, unsigned int argc, char **argv);
+
+/* The caller goes on with the result. */
+static inline void kfm_cmd_end(struct kfm_cmd *cmd, int ret)
+{
+	cmd->ret = ret;
+	complete(&cmd->done);
+}
+
+/* Does this word follow the name of the command? */
+static inline bool kfm_has_word(const struct kfm_cmd *cmd, const char *word)
+{
+	return cmd->argc > 1 && !strcmp(cmd->argv[1], word);
+}
 
 #endif /* KFM_COMMAND_H */

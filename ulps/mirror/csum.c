@@ -236,15 +236,14 @@ static bool csum_flush_leg(struct kfm *m)
 	return !READ_ONCE(m->log.failed);
 }
 
-/* Answer for the parts that are the same. */
-static void csum_settle(struct kfm *m)
+/* Answer for the parts that are the same. Return: 0 or a negative error */
+static int csum_settle(struct kfm *m)
 {
 	struct kfm_write *w, *next;
 
 	if (!csum_flush_leg(m)) {
 		DMERR("%s: can't flush the leg behind a comparison", kfm_name(m));
-		kfm_peers_end(m);
-		return;
+		return -EIO;
 	}
 	list_for_each_entry_safe(w, next, &m->hashes, entry) {
 		if (w->sum.step != KFM_H_SAME)
@@ -252,6 +251,7 @@ static void csum_settle(struct kfm *m)
 		csum_answer(w, true);
 		kfm_write_put(w);
 	}
+	return 0;
 }
 
 /* Read a part, if what the log has for it is on the leg. */
@@ -269,21 +269,27 @@ static void csum_read(struct kfm_write *w)
  *
  * No part is read while another one waits for a flush, so none waits for long. What a session has
  * begun may end after it, and after a promotion.
+ *
+ * Return: 0; or a negative error, after which the caller ends the session.
  */
-void kfm_csum_serve(struct kfm *m)
+int kfm_csum_serve(struct kfm *m)
 {
 	struct kfm_write *w, *next;
+	int ret = 0;
 
 	list_for_each_entry_safe(w, next, &m->hashes, entry) {
 		if (csum_live(w))
 			csum_compare(w);
 	}
 	if (csum_any(m, KFM_H_SAME) && !csum_any(m, KFM_H_READING))
-		csum_settle(m);
+		ret = csum_settle(m);
+	if (ret)
+		return ret;
 	list_for_each_entry_safe(w, next, &m->hashes, entry) {
 		if (csum_live(w) && !csum_any(m, KFM_H_SAME))
 			csum_read(w);
 	}
+	return 0;
 }
 
 /* Does a comparison wait for records that are in the log of this secondary? */

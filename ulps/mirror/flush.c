@@ -10,19 +10,19 @@
  * answered. Two rules keep the bits right; tests/model/mirror_leg.pml has both.
  *
  * C1 (NO_FLUSH_FIRST): an extent is active for a peer until this leg and that of the peer were
- * flushed since the last write to it. The cleaning of extents (bits.c) chooses those without a
+ * flushed since the last write to it. The cleaning of extents (cool.c) chooses those without a
  * write in flight, and waits for a flush that began after the last write had ended (cool_from). A
  * write that begins meanwhile takes its extent out again. A peer that is away acknowledges no
  * flush: all regions of an extent that it may have in its cache alone (kfm_peer.cached) are out of
  * sync when the extent is cleaned.
  *
  * C2 (NO_STARTS): a peer whose cache may have lost something names another kfm.start. Then each
- * region of the active extents may differ, and is resynchronised (peer.c). So it is if this node
+ * region of the active extents may differ, and is resynchronised (primary.c). So it is if this node
  * has gone on without the peer, which may have missed a flush.
  *
  * A demotion and a suspend flush before the sessions end, and clean all extents. If a suspend must
  * not wait, what may be in a cache alone is out of sync. A promotion flushes the leg before it
- * raises the generation (NO_LEG_FLUSH, command.c). The first flush after a promotion, or after a
+ * raises the generation (NO_LEG_FLUSH, promote.c). The first flush after a promotion, or after a
  * resume, goes to all peers, whatever was flushed before.
  *
  * A leg that fails may lose what it has acknowledged since the last flush. So this node is no
@@ -33,20 +33,14 @@
  */
 #include "bits.h"
 #include "flush.h"
+#include "leg.h"
 #include "meta.h"
 #include "mirror.h"
 #include "peer.h"
-#include "quorum.h"
 #include "recent.h"
 #include "write.h"
 
 #define FLUSH_RECORDS	(KFM_WINDOW / 4)	/* between flushes, with several peers */
-
-/* Has a write ended since the last flush began that has ended? Any context. */
-bool kfm_flush_needed(const struct kfm *m)
-{
-	return kfm_caches(m) && READ_ONCE(m->flushed) < READ_ONCE(m->written);
-}
 
 /* A write has ended, so no flush that has begun already covers it. */
 void kfm_flush_outdated(struct kfm *m)
@@ -141,29 +135,6 @@ void kfm_flush_leg_failed(struct kfm *m)
 		return;
 	m->sb.flags |= KFM_SB_LEG_FAILED;
 	kfm_super_save(m);
-}
-
-/**
- * kfm_flush_settles() - clean all extents before sessions end
- * @m: mirror
- *
- * Context: the worker.
- *
- * Return: true if no flush is waited for. During a suspend that must not flush, without a peer that
- * is needed, and after an error a flush might never end: then kfm_bits_rest() sets the bits of what
- * may be in a cache alone.
- */
-bool kfm_flush_settles(struct kfm *m)
-{
-	if (!m->formatted || !m->primary || !kfm_caches(m) || m->bios || READ_ONCE(m->noflush))
-		return true;
-	if (!m->cool_from)
-		kfm_bits_cool(m);
-	if (!m->flushing && (m->leg_failed || m->meta_failed || !kfm_flush_awaited(m) ||
-			     !kfm_writes_may_end(m)))
-		return true;
-	m->again = true;
-	return false;
 }
 
 /* This node has become primary, or goes on after a resume: what peers have cached is not known. */

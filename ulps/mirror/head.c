@@ -22,18 +22,20 @@ int kfm_head_save(struct kfm *m, struct kfm_log_head *head)
 	memset(m->page, 0, KFM_BLOCK);
 	kfm_log_encode(head, m->page);
 	ret = kfm_io(m->logdev->bdev, REQ_OP_WRITE | REQ_FUA | REQ_SYNC,
-		     (head->serial & 1) * KFM_BLOCK, m->page, KFM_BLOCK);
+		     m->log_at + (head->serial & 1) * KFM_BLOCK, m->page, KFM_BLOCK);
 	if (ret)
 		DMERR("%s: can't write the head of the log (%d)", kfm_name(m), ret);
 	return ret;
 }
 
-/* Bytes of the device that a ring may have */
+/* Bytes of the device that a ring may have. The last block of a leg is not the log's. */
 u32 kfm_device_room(const struct kfm *m)
 {
-	u64 bytes = bdev_nr_bytes(m->logdev->bdev);
+	u64 bytes = bdev_nr_bytes(m->logdev->bdev), used = m->log_at + KFM_RING_AT;
 
-	bytes = bytes > KFM_RING_AT ? bytes - KFM_RING_AT : 0;
+	if (m->log_at)
+		used += KFM_BLOCK;
+	bytes = bytes > used ? bytes - used : 0;
 	return round_down(min_t(u64, bytes, KFM_RING_MAX), KFM_BLOCK);
 }
 
@@ -75,7 +77,8 @@ static int heads_read(struct kfm *m, struct kfm_log_head *head)
 	int i, ret, found = 0;
 
 	for (i = 0; i < 2; i++) {
-		ret = kfm_io(m->logdev->bdev, REQ_OP_READ, i * KFM_BLOCK, m->page, KFM_BLOCK);
+		ret = kfm_io(m->logdev->bdev, REQ_OP_READ, m->log_at + i * KFM_BLOCK, m->page,
+			     KFM_BLOCK);
 		if (ret)
 			return ret;
 		if (kfm_log_decode(m->page, &one))

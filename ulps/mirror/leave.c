@@ -4,11 +4,14 @@
  * its primary goes on without it, and answers BYE. All of it runs in the worker.
  */
 #include "command.h"
+#include "copy.h"
+#include "leave.h"
 #include "leg.h"
-#include "log.h"
+#include "meta.h"
 #include "mirror.h"
 #include "peer.h"
 #include "quorum.h"
+#include "session.h"
 
 #define LEAVE_EVERY	(HZ / 4)
 #define HELLO_AGAIN	(2 * HZ)	/* to a node that has left */
@@ -105,6 +108,19 @@ static void leave_refuse(struct kfm_peer *p)
 }
 
 /*
+ * The peer has stored that its copy is outdated, if it was whole. If it comes back with one that is
+ * up to date, in no newer generation, its disk was put back: kfm_state_compare().
+ */
+static void note_left(struct kfm_peer *p)
+{
+	if (kfm_pair(p)->flags & KFM_PAIR_LEFT)
+		return;
+	kfm_pair(p)->flags |= KFM_PAIR_LEFT;
+	if (kfm_super_save(p->m))
+		kfm_pair(p)->flags &= ~KFM_PAIR_LEFT;
+}
+
+/*
  * A secondary leaves. It has stored that its copy is outdated, so this node goes on without it, as
  * if a manager had said so, and nothing is held. The session ends in the same run of the worker.
  * Without an answer LEAVE is repeated, also as the answer to the next HELLO. Policy stop needs
@@ -121,7 +137,28 @@ void kfm_leave_message(struct kfm_peer *p)
 	if (m->policy == KFM_STOP || m->leg_failed ||
 	    (!kfm_is_alone(p) && (!kfm_may_go_alone(p) || kfm_go_alone(p))))
 		return;
+	note_left(p);
 	kfm_peer_lost(p, -ESHUTDOWN);
 	p->next = jiffies + HELLO_AGAIN;
 	kfm_peer_send(p, KFM_BYE, 1, p->session);
+}
+
+/**
+ * kfm_state_compare() - what a peer needs, as kfm_peer_compare() says it
+ * @p: peer of a primary
+ * @state: STATE, in which the peer describes its copy
+ *
+ * All of the copy is written if the peer has stored that it is outdated, and does not know that any
+ * more: its disk was put back, and the bitmap has what it lacked later.
+ */
+enum kfm_verdict kfm_state_compare(const struct kfm_peer *p, const struct kfm_msg *state)
+{
+	enum kfm_verdict verdict = kfm_peer_compare(p, state);
+
+	if (p->witness || !(kfm_pair(p)->flags & KFM_PAIR_LEFT) ||
+	    state->state != KFM_UPTODATE || verdict >= KFM_FULL)
+		return verdict;
+	DMERR_LIMIT("%s: the disk of %s was put back to an earlier state: all of it is written",
+		    kfm_name(p->m), p->remote[0]);
+	return KFM_FULL;
 }

@@ -22,7 +22,6 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
-#include "command.h"
 #include "direct.h"
 #include "log.h"
 #include "meta.h"
@@ -74,8 +73,8 @@ int kfm_log_store(struct kfm *m, u32 at, u32 len)
 	struct kfm_log *log = &m->log;
 
 	if (!log->dax)
-		return kfm_io(m->logdev->bdev, REQ_OP_WRITE | REQ_FUA | REQ_SYNC, KFM_RING_AT + at,
-			      log->ring + at, len);
+		return kfm_io(m->logdev->bdev, REQ_OP_WRITE | REQ_FUA | REQ_SYNC,
+			      m->log_at + KFM_RING_AT + at, log->ring + at, len);
 	if (IS_ENABLED(CONFIG_DAX)) {
 		dax_flush(log->dax, log->ring + at, len);
 		pmem_wmb();
@@ -233,7 +232,7 @@ static void store_begin(struct kfm_store *s, u32 at, u32 len)
 {
 	bio_init(&s->bio, s->m->logdev->bdev, s->vecs, KFM_GROUP_PAGES,
 		 REQ_OP_WRITE | REQ_FUA | REQ_SYNC);
-	s->bio.bi_iter.bi_sector = (KFM_RING_AT + at) / KFM_SECTOR;
+	s->bio.bi_iter.bi_sector = (s->m->log_at + KFM_RING_AT + at) / KFM_SECTOR;
 	s->bio.bi_end_io = store_end_io;
 	kfm_bio_add(&s->bio, s->m->log.ring + at, len);
 	submit_bio(&s->bio);
@@ -435,30 +434,14 @@ static unsigned int batch_durable(struct kfm_log *log, struct kfm_rec *recs, boo
 	return count;
 }
 
-/*
- * Durable records can't be applied. If the peer has overwritten them, the log device still has what
- * was made durable, and a replay reads that. If the ring is the device, they are lost: the copy
- * lacks acknowledged writes, and has to be written anew as a whole.
- */
-static void apply_failed(struct kfm *m, int err)
-{
-	struct kfm_log *log = &m->log;
-
-	DMERR("%s: can't apply the log (%d)", kfm_name(m), err);
-	if (err != -EBADMSG)
-		log->failed = true;	/* a direct record may set it, too */
-	kfm_peers_end(m);
-	if (!log->dax || err != -EBADMSG)
-		return;
-	log->failed = kfm_writes_missing(m);
-}
-
 /**
  * kfm_log_apply() - write durable records of the session to the leg
  * @m: secondary with a session
  * @all: do not wait for more of them
+ *
+ * Return: 0; or a negative error, and records of the session can't be applied: it has to end.
  */
-void kfm_log_apply(struct kfm *m, bool all)
+int kfm_log_apply(struct kfm *m, bool all)
 {
 	struct kfm_rec recs[KFM_BATCH];
 	struct kfm_log *log = &m->log;
@@ -468,27 +451,30 @@ void kfm_log_apply(struct kfm *m, bool all)
 	int ret;
 
 	if (!log->open || log->failed)
-		return;
+		return 0;
 	WRITE_ONCE(log->awaited, all);
 	count = batch_durable(log, recs, &whole);
 	if (!count) {
 		log->oldest_at = 0;
-		return;
+		return 0;
 	}
 	if (!log->oldest_at)
 		log->oldest_at = jiffies | 1;
 	if (!all && !whole && time_before(jiffies, log->oldest_at + APPLY_DELAY))
-		return;
+		return 0;
 	ret = apply_batch(m, recs, count);
 	log->oldest_at = 0;
 	if (ret) {
-		apply_failed(m, ret);
-		return;
+		DMERR("%s: can't apply the log (%d)", kfm_name(m), ret);
+		if (ret != -EBADMSG)
+			log->failed = true;	/* a direct record may set it, too */
+		return ret;
 	}
 	msg.session = log->peer->session;
 	msg.seq = log->head.seq - 1;
 	kfm_net_send(log->peer, &msg);
 	kfm_kick(m);
+	return 0;
 }
 
 /*
@@ -502,11 +488,12 @@ static int ring_load(struct kfm *m)
 	u32 at, len;
 
 	if (!log->dax)
-		return kfm_io(m->logdev->bdev, REQ_OP_READ, KFM_RING_AT, log->ring, log->ring_len);
+		return kfm_io(m->logdev->bdev, REQ_OP_READ, m->log_at + KFM_RING_AT, log->ring,
+			      log->ring_len);
 	for (at = 0; at < log->ring_len && !ret; at += len) {
 		len = min(log->ring_len - at, KFM_WRITE_MAX);
-		ret = kfm_io(m->logdev->bdev, REQ_OP_READ, KFM_RING_AT + at, m->applies[0].buf,
-			     len);
+		ret = kfm_io(m->logdev->bdev, REQ_OP_READ, m->log_at + KFM_RING_AT + at,
+			     m->applies[0].buf, len);
 	}
 	return ret;
 }

@@ -144,7 +144,7 @@ int kfm_log_store(struct kfm *m, u32 at, u32 len);
 int kfm_log_open(struct kfm_peer *p);
 void kfm_log_close(struct kfm *m);
 int kfm_log_replay(struct kfm *m);
-void kfm_log_apply(struct kfm *m, bool all);
+int kfm_log_apply(struct kfm *m, bool all);
 int kfm_log_alloc(struct kfm *m);
 void kfm_log_free(struct kfm *m);
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * main.c - kfi_mirror, a device-mapper target for mirrored writes: the module, what device-mapper
- * calls, and the worker.
+ * main.c - kfi_mirror, a device-mapper target for mirrored writes: the module, and what
+ * device-mapper calls.
  *
  * A context that has claimed the mirror (claim.c) uses its members, which need no lock. One work
- * item, the worker, can do everything that is to be done, and may sleep. Other contexts hand
- * something over, and then either queue the worker (kfm_kick()), or advance the writes themselves,
- * as far as this is possible without sleeping (kfm_run_atomic()).
+ * item, the worker (run.c), can do everything that is to be done, and may sleep. Other contexts
+ * hand something over, and then either queue the worker (kfm_kick()), or advance the writes
+ * themselves, as far as this is possible without sleeping (kfm_run_atomic()).
  */
 #include <linux/module.h>
 #include <linux/nsproxy.h>
@@ -18,6 +18,7 @@
 #include "bits.h"
 #include "command.h"
 #include "flush.h"
+#include "label.h"
 #include "leg.h"
 #include "log.h"
 #include "meta.h"
@@ -28,6 +29,7 @@
 #include "quorum.h"
 #include "read.h"
 #include "repair.h"
+#include "run.h"
 #include "status.h"
 #include "table.h"
 #include "write.h"
@@ -35,94 +37,9 @@
 
 #define PLUG_WRITES	32	/* writes that a plug holds back, as many as requests in a plug */
 
-static struct workqueue_struct *kfm_wq;
-/* A queue with a rescuer of its own: to open an endpoint may have to wait for the worker. */
-struct workqueue_struct *kfm_open_wq;
-/* The same: the worker waits for what is written to the log (kfm_log_close()). */
-struct workqueue_struct *kfm_store_wq;
-
 /* All mirrors, for a table that takes over the role of the one before it */
 static LIST_HEAD(mirrors);
 static DEFINE_MUTEX(mirrors_lock);
-
-/* ---- the worker ---- */
-
-/*
- * Queue the worker. Any context. The mirror must not go meanwhile: callers are in an RCU read
- * section, for which the destructor waits, or have a bio in flight, or are the worker, persist(),
- * or a call of device-mapper.
- */
-void kfm_kick(struct kfm *m)
-{
-	queue_work(kfm_wq, &m->work);
-}
-
-static void tick_work(struct work_struct *work)
-{
-	kfm_kick(container_of(to_delayed_work(work), struct kfm, tick));
-}
-
-/**
- * kfm_signal() - clear a busy flag, and queue the worker
- * @m: mirror. Its destructor may begin as soon as @busy is false. It waits for a grace period, and
- *	so for this function
- * @busy: flag of what the provider or the block layer has owned. Cleared with release semantics
- */
-void kfm_signal(struct kfm *m, bool *busy)
-{
-	rcu_read_lock();
-	smp_store_release(busy, false);	/* pairs with kfm_busy() */
-	kfm_kick(m);
-	rcu_read_unlock();
-}
-
-/* A random number that is not 0 */
-u64 kfm_random(void)
-{
-	return get_random_u64() | 1;
-}
-
-/* Has a file system, or another user that is alone, the device open? */
-bool kfm_in_use(const struct kfm *m)
-{
-	const struct gendisk *disk = dm_disk(dm_table_get_md(m->ti->table));
-
-	return READ_ONCE(disk->part0->bd_holder);
-}
-
-/* Queue the worker once more, whether anything queues it or not. */
-static void worker_rearm(struct kfm *m)
-{
-	if (m->again || m->log.oldest_at)
-		mod_delayed_work(kfm_wq, &m->tick, m->again ? 1 : HZ / 50);
-	else
-		queue_delayed_work(kfm_wq, &m->tick, HZ / 10);
-}
-
-static void kfm_work(struct work_struct *work)
-{
-	struct kfm *m = container_of(work, struct kfm, work);
-	struct kfm_peer *p;
-	unsigned int noio;
-
-	if (!READ_ONCE(m->active) || !kfm_claim_work(m))
-		return;
-	noio = memalloc_noio_save();
-	kfm_leg_check(m);	/* before a peer is found to be lost */
-	if (!m->stop) {
-		kfm_for_each_peer(p, m)
-			kfm_net_receive(p);
-		kfm_peers_tick(m);
-	}
-	kfm_writes_run(m);
-	if (m->formatted)
-		kfm_bits_run(m);
-	kfm_commands(m);
-	memalloc_noio_restore(noio);
-	if (READ_ONCE(m->active))
-		worker_rearm(m);
-	kfm_unclaim_work(m);
-}
 
 /* ---- life ---- */
 
@@ -136,10 +53,10 @@ static struct kfm *kfm_alloc(struct dm_target *ti)
 	m->sectors = ti->len;
 	m->shift = kfm_region_shift(m->sectors);
 	m->regions = ((m->sectors - 1) >> m->shift) + 1;
-	m->bitmap_bytes = kfm_bitmap_bytes(m->sectors, m->shift);
+	m->bitmap_bytes = kfm_map_bytes(m->sectors, m->shift);
 	m->extent_shift = kfm_extent_shift(m->sectors);
 	m->extents = ((m->sectors - 1) >> m->extent_shift) + 1;
-	m->active_bytes = kfm_bitmap_bytes(m->sectors, m->extent_shift);
+	m->active_bytes = kfm_map_bytes(m->sectors, m->extent_shift);
 	m->numbered = 1;
 	m->start = kfm_random();
 	m->net_ns = get_net(current->nsproxy->net_ns);
@@ -155,8 +72,8 @@ static struct kfm *kfm_alloc(struct dm_target *ti)
 	INIT_LIST_HEAD(&m->hashes);
 	INIT_LIST_HEAD(&m->draining);
 	init_completion(&m->applied);
-	INIT_WORK(&m->work, kfm_work);
-	INIT_DELAYED_WORK(&m->tick, tick_work);
+	INIT_WORK(&m->work, kfm_worker);
+	INIT_DELAYED_WORK(&m->tick, kfm_worker_tick);
 	kfm_events_init(&m->events);
 	return m;
 }
@@ -297,7 +214,7 @@ static int kfm_map(struct dm_target *ti, struct bio *bio)
 		r->tried = false;
 		r->leg_asked = false;
 		bio_set_dev(bio, m->leg->bdev);
-		if (!READ_ONCE(m->open))
+		if (!READ_ONCE(m->open) || kfm_reads_wait(m))
 			kfm_read_hold(m, bio);
 		else if (READ_ONCE(m->detached) ||
 			 kfm_repair_bad(m, bio->bi_iter.bi_sector, bio_sectors(bio)))
@@ -452,29 +369,142 @@ static void inherit(struct kfm *m)
 	mutex_unlock(&mirrors_lock);
 }
 
-/*
- * One superblock is damaged. If this table has run before, or the one before it has, this node
- * knows what was stored, and a primary goes on. It does not if the device has something else.
- */
-static int settle_super(struct kfm *m, const struct kfm_super *before)
+/* Was this table, or the one before it, primary? @known: its superblock, if there is such a table */
+static bool was_primary(const struct kfm *m, struct kfm_super *known)
 {
-	struct kfm_super known = *before;
-	bool primary = m->primary;
 	const struct kfm *old;
-	int ret;
+	bool primary = m->primary;
 
 	mutex_lock(&mirrors_lock);
 	list_for_each_entry(old, &mirrors, entry) {
 		if (!follows(m, old))
 			continue;
-		known = old->sb;
+		*known = old->sb;
 		primary |= old->primary;
 	}
 	mutex_unlock(&mirrors_lock);
-	ret = kfm_super_settle(m, known.node ? &known : NULL);
+	return primary;
+}
+
+/*
+ * Is this the metadata of the mirror, is the leg its leg, and do both tell what this node has
+ * stored? If one superblock is damaged, and this table has run before, or the one before it has,
+ * this node knows what was stored, and a primary goes on. It does not if the device has something
+ * else, or the leg was put back. Nothing is stored because of the leg: what this node knows is kept
+ * for the right one. A secondary stores its doubt when a primary begins to overwrite the leg.
+ */
+static int identify(struct kfm *m, const struct kfm_super *before)
+{
+	struct kfm_super known = *before;
+	bool primary = was_primary(m, &known);
+	bool doubt = false;
+	int ret = kfm_label_name(m, m->sb.uuid);
+
+	/* nothing is stored in either place before the metadata has moved: may_move() */
+	if (!ret && m->sb.flags & KFM_SB_DOUBT && m->meta_from != m->meta_at) {
+		DMERR("%s: a node in doubt does not grow: give it its size of %llu sectors",
+		      kfm_name(m), m->sb.sectors);
+		ret = -EUCLEAN;
+	}
+	if (!ret && m->sb.flags & KFM_SB_DOUBT) {
+		ret = kfm_super_settle(m, known.node ? &known : NULL);
+		doubt = m->sb.flags & KFM_SB_DOUBT;
+	}
+	/* a primary that is detached uses no leg */
+	if (!ret && !(primary && m->sb.state == KFM_BLANK && m->sb.flags & KFM_SB_LEG_FAILED))
+		ret = kfm_label_check(m);
 	if (!ret && primary && m->sb.flags & KFM_SB_DOUBT)
 		ret = -EUCLEAN;
+	if (ret && !doubt && known.node && known.node == m->sb.node)
+		m->sb = known;
 	return ret;
+}
+
+/* The table before this one, if it has had metadata; under mirrors_lock */
+static const struct kfm *table_before(const struct kfm *m)
+{
+	const struct kfm *old;
+
+	list_for_each_entry(old, &mirrors, entry) {
+		if (old != m && old->sb.node && !READ_ONCE(old->active) &&
+		    dm_table_get_md(old->ti->table) == dm_table_get_md(m->ti->table))
+			return old;
+	}
+	return NULL;
+}
+
+/* Find the metadata on the leg. A table before this one may have had it behind another end. */
+static void metadata_find(struct kfm *m)
+{
+	const struct kfm *old;
+	u64 from = m->meta_at;
+
+	if (!m->internal)
+		return;
+	mutex_lock(&mirrors_lock);
+	old = table_before(m);
+	if (old && old->internal)
+		from = old->meta_from;
+	mutex_unlock(&mirrors_lock);
+	kfm_label_locate(m, from);
+}
+
+/*
+ * The superblock could not be loaded, or there is none. What this table knew before, or the one
+ * before it, is kept for the next attempt, and so is the role. Return: @ret, or -EUCLEAN if there was
+ * metadata.
+ */
+static int keep(struct kfm *m, const struct kfm_super *before, int ret)
+{
+	const struct kfm *old;
+
+	m->sb = *before;
+	mutex_lock(&mirrors_lock);
+	old = table_before(m);
+	if (old)
+		m->sb = old->sb;
+	mutex_unlock(&mirrors_lock);
+	if (!m->sb.node)
+		return ret;
+	if (!ret)
+		DMERR("%s: there is no metadata any more: does the table name the right devices?",
+		      kfm_name(m));
+	inherit(m);
+	return ret ?: -EUCLEAN;
+}
+
+/*
+ * May the metadata on the leg move to behind the new end? It is whole in its old place meanwhile. A
+ * log does not move: it may have records.
+ */
+static int may_move(const struct kfm *m)
+{
+	u64 end = m->meta_from + kfm_meta_bytes(m->sb.sectors, kfm_peer_count(m));
+
+	if (m->meta_from == m->meta_at)
+		return 0;
+	if (m->log_at) {
+		DMERR("%s: with its log on the leg a mirror keeps its size", kfm_name(m));
+		return -EOPNOTSUPP;
+	}
+	if (m->meta_at >= end)
+		return 0;
+	DMERR("%s: the leg has its metadata there: let the mirror grow to %llu sectors or more",
+	      kfm_name(m), end / KFM_SECTOR);
+	return -ENOSPC;
+}
+
+/* All that is on the devices but the superblock. @before: what this table knew of that */
+static int load(struct kfm *m, const struct kfm_super *before)
+{
+	int ret = identify(m, before) ?: may_grow(m) ?: may_move(m) ?: kfm_label_move(m);
+
+	if (ret)
+		return ret;
+	ret = kfm_log_load(m);
+	if (ret && ret != -EBADMSG)	/* a replay finds that again, see kfm_log_unusable() */
+		return ret;
+	return kfm_bits_load(m);
 }
 
 static void peer_resume(struct kfm_peer *p)
@@ -486,7 +516,7 @@ static void peer_resume(struct kfm_peer *p)
 	 * random start makes a number of an earlier table unlikely.
 	 */
 	p->outage = get_random_u32() / KFM_PEERS + p->index * (U32_MAX / KFM_PEERS);
-	p->refused = NULL;
+	p->refused = 0;
 	p->state = KFM_SESSION_DOWN;
 	p->gap = false;
 	p->next = jiffies;
@@ -508,20 +538,16 @@ static int kfm_preresume(struct dm_target *ti)
 		return -ESTALE;
 	}
 	m->meta_failed = false;
-	ret = kfm_super_load(m);
-	if (!ret && m->formatted && m->sb.flags & KFM_SB_DOUBT)
-		ret = settle_super(m, &before);
-	if (!ret && m->formatted && may_grow(m)) {
-		/* dm frees the table before this one, so the next one takes the role from here */
-		inherit(m);
-		return -EBUSY;
+	metadata_find(m);
+	/* after an error dm frees the table before this one: the next one has the role from here */
+	ret = kfm_super_load(m) ?: kfm_label_fits(m);
+	if (ret || !m->formatted) {
+		ret = keep(m, &before, ret);
+	} else {
+		ret = load(m, &before);
+		if (ret)
+			inherit(m);
 	}
-	if (!ret && m->formatted)
-		ret = kfm_log_load(m);
-	if (ret == -EBADMSG)	/* a replay finds that again, see kfm_log_unusable() */
-		ret = 0;
-	if (!ret && m->formatted)
-		ret = kfm_bits_load(m);
 	if (ret)
 		return ret;
 	if (cache_lost(m))
@@ -537,10 +563,14 @@ static int kfm_preresume(struct dm_target *ti)
 	m->leg_failed = m->unreplayed ||
 			(m->primary && !m->detached && (m->sb.flags & KFM_SB_LEG_FAILED ||
 							blkdev_issue_flush(m->leg->bdev)));
+	if (m->formatted && kfm_label_renew(m))
+		DMWARN("%s: can't write the label of the leg", kfm_name(m));
 	kfm_quorum_resume(m);
 	m->log.failed = false;
 	m->log.oldest_at = 0;
 	m->was_insync = false;
+	m->followed = NULL;
+	m->resumed = jiffies;
 	m->left = false;
 	kfm_for_each_peer(p, m)
 		peer_resume(p);
@@ -607,42 +637,20 @@ static struct target_type kfm_target = {
 
 static int __init kfm_init(void)
 {
-	int ret;
+	int ret = kfm_queues_init();
 
-	/*
-	 * Not WQ_HIGHPRI: the worker would preempt the thread that submits writes at the first one,
-	 * and post each record by itself.
-	 */
-	kfm_wq = alloc_workqueue("kfi_mirror", WQ_MEM_RECLAIM | WQ_PERCPU, 0);
-	if (!kfm_wq)
-		return -ENOMEM;
-	ret = -ENOMEM;
-	kfm_open_wq = alloc_workqueue("kfi_mirror_open", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
-	if (!kfm_open_wq)
-		goto destroy_wq;
-	kfm_store_wq = alloc_workqueue("kfi_mirror_log", WQ_MEM_RECLAIM | WQ_PERCPU, 0);
-	if (!kfm_store_wq)
-		goto destroy_open_wq;
+	if (ret)
+		return ret;
 	ret = dm_register_target(&kfm_target);
 	if (ret)
-		goto destroy_store_wq;
-	return 0;
-
-destroy_store_wq:
-	destroy_workqueue(kfm_store_wq);
-destroy_open_wq:
-	destroy_workqueue(kfm_open_wq);
-destroy_wq:
-	destroy_workqueue(kfm_wq);
+		kfm_queues_exit();
 	return ret;
 }
 
 static void __exit kfm_exit(void)
 {
 	dm_unregister_target(&kfm_target);
-	destroy_workqueue(kfm_store_wq);
-	destroy_workqueue(kfm_open_wq);
-	destroy_workqueue(kfm_wq);
+	kfm_queues_exit();
 }
 
 module_init(kfm_init);

@@ -3,6 +3,7 @@
  * meta.c - the superblock, and I/O of the metadata device. The worker calls these functions, and
  * resume does before it starts the worker. bits.c has the bitmaps.
  */
+#include <linux/crc32c.h>
 #include <linux/mm.h>
 #include <linux/vmalloc.h>
 #include "flush.h"
@@ -69,32 +70,159 @@ int kfm_io(struct block_device *bdev, blk_opf_t op, u64 byte, void *buf, u32 len
 	return 0;
 }
 
-/* ---- superblock ---- */
+/* Read metadata, from where it is. @byte: from its beginning on. Return: 0 or a negative error */
+int kfm_meta_read(struct kfm *m, u64 byte, void *buf, u32 len)
+{
+	return kfm_io(m->meta->bdev, REQ_OP_READ, m->meta_from + byte, buf, len);
+}
 
-#define BLANK	(128 << 10)	/* bytes; btrfs begins with 64 KiB of zeros */
+/* Write metadata, to where it is to be. Return: 0 or a negative error */
+int kfm_meta_write(struct kfm *m, blk_opf_t flags, u64 byte, void *buf, u32 len)
+{
+	return kfm_io(m->meta->bdev, REQ_OP_WRITE | REQ_SYNC | flags, m->meta_at + byte, buf, len);
+}
+
+/* ---- bitmaps: each sector has a CRC ---- */
+
+static u32 map_crc(const u8 *map, u64 at)
+{
+	__le64 place = cpu_to_le64(at);
+
+	return crc32c(crc32c(~0U, &place, sizeof(place)), map, KFM_MAP_BYTES);
+}
 
 /**
- * kfm_blank() - does a device begin with zeros?
- * @m: mirror; its page is used
- * @bdev: metadata or log device
- *
- * Superblocks at the end of a device, as some of md have, are not looked for.
- *
- * Return: 0; -EMEDIUMTYPE if another user has written it; or an error of the device.
+ * kfm_map_encode() - make a sector of a bitmap
+ * @map: KFM_MAP_BYTES of the bitmap
+ * @at: byte of the metadata where the sector is
+ * @sector: KFM_SECTOR bytes
  */
-int kfm_blank(struct kfm *m, struct block_device *bdev)
+void kfm_map_encode(const u8 *map, u64 at, u8 *sector)
 {
-	u64 at, end = min_t(u64, BLANK, bdev_nr_bytes(bdev));
+	__le32 crc = cpu_to_le32(map_crc(map, at));
+
+	memcpy(sector, map, KFM_MAP_BYTES);
+	memcpy(sector + KFM_MAP_BYTES, &crc, sizeof(crc));
+}
+
+/* Return: true, with the bits in @map; or the sector does not check, and all bits are set */
+bool kfm_map_decode(const u8 *sector, u64 at, u8 *map)
+{
+	__le32 crc = cpu_to_le32(map_crc(sector, at));
+	bool intact = !memcmp(sector + KFM_MAP_BYTES, &crc, sizeof(crc));
+
+	if (intact)
+		memcpy(map, sector, KFM_MAP_BYTES);
+	else
+		memset(map, 0xff, KFM_MAP_BYTES);
+	return intact;
+}
+
+/**
+ * kfm_map_write() - write blocks of a bitmap
+ * @m: mirror
+ * @flags: REQ_FUA or 0
+ * @at: byte of the metadata, where the first one is
+ * @map: what the first one has of the bitmap
+ * @blocks: how many
+ *
+ * Return: 0 or a negative error.
+ */
+int kfm_map_write(struct kfm *m, blk_opf_t flags, u64 at, const u8 *map, u32 blocks)
+{
+	u32 n, i;
 	int ret;
 
-	for (at = 0; at + KFM_BLOCK <= end; at += KFM_BLOCK) {
-		ret = kfm_io(bdev, REQ_OP_READ, at, m->page, KFM_BLOCK);
+	for (; blocks; blocks -= n, at += n * KFM_BLOCK) {
+		n = min_t(u32, blocks, KFM_MAP_BLOCKS);
+		for (i = 0; i < n * KFM_BLOCK; i += KFM_SECTOR, map += KFM_MAP_BYTES)
+			kfm_map_encode(map, at + i, m->maps + i);
+		ret = kfm_meta_write(m, flags, at, m->maps, n * KFM_BLOCK);
 		if (ret)
-			return ret == -ENODATA ? -EIO : ret;
-		if (memchr_inv(m->page, 0, KFM_BLOCK))
-			return -EMEDIUMTYPE;
+			return ret;
 	}
 	return 0;
+}
+
+/**
+ * kfm_map_read() - read blocks of a bitmap
+ * @m: mirror
+ * @at: byte of the metadata, where the first one is
+ * @map: for what they have of the bitmap. What a damaged sector has of it is set
+ * @blocks: how many
+ * @bad: the number of damaged sectors is added
+ *
+ * Return: 0 or a negative error.
+ */
+int kfm_map_read(struct kfm *m, u64 at, u8 *map, u32 blocks, u32 *bad)
+{
+	u32 n, i;
+	int ret;
+
+	for (; blocks; blocks -= n, at += n * KFM_BLOCK) {
+		n = min_t(u32, blocks, KFM_MAP_BLOCKS);
+		ret = kfm_meta_read(m, at, m->maps, n * KFM_BLOCK);
+		if (ret)
+			return ret;
+		for (i = 0; i < n * KFM_BLOCK; i += KFM_SECTOR, map += KFM_MAP_BYTES)
+			*bad += !kfm_map_decode(m->maps + i, at + i, map);
+	}
+	return 0;
+}
+
+/* ---- superblock ---- */
+
+/* Is a sector zeros, or an empty one of a bitmap at @place, which a `create` that failed has left? */
+static bool is_empty(const u8 *sector, u64 place)
+{
+	__le32 crc = cpu_to_le32(map_crc(sector, place));
+
+	return !memchr_inv(sector, 0, KFM_MAP_BYTES) &&
+	       (!memchr_inv(sector + KFM_MAP_BYTES, 0, sizeof(crc)) ||
+		(place >= KFM_BITMAP_AT && !memcmp(sector + KFM_MAP_BYTES, &crc, sizeof(crc))));
+}
+
+/* Is a range blank? @meta: it begins with the metadata */
+static int blank(struct kfm *m, struct block_device *bdev, u64 from, u64 to, bool meta)
+{
+	u64 at, place;
+	u32 i, n;
+
+	to = round_down(to, KFM_BLOCK);
+	for (at = from; at < to; at += n) {
+		n = min_t(u64, to - at, KFM_MAP_BLOCKS * KFM_BLOCK);
+		if (kfm_io(bdev, REQ_OP_READ, at, m->maps, n))
+			return -EIO;
+		for (i = 0; i < n; i += KFM_SECTOR) {
+			place = meta ? at + i - from : 0;
+			if (is_empty(m->maps + i, place))
+				continue;
+			DMERR("%s: there is other data at byte %llu of %pg", kfm_name(m), at + i,
+			      bdev);
+			return -EMEDIUMTYPE;
+		}
+	}
+	return 0;
+}
+
+/**
+ * kfm_blank() - does a device have zeros?
+ * @m: mirror
+ * @bdev: device
+ * @from: first byte, a multiple of KFM_BLOCK
+ * @to: the byte behind the last one
+ *
+ * Return: 0; -EMEDIUMTYPE if another user has written it; or -EIO.
+ */
+int kfm_blank(struct kfm *m, struct block_device *bdev, u64 from, u64 to)
+{
+	return blank(m, bdev, from, to, false);
+}
+
+/* The same of the first @len bytes of the metadata, which may have empty bitmaps */
+int kfm_meta_blank(struct kfm *m, u64 len)
+{
+	return blank(m, m->meta->bdev, m->meta_at, m->meta_at + len, true);
 }
 
 /*
@@ -106,9 +234,32 @@ int kfm_blank(struct kfm *m, struct block_device *bdev)
 static void doubt(struct kfm *m)
 {
 	DMERR("%s: one superblock is damaged: what it said is not known", kfm_name(m));
+	kfm_super_doubt(m);
+}
+
+/* This node may have forgotten something, or its leg may have: in memory. */
+void kfm_super_doubt(struct kfm *m)
+{
 	m->sb.state = KFM_BLANK;
 	m->sb.flags |= KFM_SB_DOUBT | KFM_SB_BITS_LOST;
 	m->sb.coarse = false;
+	m->sb.plain = false;
+}
+
+static const char *why_not(const struct kfm *m, int err)
+{
+	switch (err) {
+	case -EMEDIUMTYPE:
+		return m->internal ?
+			"there is other data; was the leg exchanged, or had the mirror another size?" :
+			"there is other data; if it is not needed, write zeros over its first 128 KiB";
+	case -EPROTONOSUPPORT:
+		return "a later version of this module has written it";
+	case -EBADMSG:
+		return "both superblocks are damaged";
+	default:
+		return "it can't be read";
+	}
 }
 
 /**
@@ -129,7 +280,7 @@ int kfm_super_load(struct kfm *m)
 
 	m->formatted = false;
 	for (i = 0; i < 2; i++) {
-		ret[i] = kfm_io(m->meta->bdev, REQ_OP_READ, i * KFM_BLOCK, m->page, KFM_BLOCK);
+		ret[i] = kfm_meta_read(m, i * KFM_BLOCK, m->page, KFM_BLOCK);
 		if (ret[i] == -ENODATA)
 			ret[i] = -EIO;	/* a medium error, not a block of zeros */
 		if (!ret[i])
@@ -145,7 +296,9 @@ int kfm_super_load(struct kfm *m)
 	/* a copy with another version or magic may be the newer one, so refuse the device */
 	for (i = 0; i < 2; i++) {
 		if (ret[i] && ret[i] != -ENODATA && (ret[i] != -EBADMSG || !m->formatted)) {
-			DMERR("%s: superblock %d is not ours (%d)", kfm_name(m), i, ret[i]);
+			DMERR("%s: no metadata of a mirror, where superblock %d should be, at byte %llu: %s (%d)",
+			      kfm_name(m), i, m->meta_from + i * KFM_BLOCK, why_not(m, ret[i]),
+			      ret[i]);
 			return ret[i];
 		}
 	}
@@ -167,6 +320,11 @@ int kfm_super_load(struct kfm *m)
 	if (m->formatted && m->witness != !!(m->sb.flags & KFM_SB_WITNESS)) {
 		DMERR("%s: this node was created with%s a copy, and keeps it so", kfm_name(m),
 		      m->witness ? "" : "out");
+		return -EINVAL;
+	}
+	if (m->formatted && m->internal != !!(m->sb.flags & KFM_SB_INTERNAL)) {
+		DMERR("%s: this node was created with%s metadata on its leg, and keeps it so",
+		      kfm_name(m), m->internal ? "out" : "");
 		return -EINVAL;
 	}
 	/* a log may have acknowledged writes, and a log of former times must never be replayed */
@@ -207,10 +365,21 @@ int kfm_super_save(struct kfm *m)
 	m->sb.serial++;
 	memset(m->page, 0, KFM_BLOCK);
 	kfm_super_encode(&m->sb, m->page);
-	ret = kfm_io(m->meta->bdev, REQ_OP_WRITE | REQ_FUA | REQ_SYNC,
-		     (m->sb.serial & 1) * KFM_BLOCK, m->page, KFM_BLOCK);
+	ret = kfm_meta_write(m, REQ_FUA, (m->sb.serial & 1) * KFM_BLOCK, m->page, KFM_BLOCK);
 	if (ret && !m->meta_failed)
 		DMERR("%s: can't write the superblock (%d)", kfm_name(m), ret);
 	m->meta_failed |= ret;
+	return ret;
+}
+
+/* Make the places of both superblocks zeros, from byte @at on. Return: 0 or a negative error */
+int kfm_super_clear(struct kfm *m, u64 at)
+{
+	int i, ret = 0;
+
+	memset(m->page, 0, KFM_BLOCK);
+	for (i = 0; i < 2 && !ret; i++)
+		ret = kfm_io(m->meta->bdev, REQ_OP_WRITE | REQ_FUA | REQ_SYNC, at + i * KFM_BLOCK,
+			     m->page, KFM_BLOCK);
 	return ret;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * mirror.h - the mirror itself, and the functions of main.c and claim.c. Those of another file are in
+ * mirror.h - the mirror itself, and the functions of kick.c and claim.c. Those of another file are in
  * the header of its name. README.md describes how they work together.
  */
 #ifndef KFM_MIRROR_H
@@ -41,18 +41,22 @@ struct kfm_write;
  * @ti: target
  * @witness: this node is the witness of its peers: it has no leg, no log and no slots
  * @leg: disk with this node's copy, or NULL
- * @meta: disk with superblock and bitmaps
- * @logdev: disk with the log, or NULL: the node takes no records but direct ones
+ * @meta: disk with superblock and bitmaps; the leg, if @internal
+ * @internal: the metadata is on the leg, behind the data
+ * @meta_at: byte of @meta where the metadata begins
+ * @logdev: disk with the log, or NULL: the node takes no records but direct ones. The leg, if @log_at
+ * @log_at: byte of @logdev where the log begins; 0 unless that is the leg
  * @leg_tears: the leg is memory that a loss of power may leave with half a sector, see own.c
  * @direct_min: records of so many bytes and more go straight to the leg of a peer that has slots
  * @single_direct: so does a shorter record while no other write is in flight, see slots_fit()
  * @data_crc: the data of direct records has a CRC over each network
- * @detach: go on over the network when the leg has failed, see leg.c
+ * @detach: go on over the network when the leg has failed, see detach.c
  * @cache_word: the word `cache` of the table
  * @cache: what it means for this leg: as primary, let volatile caches keep writes until a flush,
  *	see kfm_caches()
  * @csum: as primary, send only those parts of a resynchronisation whose hash differs at the peer
  *	(csum.c)
+ * @reads_quorum: policy quorum: reads wait while this primary may not be the only one, see read.c
  * @start: random number that STATE names. It changes when the cache of the leg may have lost
  *	something: with the power of this node, or with an error of the leg. A table takes it over
  *	from the one before it; resume writes it
@@ -65,10 +69,10 @@ struct kfm_write;
  * @sectors: size
  * @regions: regions, of which each may differ from that of a peer
  * @shift: sectors of a region, as a power of two
- * @bitmap_bytes: bytes of a bitmap of regions
+ * @bitmap_bytes: bytes of a bitmap of regions: what whole blocks of the device have of it
  * @extents: extents, of which each may be active
  * @extent_shift: sectors of an extent, as a power of two
- * @active_bytes: bytes of a bitmap of extents
+ * @active_bytes: the same of a bitmap of extents
  * @peers: the other nodes, in the order of the table; NULL behind the last one
  * @entry: in the list of all mirrors
  *
@@ -105,7 +109,13 @@ struct kfm_write;
  * @unreplayed: the log of this primary could not be replayed, or not emptied after that. A sector
  *	may be torn: no I/O until the next resume
  * @only: during a suspend with noflush: the peer whose copy is the data of this detached node
+ * @meta_from: byte of @meta where the metadata was, until it is whole at @meta_at: a mirror that
+ *	grows, and has it on the leg
+ * @tag: what the last block of a leg with metadata says; all zeros: nothing
+ * @label_unread: the label of the leg could not be read, so it is not written
  * @page: buffer for a block of metadata
+ * @maps: the same for KFM_MAP_BLOCKS blocks of a bitmap
+ * @followed: the primary with which this secondary had its last session, until that ends it
  * @was_insync: this secondary was in sync in a session since it was resumed, and nothing has
  *	invalidated its copy since
  * @log: own log
@@ -146,6 +156,9 @@ struct kfm_write;
  *	primary knows, or in which it has written by force
  * @announced: the last generation that this primary has sent in SYNCED
  * @asked: number of the last question whether the peers are there; PING has it, and PONG repeats it
+ * @resumed: time of the last resume, jiffies
+ * @reads_until: with @reads_quorum: so long no other node is promoted, jiffies. map() reads it
+ *	without the claim
  * @quorate_at: time at which this primary had more than half, jiffies
  * @noquorum: it has not had that for a while
  * @stepping: it is about to become secondary, because others have gone on without it
@@ -166,7 +179,10 @@ struct kfm {
 	bool			witness;
 	struct dm_dev		*leg;
 	struct dm_dev		*meta;
+	bool			internal;
+	u64			meta_at;
 	struct dm_dev		*logdev;
+	u64			log_at;
 	bool			leg_tears;
 	u32			direct_min;
 	bool			single_direct;
@@ -175,6 +191,7 @@ struct kfm {
 	enum kfm_cache_word	cache_word;
 	bool			cache;
 	bool			csum;
+	bool			reads_quorum;
 	u64			start;
 	enum kfm_policy		policy;
 	unsigned long		timeout;
@@ -216,8 +233,13 @@ struct kfm {
 	bool			detached;
 	bool			unreplayed;
 	struct kfm_peer		*only;
+	u64			meta_from;
+	struct kfm_label	tag;
+	bool			label_unread;
 	void			*page;
+	u8			*maps;
 
+	struct kfm_peer		*followed;
 	bool			was_insync;
 	struct kfm_log		log;
 	struct kfm_direct	direct;
@@ -258,6 +280,8 @@ struct kfm {
 	u64			counted_gen;
 	u64			announced;
 	u64			asked;
+	unsigned long		resumed;
+	unsigned long		reads_until;
 	unsigned long		quorate_at;
 	bool			noquorum;
 	bool			stepping;
@@ -275,12 +299,13 @@ struct kfm {
 	int			apply_err;
 };
 
-/* main.c */
-extern struct workqueue_struct *kfm_open_wq, *kfm_store_wq;
+/* kick.c */
+extern struct workqueue_struct *kfm_wq, *kfm_open_wq, *kfm_store_wq;
+int kfm_queues_init(void);
+void kfm_queues_exit(void);
 void kfm_kick(struct kfm *m);
 void kfm_signal(struct kfm *m, bool *busy);
 u64 kfm_random(void);
-bool kfm_in_use(const struct kfm *m);
 
 /* claim.c */
 bool kfm_claim_work(struct kfm *m);

@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * net.c - the endpoint for a peer, and messages. All but the completions runs in the worker, with
- * the mirror claimed (main.c).
+ * the mirror claimed (claim.c).
  *
  * The endpoint is opened after resume and closed by suspend. A lost peer does not close it: an RDM
  * endpoint connects again with the next post. Completions run in softirq.
  */
 #include <linux/sched/mm.h>
 #include <linux/string.h>
-#include "log.h"
 #include "mirror.h"
 #include "net.h"
 #include "peer.h"
 #include "record.h"
 #include "write.h"
-
-#define MALFORMED_PAUSE	HZ
 
 static struct kfm_peer *to_peer(struct kfi_conn *conn)
 {
@@ -94,14 +91,6 @@ static struct kfm_rx *next_rx(struct kfm_peer *p)
 	return rx;
 }
 
-/* A peer that breaks the protocol has no endpoint for a while. */
-static void cut_off(struct kfm_peer *p)
-{
-	DMWARN_LIMIT("%s: %s has sent something malformed", kfm_name(p->m), p->remote[0]);
-	kfm_net_close(p);
-	p->net.retry = jiffies + MALFORMED_PAUSE;
-}
-
 /* Return: as kfm_msg_decode() does. The connection may have failed; then there is no message. */
 static int decode(const struct kfm_rx *rx, struct kfm_msg *msg)
 {
@@ -114,38 +103,25 @@ static int decode(const struct kfm_rx *rx, struct kfm_msg *msg)
 }
 
 /**
- * kfm_net_receive() - pass messages that have arrived to peer.c, and post their receives again
- * @p: the peer
+ * kfm_net_receive() - take the next message that has arrived, and post its receive again
+ * @p: peer, whose endpoint is open
+ * @msg: the message
  *
- * A peer may send without a pause: what is more than the receives that were posted waits until the
- * worker has done all else that is due.
+ * Return: 0; -EPROTONOSUPPORT for a HELLO in another version, of which @msg has the session;
+ * -ENODATA: there is none; -ENOTCONN: a receive has ended without one; -EPROTO: the peer breaks the
+ * protocol; -ENODEV: the device is gone. The last two end the endpoint: kfm_peer_close().
  */
-void kfm_net_receive(struct kfm_peer *p)
+int kfm_net_receive(struct kfm_peer *p, struct kfm_msg *msg)
 {
-	unsigned int budget = KFM_RX;
-	struct kfm_msg msg;
-	struct kfm_rx *rx;
+	struct kfm_rx *rx = next_rx(p);
 	int ret;
 
-	while (kfm_net_up(p) && (rx = next_rx(p))) {
-		ret = decode(rx, &msg);
-		if (ret == -EPROTO) {
-			cut_off(p);
-			return;
-		}
-		if (kfi_rx_done(&rx->rx)) {
-			kfm_net_close(p);	/* the device is gone */
-			return;
-		}
-		if (!ret)
-			kfm_peer_message(p, &msg);
-		else if (ret == -EPROTONOSUPPORT)
-			kfm_peer_other_version(p, msg.session);
-		if (!--budget) {
-			kfm_kick(p->m);
-			return;
-		}
-	}
+	if (!rx)
+		return -ENODATA;
+	ret = decode(rx, msg);
+	if (ret == -EPROTO)
+		return ret;
+	return kfi_rx_done(&rx->rx) ? -ENODEV : ret;
 }
 
 /* ---- endpoint ---- */
@@ -229,15 +205,14 @@ void kfm_net_work(struct work_struct *work)
 	kfm_signal(p->m, &p->net.opening);
 }
 
-/* Close everything. All completions have run when this returns; the memory stays. */
+/*
+ * Close the endpoint, see kfm_peer_close(). All completions have run when this returns; the memory
+ * stays.
+ */
 void kfm_net_close(struct kfm_peer *p)
 {
-	struct kfm *m = p->m;
-
 	if (!kfm_net_up(p))
 		return;
-	if (m->log.peer == p)
-		kfm_log_close(m);
 	kfi_conn_stop(&p->net.conn);
 	p->net.up = false;
 	inbox_clear(p);

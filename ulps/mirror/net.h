@@ -72,7 +72,7 @@ void kfm_net_close(struct kfm_peer *p);
 int kfm_net_region(struct kfm_peer *p, void *buf, size_t len, u64 access,
 		   kfm_persist_fn *persist, struct kfid_mr **mr);
 void kfm_net_send(struct kfm_peer *p, const struct kfm_msg *msg);
-void kfm_net_receive(struct kfm_peer *p);
+int kfm_net_receive(struct kfm_peer *p, struct kfm_msg *msg);
 
 /* Waits for calls of persist(); after this no byte of the peer lands. */
 static inline void kfm_net_region_end(struct kfid_mr **mr)

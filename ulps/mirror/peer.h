@@ -48,12 +48,16 @@ enum kfm_session_state {
  * @votes: policy quorum: its answer counts
  * @ask: kfm.asked when this peer was lost, or when the session with a copy that is @fresh began
  * @answered: kfm.asked in the last PONG of this session
+ * @timed: with kfm.reads_quorum: kfm.asked in the first PING that the peer has not answered; 0 if
+ *	it has answered all
+ * @timed_at: time at which that was sent, jiffies
+ * @heard: the same of the last one that was answered
  * @features: KFM_F_ of the peer, from its HELLO; used by a secondary
  * @start: what the peer's last STATE says, see kfm.start
  * @flushed: number of the last flush that this leg and that of the peer have had
  * @settled: what a flush of this session has covered, which all copies that are needed have had
  * @insync: both nodes have recorded that the copies are the same
- * @refused: reason for which there is no session, for status
+ * @refused: why there is no session, see refuse.h
  * @live: time of the last message from the peer, jiffies
  * @next: time of the next step of the session, jiffies
  * @deadline: time at which the present step of the handshake fails, jiffies
@@ -114,12 +118,15 @@ struct kfm_peer {
 	bool			votes;
 	u64			ask;
 	u64			answered;
+	u64			timed;
+	unsigned long		timed_at;
+	unsigned long		heard;
 	u64			features;
 	u64			start;
 	u64			flushed;
 	struct kfm_settled	settled;
 	bool			insync;
-	const char		*refused;
+	unsigned int		refused;
 	unsigned long		live;
 	unsigned long		next;
 	unsigned long		deadline;
@@ -156,23 +163,9 @@ struct kfm_peer {
 #define kfm_for_each_peer(p, m) \
 	for (struct kfm_peer *const *at_ = (m)->peers; ((p) = *at_); at_++)
 
-void kfm_peer_send(struct kfm_peer *p, u16 type, u32 arg, u64 session);
-bool kfm_node_matches(const struct kfm_peer *p, u64 node);
-bool kfm_other_node(const struct kfm_peer *p);
-bool kfm_lacks_data(const struct kfm_peer *p);
-const char *kfm_refused_word(const struct kfm_peer *p);
-void kfm_peer_other_version(struct kfm_peer *p, u64 session);
-void kfm_peer_needs_log(struct kfm_peer *p, const struct kfm_msg *hello);
 void kfm_peer_message(struct kfm_peer *p, const struct kfm_msg *msg);
+void kfm_peers_run(struct kfm *m);
 void kfm_peers_tick(struct kfm *m);
-void kfm_peer_lost(struct kfm_peer *p, int err);
-void kfm_peers_end(struct kfm *m);
-void kfm_sessions_drop(struct kfm *m);
-void kfm_peers_leg_failed(struct kfm *m);
-void kfm_peer_hello(struct kfm_peer *p, u32 flags);
-enum kfm_verdict kfm_peer_compare(const struct kfm_peer *p, const struct kfm_msg *state);
-int kfm_pair_change(struct kfm_peer *p, const struct kfm_pair *pair);
-int kfm_go_alone(struct kfm_peer *p);
 
 /* How many peers have a copy? All do but the last one, if that is the witness. */
 static inline unsigned int kfm_copy_count(const struct kfm *m)

@@ -13,7 +13,7 @@
 static void *ring_dax_addr(const struct kfm *m, u32 at, u32 bytes, enum dax_access_mode mode)
 {
 	struct dax_device *dax = m->logdev->dax_dev;
-	u64 byte = (u64)get_start_sect(m->logdev->bdev) * KFM_SECTOR + KFM_RING_AT + at;
+	u64 byte = (u64)get_start_sect(m->logdev->bdev) * KFM_SECTOR + m->log_at + KFM_RING_AT + at;
 	long pages = PFN_UP(offset_in_page(byte) + bytes), found;
 	void *ring;
 	int id;

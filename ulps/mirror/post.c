@@ -14,18 +14,6 @@
 
 #define GROUP_PART	2	/* a group has at least this part of the records in flight */
 
-/*
- * Where the head of the record for a peer is: at the end of a sector of its own, because a
- * provider may read the sectors of other peers meanwhile. That of the first peer is followed by
- * the data.
- */
-void *kfm_write_head(const struct kfm_peer *p, const struct kfm_write *w)
-{
-	static_assert(KFM_PEERS * KFM_SECTOR <= KFM_DATA_AT);
-
-	return w->chunks[0] + KFM_DATA_AT - p->index * KFM_SECTOR - sizeof(struct kfm_le_rec);
-}
-
 /* A session begins: all slots that the peer offers are free. */
 void kfm_slots_begin(struct kfm_peer *p, const struct kfm_msg *grant)
 {

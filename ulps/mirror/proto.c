@@ -71,61 +71,11 @@ static void gens_decode(const struct kfm_le_gens *in, struct kfm_gens *g)
 		g->history[i] = le64_to_cpu(in->history[i]);
 }
 
-/* The least power of two that gives no more than @most pieces, or 2^@highest */
-static u32 piece_shift(u64 sectors, u32 lowest, u32 highest, u32 most)
+/* Bytes of a bitmap on the device, in the form of the superblock */
+static u32 stored_bytes(const struct kfm_super *s, u32 shift)
 {
-	u32 shift = lowest;
-
-	while (shift < highest && (sectors - 1) >> shift >= most)
-		shift++;
-	return shift;
-}
-
-/**
- * kfm_region_shift() - size of a region that may differ from that of a peer
- * @sectors: size of the mirror
- *
- * 2 MiB of bitmap for each TiB, except for a mirror of less than 512 GiB.
- *
- * Return: sectors of a region, as a power of two.
- */
-u32 kfm_region_shift(u64 sectors)
-{
-	return piece_shift(sectors, KFM_REGION_SHIFT_MIN, KFM_REGION_SHIFT_MAX, 1u << 24);
-}
-
-/* The same of an extent, which is active while it is written */
-u32 kfm_extent_shift(u64 sectors)
-{
-	return piece_shift(sectors, KFM_EXTENT_SHIFT_MIN, 63, KFM_EXTENTS_MAX);
-}
-
-/* The same of a region in a bitmap that is sent; messages of version 4 have it so for ever. */
-u32 kfm_wire_shift(u64 sectors)
-{
-	return piece_shift(sectors, KFM_WIRE_SHIFT_MIN, 63, KFM_WIRE_REGIONS_MAX);
-}
-
-/* Return: bytes of a bitmap with a bit for each piece of 2^@shift sectors, whole blocks. */
-u32 kfm_bitmap_bytes(u64 sectors, u32 shift)
-{
-	u32 regions = ((sectors - 1) >> shift) + 1;
-
-	return (regions + KFM_BLOCK * 8 - 1) / (KFM_BLOCK * 8) * KFM_BLOCK;
-}
-
-/* Return: bytes of a bitmap of wire regions. */
-u32 kfm_wire_bytes(u64 sectors)
-{
-	return kfm_bitmap_bytes(sectors, kfm_wire_shift(sectors));
-}
-
-/* Return: bytes of the metadata device that are used. */
-u64 kfm_meta_bytes(u64 sectors, u32 peers)
-{
-	return KFM_BITMAP_AT +
-	       (u64)peers * (kfm_bitmap_bytes(sectors, kfm_extent_shift(sectors)) +
-			     kfm_bitmap_bytes(sectors, kfm_region_shift(sectors)));
+	return s->coarse || s->plain ? kfm_bitmap_bytes(s->sectors, shift) :
+				       kfm_map_room(kfm_map_bytes(s->sectors, shift));
 }
 
 /* Where the bitmaps are, which follows from the size and the number of peers */
@@ -137,12 +87,12 @@ static void layout_encode(const struct kfm_super *s, struct kfm_le_super *out)
 	if (!s->coarse) {
 		out->extent_shift = cpu_to_le32(extent);
 		out->active_at = cpu_to_le32(at);
-		out->active_bytes = cpu_to_le32(kfm_bitmap_bytes(s->sectors, extent));
-		at += s->peers * kfm_bitmap_bytes(s->sectors, extent);
+		out->active_bytes = cpu_to_le32(stored_bytes(s, extent));
+		at += s->peers * stored_bytes(s, extent);
 	}
 	out->region_shift = cpu_to_le32(shift);
 	out->bitmap_at = cpu_to_le32(at);
-	out->bitmap_bytes = cpu_to_le32(kfm_bitmap_bytes(s->sectors, shift));
+	out->bitmap_bytes = cpu_to_le32(stored_bytes(s, shift));
 }
 
 static bool layout_fits(const struct kfm_le_super *in, const struct kfm_super *s)
@@ -181,7 +131,8 @@ void kfm_super_encode(const struct kfm_super *s, struct kfm_le_super *out)
 
 	memset(out, 0, sizeof(*out));
 	out->magic = cpu_to_le64(KFM_SUPER_MAGIC);
-	out->version = cpu_to_le32(s->coarse ? KFM_VERSION_COARSE : KFM_VERSION);
+	out->version = cpu_to_le32(s->coarse ? KFM_VERSION_COARSE :
+				   s->plain ? KFM_VERSION_PLAIN : KFM_VERSION);
 	out->serial = cpu_to_le64(s->serial);
 	memcpy(out->uuid, s->uuid, sizeof(out->uuid));
 	out->node = cpu_to_le64(s->node);
@@ -195,7 +146,28 @@ void kfm_super_encode(const struct kfm_super *s, struct kfm_le_super *out)
 		pair_encode(&s->pairs[i], &out->pairs[i]);
 	for (i = 0; i < KFM_PEERS; i++)
 		out->nodes[i] = cpu_to_le64(s->nodes[i]);
+	out->label = cpu_to_le64(s->label);
+	out->label_next = cpu_to_le64(s->label_next);
 	out->crc = cpu_to_le32(crc_skipping(out, offsetof(struct kfm_le_super, crc), sizeof(*out)));
+}
+
+/* Does a superblock have nothing that came with version 6? */
+static bool unlabelled(const struct kfm_super *s)
+{
+	u32 flags = 0;
+	unsigned int i;
+
+	for (i = 0; i < KFM_PEERS; i++)
+		flags |= s->pairs[i].flags & KFM_PAIR_LEFT;
+	return !flags && !s->label && !s->label_next &&
+	       !(s->flags & (KFM_SB_LABEL | KFM_SB_INTERNAL));
+}
+
+/* A witness has no leg, and a leg with the metadata has no other label. */
+static bool label_fits(u32 flags)
+{
+	flags &= KFM_SB_WITNESS | KFM_SB_LABEL | KFM_SB_INTERNAL;
+	return !(flags & (flags - 1));
 }
 
 int kfm_super_decode(const struct kfm_le_super *in, struct kfm_super *s)
@@ -209,6 +181,7 @@ int kfm_super_decode(const struct kfm_le_super *in, struct kfm_super *s)
 	if (ret)
 		return ret;
 	s->coarse = version == KFM_VERSION_COARSE;
+	s->plain = !s->coarse && version <= KFM_VERSION_PLAIN;
 	s->serial = le64_to_cpu(in->serial);
 	memcpy(s->uuid, in->uuid, sizeof(s->uuid));
 	s->node = le64_to_cpu(in->node);
@@ -222,11 +195,50 @@ int kfm_super_decode(const struct kfm_le_super *in, struct kfm_super *s)
 			return -EBADMSG;
 		s->nodes[i] = le64_to_cpu(in->nodes[i]);
 	}
+	s->label = le64_to_cpu(in->label);
+	s->label_next = le64_to_cpu(in->label_next);
+	if (version <= KFM_VERSION_PLAIN ? !unlabelled(s) : !label_fits(s->flags))
+		return -EBADMSG;
 	if (!s->sectors || s->sectors > KFM_SECTORS_MAX || !s->peers || s->peers > KFM_PEERS ||
 	    !layout_fits(in, s) || s->state >= KFM_STATES || s->flags & ~KFM_SB_FLAGS ||
 	    (s->coarse && s->flags & KFM_SB_BITS_LOST) || !s->node || s->gens.base ||
 	    (version <= KFM_VERSION_TRUSTING && s->flags & KFM_SB_DOUBT) ||
 	    (s->state != KFM_BLANK && !s->gens.cur && !s->gens.source) ||
+	    !all_zero(in->zero, sizeof(in->zero)))
+		return -EBADMSG;
+	return 0;
+}
+
+void kfm_label_encode(const struct kfm_label *l, struct kfm_le_label *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->magic = cpu_to_le64(KFM_LABEL_MAGIC);
+	out->version = cpu_to_le32(KFM_LABEL_VERSION);
+	memcpy(out->uuid, l->uuid, sizeof(out->uuid));
+	out->node = cpu_to_le64(l->node);
+	out->mark = cpu_to_le64(l->mark);
+	out->sectors = cpu_to_le64(l->sectors);
+	out->at = cpu_to_le64(l->at);
+	out->flags = cpu_to_le32(l->flags);
+	out->crc = cpu_to_le32(crc_skipping(out, offsetof(struct kfm_le_label, crc), sizeof(*out)));
+}
+
+int kfm_label_decode(const struct kfm_le_label *in, struct kfm_label *l)
+{
+	int ret = check_block(in, KFM_LABEL_MAGIC, le64_to_cpu(in->magic),
+			      le32_to_cpu(in->version) == KFM_LABEL_VERSION,
+			      le32_to_cpu(in->crc), offsetof(struct kfm_le_label, crc));
+
+	if (ret)
+		return ret;
+	memcpy(l->uuid, in->uuid, sizeof(l->uuid));
+	l->node = le64_to_cpu(in->node);
+	l->mark = le64_to_cpu(in->mark);
+	l->sectors = le64_to_cpu(in->sectors);
+	l->at = le64_to_cpu(in->at);
+	l->flags = le32_to_cpu(in->flags);
+	if (!l->node || !l->sectors || l->sectors > KFM_SECTORS_MAX ||
+	    l->flags & ~KFM_LABEL_FLAGS || !(l->flags & KFM_LABEL_INTERNAL) != !l->at ||
 	    !all_zero(in->zero, sizeof(in->zero)))
 		return -EBADMSG;
 	return 0;

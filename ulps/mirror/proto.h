@@ -16,11 +16,13 @@
 #include "wire-user.h"
 #endif
 
-#define KFM_VERSION		5	/* of the superblock */
+#define KFM_VERSION		6	/* of the superblock */
+#define KFM_VERSION_PLAIN	5	/* of one without labels, and with bitmaps without checksums */
 #define KFM_VERSION_TRUSTING	4	/* of one without KFM_SB_DOUBT */
 #define KFM_VERSION_COARSE	3	/* of one with wire bitmaps, and no others, behind it */
 #define KFM_LOG_VERSION		4	/* of the log */
 #define KFM_LOG_UNMARKED	3	/* of one without marks */
+#define KFM_LABEL_VERSION	1
 /*
  * Versions of messages and records that this node speaks. HELLO names the lowest and the highest
  * one, and the session has the highest that both nodes speak. HELLO, STATE and REFUSED have the
@@ -42,6 +44,7 @@
 #define KFM_RING_MAX		(64u << 20)
 
 #define KFM_SUPER_MAGIC		0x315250555346494bULL	/* "KIFSUPR1" */
+#define KFM_LABEL_MAGIC		0x314c424c5346494bULL	/* "KIFSLBL1" */
 #define KFM_LOG_MAGIC		0x31474f4c5346494bULL	/* "KIFSLOG1" */
 #define KFM_REC_MAGIC		0x43455246U		/* "FREC" */
 #define KFM_MARK_MAGIC		0x4b524d46U		/* "FMRK" */
@@ -78,13 +81,17 @@ enum kfm_policy {
  * primary writes all of its copy.
  */
 #define KFM_SB_DOUBT		32u
-#define KFM_SB_FLAGS		63u
-#define KFM_SB_KEPT		(KFM_SB_NO_LOG | KFM_SB_WITNESS)	/* for good */
+#define KFM_SB_LABEL		64u	/* the leg has a label (label.c) */
+#define KFM_SB_INTERNAL		128u	/* the metadata is on the leg, behind the data */
+#define KFM_SB_FLAGS		255u
+/* for good */
+#define KFM_SB_KEPT		(KFM_SB_NO_LOG | KFM_SB_WITNESS | KFM_SB_LABEL | KFM_SB_INTERNAL)
 
 /* Flags of a pair */
 #define KFM_PAIR_ALONE		1u	/* of a primary: it writes without this peer */
 #define KFM_PAIR_WITNESS	2u	/* the peer is a witness: nothing is known of a copy */
-#define KFM_PAIR_FLAGS		3u
+#define KFM_PAIR_LEFT		4u	/* its copy is outdated, durably: it has said so by LEAVE */
+#define KFM_PAIR_FLAGS		7u
 
 /**
  * struct kfm_gens - generations: random numbers, each of which identifies a history of the data
@@ -153,6 +160,13 @@ struct kfm_le_pair {
 #define KFM_BITMAP_AT		(2 * KFM_BLOCK)
 
 /*
+ * Each sector of a bitmap on the device has KFM_MAP_BYTES of it, and then a CRC32C of its place and
+ * of these. So a write that a loss of power has cut short leaves sectors that check.
+ */
+#define KFM_MAP_BYTES		(KFM_SECTOR - 4)
+#define KFM_MAP_BLOCK		(KFM_BLOCK / KFM_SECTOR * KFM_MAP_BYTES)	/* of it in a block */
+
+/*
  * A superblock. The copy with the higher serial number counts; copies are written in turn. Each is
  * one sector, so a write that a loss of power has cut short leaves the old copy or the new one: a
  * copy that does not check was damaged later, and may have been the newer one (meta.c).
@@ -168,7 +182,7 @@ struct kfm_le_super {
 	__le64	sectors;
 	__le32	region_shift;	/* sectors of a region, as a power of two */
 	__le32	bitmap_at;	/* byte on the device; of the first peer */
-	__le32	bitmap_bytes;	/* of each peer; a multiple of KFM_BLOCK */
+	__le32	bitmap_bytes;	/* on the device, of each peer; a multiple of KFM_BLOCK */
 	__le32	state;
 	__le32	flags;
 	__le32	peers;		/* number of peers and bitmaps */
@@ -177,7 +191,9 @@ struct kfm_le_super {
 	__le32	active_at;
 	__le32	active_bytes;
 	__le64	nodes[KFM_PEERS];	/* 0 with a policy other than quorum */
-	u8	zero[172];
+	__le64	label;		/* with KFM_SB_LABEL: kfm_le_label.mark */
+	__le64	label_next;	/* or this one, which is being written; 0 for none */
+	u8	zero[156];
 } __packed;
 static_assert(sizeof(struct kfm_le_super) == KFM_SECTOR, "kfm_le_super");
 
@@ -192,7 +208,43 @@ struct kfm_super {
 	u32	peers;
 	struct kfm_pair pairs[KFM_PEERS];
 	u64	nodes[KFM_PEERS];	/* the other nodes that vote; see quorum.c */
-	bool	coarse;		/* it is of version 3; not stored again */
+	u64	label;
+	u64	label_next;
+	/* not stored again: */
+	bool	coarse;		/* it is of version 3 */
+	bool	plain;		/* it is of version 4 or 5: no checksums in the bitmaps */
+};
+
+/*
+ * ---- the leg: behind the data, at the next multiple of KFM_BLOCK, the label; or the metadata, and
+ * in the last block of the device a label that only programs read ----
+ */
+
+#define KFM_LABEL_INTERNAL	1u	/* the metadata is on this device, at @at */
+#define KFM_LABEL_FLAGS		1u
+
+/* Whose copy the leg has. It is one sector, as a superblock is. */
+struct kfm_le_label {
+	__le64	magic;
+	__le32	version;
+	__le32	crc;		/* CRC32C of the sector, with 0 here */
+	u8	uuid[16];	/* of the mirror */
+	__le64	node;		/* of this node */
+	__le64	mark;		/* as in the superblock; 0 with KFM_LABEL_INTERNAL */
+	__le64	sectors;	/* of the mirror */
+	__le64	at;		/* byte of the metadata on this device, or 0 */
+	__le32	flags;
+	u8	zero[444];
+} __packed;
+static_assert(sizeof(struct kfm_le_label) == KFM_SECTOR, "kfm_le_label");
+
+struct kfm_label {
+	u8	uuid[16];
+	u64	node;
+	u64	mark;
+	u64	sectors;
+	u64	at;
+	u32	flags;
 };
 
 /* ---- the log device: two copies of the head, then the ring at KFM_RING_AT ---- */
@@ -498,6 +550,8 @@ enum kfm_verdict {
 
 void kfm_super_encode(const struct kfm_super *s, struct kfm_le_super *out);
 int kfm_super_decode(const struct kfm_le_super *in, struct kfm_super *s);
+void kfm_label_encode(const struct kfm_label *l, struct kfm_le_label *out);
+int kfm_label_decode(const struct kfm_le_label *in, struct kfm_label *l);
 void kfm_log_encode(const struct kfm_log_head *h, struct kfm_le_log *out);
 int kfm_log_decode(const struct kfm_le_log *in, struct kfm_log_head *h);
 void kfm_rec_encode(const struct kfm_rec *r, const void *data, struct kfm_le_rec *out);
@@ -522,8 +576,15 @@ u32 kfm_region_shift(u64 sectors);
 u32 kfm_extent_shift(u64 sectors);
 u32 kfm_wire_shift(u64 sectors);
 u32 kfm_bitmap_bytes(u64 sectors, u32 shift);
+u32 kfm_map_bytes(u64 sectors, u32 shift);
 u32 kfm_wire_bytes(u64 sectors);
 u64 kfm_meta_bytes(u64 sectors, u32 peers);
+
+/* Bytes of the device that a bitmap of kfm_map_bytes() takes */
+static inline u32 kfm_map_room(u32 bytes)
+{
+	return bytes / KFM_MAP_BLOCK * KFM_BLOCK;
+}
 
 /* Bytes of the largest group, which are those of the largest record */
 #define KFM_GROUP_BYTES		(KFM_REC_DATA_AT + KFM_WRITE_MAX)

@@ -2,7 +2,7 @@
 /*
  * quorum.c - whether enough nodes have what a primary writes, with any policy; and policy quorum:
  * more than half of all nodes, which are an odd number, decide what a manager decides with policy
- * fence. tests/model/mirror_quorum.pml has these rules.
+ * fence. tests/model/mirror_quorum.pml has these rules; Q2 and Q4 are in vote.c, Q3 in minority.c.
  *
  * Q1: a primary reads and writes only while it and the copies in sync are more than half, and have
  * stored the present generation. It begins a generation before it goes on without a peer. A node
@@ -33,8 +33,6 @@
  *
  * The worker runs all of it, except for kfm_quorate(), which needs the claim alone.
  */
-#include "command.h"
-#include "meta.h"
 #include "mirror.h"
 #include "peer.h"
 #include "quorum.h"
@@ -61,7 +59,7 @@ enum kfm_verdict kfm_quorum_compare(const struct kfm *m, const struct kfm_gens *
 }
 
 /* Are this node and @others others more than half? */
-static bool most(const struct kfm *m, unsigned int others)
+bool kfm_most(const struct kfm *m, unsigned int others)
 {
 	return 2 * (1 + others) > 1 + kfm_peer_count(m);
 }
@@ -83,7 +81,7 @@ static bool forced(const struct kfm *m)
 
 	kfm_for_each_peer(p, m)
 		needed += !kfm_is_alone(p);
-	return !most(m, needed);
+	return !kfm_most(m, needed);
 }
 
 /**
@@ -101,7 +99,7 @@ bool kfm_quorate(const struct kfm *m)
 		return true;
 	kfm_for_each_peer(p, m)
 		others += counts(p);
-	return most(m, others) || forced(m);
+	return kfm_most(m, others) || forced(m);
 }
 
 /* Are this node, and those that count and have answered p->ask, without @p more than half? */
@@ -113,7 +111,7 @@ static bool most_without(const struct kfm_peer *p)
 
 	kfm_for_each_peer(q, m)
 		others += q != p && counts(q) && q->answered >= p->ask;
-	return most(m, others);
+	return kfm_most(m, others);
 }
 
 /**
@@ -206,280 +204,7 @@ bool kfm_writes_may_end(const struct kfm *m)
 	return kfm_may_write(m) && kfm_generation_known(m);
 }
 
-/* ---- the nodes that vote ---- */
-
-static bool is_voter(const struct kfm *m, u64 node)
-{
-	unsigned int i;
-
-	for (i = 0; i < KFM_PEERS && m->sb.nodes[i]; i++) {
-		if (m->sb.nodes[i] == node)
-			return true;
-	}
-	return false;
-}
-
-static unsigned int voter_count(const struct kfm *m)
-{
-	unsigned int n = 0;
-
-	while (n < KFM_PEERS && m->sb.nodes[n])
-		n++;
-	return n;
-}
-
-/* Would a node be one more than all? Then `replace` has to remove another one. */
-bool kfm_quorum_full(const struct kfm *m, u64 node)
-{
-	return m->policy == KFM_QUORUM && !is_voter(m, node) &&
-	       voter_count(m) >= kfm_peer_count(m);
-}
-
-/**
- * kfm_quorum_admits() - does a node vote?
- * @p: peer that has described its copy, without a session
- * @node: its number; kfm_quorum_full() is false
- *
- * If not, it does in the generation that begins now, and the session begins again.
- */
-bool kfm_quorum_admits(struct kfm_peer *p, u64 node)
-{
-	struct kfm_pair pair = *kfm_pair(p);
-	struct kfm *m = p->m;
-	u64 *at;
-
-	if (m->policy != KFM_QUORUM || is_voter(m, node))
-		return true;
-	if (!kfm_quorate(m))
-		return false;
-	at = &m->sb.nodes[voter_count(m)];
-	*at = node;
-	pair.node = node;
-	if (kfm_pair_change(p, &pair))
-		*at = 0;
-	return false;
-}
-
-static bool in_place(const struct kfm *m, u64 node)
-{
-	struct kfm_peer *p;
-
-	kfm_for_each_peer(p, m) {
-		if (kfm_pair(p)->node == node)
-			return true;
-	}
-	return false;
-}
-
-/*
- * The node in the place of a peer votes no more. If this node has never met it, it is one of those
- * that are in no other place.
- */
-void kfm_quorum_forget(struct kfm_peer *p)
-{
-	u64 nodes[KFM_PEERS] = {}, node = kfm_pair(p)->node;
-	struct kfm *m = p->m;
-	unsigned int i, n = 0;
-
-	for (i = 0; i < voter_count(m); i++) {
-		if (node ? m->sb.nodes[i] != node : in_place(m, m->sb.nodes[i]))
-			nodes[n++] = m->sb.nodes[i];
-	}
-	memcpy(m->sb.nodes, nodes, sizeof(nodes));
-}
-
-/* A peer is about to be told which nodes vote. It may store the present generation from now on. */
-void kfm_quorum_announce(struct kfm *m, struct kfm_msg *synced)
-{
-	memcpy(synced->nodes, m->sb.nodes, sizeof(synced->nodes));
-	m->announced = synced->gens.cur;
-}
-
-/* Take over the numbers in SYNCED. Its sender does not name itself. */
-void kfm_quorum_take(struct kfm *m, const struct kfm_msg *synced)
-{
-	unsigned int i, n = 0, all = kfm_peer_count(m);
-
-	memset(m->sb.nodes, 0, sizeof(m->sb.nodes));
-	if (m->policy != KFM_QUORUM)
-		return;
-	m->sb.nodes[n++] = synced->node;
-	for (i = 0; i < KFM_PEERS && n < all; i++) {
-		if (synced->nodes[i] && synced->nodes[i] != m->sb.node &&
-		    !is_voter(m, synced->nodes[i]))
-			m->sb.nodes[n++] = synced->nodes[i];
-	}
-}
-
-/* ---- promotion ---- */
-
-/* What STATE says of this node */
-u32 kfm_quorum_flags(const struct kfm *m)
-{
-	if (m->policy != KFM_QUORUM)
-		return 0;
-	return KFM_M_QUORUM |
-	       (m->sb.nodes[0] && !m->left && !(m->sb.flags & KFM_SB_DOUBT) ? KFM_M_VOTES : 0) |
-	       (m->witness ? KFM_M_WITNESS : 0);
-}
-
-/* Has the node answered in the place of another peer? */
-static bool twice(const struct kfm_peer *p, u64 node)
-{
-	struct kfm_peer *q;
-
-	kfm_for_each_peer(q, p->m) {
-		if (q != p && q->answer == KFM_A_STATE && q->voter == node)
-			return true;
-	}
-	return false;
-}
-
-/**
- * kfm_quorum_vote() - take the answer of a peer to a candidate
- * @p: peer
- * @state: STATE, which describes its copy
- * @verdict: how that compares with the one of this node
- *
- * A copy that is newer or split gives no vote, but does not decide: with more than half of the
- * votes this node has all that was acknowledged.
- */
-void kfm_quorum_vote(struct kfm_peer *p, const struct kfm_msg *state, enum kfm_verdict verdict)
-{
-	p->voter = state->node;
-	p->votes = state->flags & KFM_M_VOTES && is_voter(p->m, state->node);
-	if (verdict == KFM_OTHER || !(state->flags & KFM_M_QUORUM) || !state->gens.cur ||
-	    twice(p, state->node))
-		p->answer = KFM_A_NO;
-	else if (verdict == KFM_STALE)
-		p->answer = KFM_A_NEWER;
-	else
-		p->answer = verdict == KFM_SPLIT ? KFM_A_SPLIT : KFM_A_STATE;
-}
-
-/* Have more than half voted for this candidate? */
-bool kfm_promote_voted(const struct kfm *m)
-{
-	unsigned int others = 0;
-	struct kfm_peer *p;
-
-	kfm_for_each_peer(p, m)
-		others += p->answer == KFM_A_STATE && p->votes;
-	return m->policy == KFM_QUORUM && m->sb.nodes[0] && most(m, others);
-}
-
-/**
- * kfm_quorum_promoted() - this node is about to store that it is primary
- * @m: mirror, with its new generation
- * @before: superblock before that
- * @force: by force
- *
- * The first generation of this policy is not taken back to one of another policy, and begins with
- * the nodes that have answered: those are all, or a person has said so.
- */
-void kfm_quorum_promoted(struct kfm *m, const struct kfm_super *before, bool force)
-{
-	bool first = !before->nodes[0];
-	unsigned int n = 0;
-	struct kfm_peer *p;
-
-	kfm_quorum_begin(m, force || first ? m->sb.gens.cur : before->gens.cur);
-	if (m->policy != KFM_QUORUM)
-		memset(m->sb.nodes, 0, sizeof(m->sb.nodes));
-	if (m->policy != KFM_QUORUM || !first)
-		return;
-	kfm_for_each_peer(p, m) {
-		if (p->answer == KFM_A_STATE)
-			m->sb.nodes[n++] = p->voter;
-	}
-}
-
-/**
- * kfm_quorum_force() - a primary below half goes on without all others
- * @m: primary
- *
- * Return: 0 or a negative error; then nothing has changed.
- */
-int kfm_quorum_force(struct kfm *m)
-{
-	struct kfm_super before = m->sb;
-	struct kfm_peer *p;
-	int ret;
-
-	if (m->leg_failed || m->meta_failed || m->stepping)
-		return -EIO;
-	kfm_for_each_peer(p, m)
-		kfm_pair(p)->flags |= KFM_PAIR_ALONE;
-	ret = kfm_pair_change(m->peers[0], kfm_pair(m->peers[0]));
-	if (ret)
-		m->sb = before;
-	return ret;
-}
-
-/**
- * kfm_quorum_begin() - this node becomes primary, or is resumed
- * @m: mirror
- * @gen: the last generation in which a write may have ended
- */
-void kfm_quorum_begin(struct kfm *m, u64 gen)
-{
-	m->counted_gen = gen;
-	m->quorate_at = jiffies;
-	m->noquorum = false;
-	m->stepping = false;
-}
-
-/**
- * kfm_quorum_witness() - note which peer is the witness
- * @m: formatted mirror
- *
- * There are no bits for a witness. If another table says that this peer has a copy, or has none any
- * more, nothing is known of that copy: the peer gets all of it.
- *
- * Return: has anything changed? Then the caller stores the superblock.
- */
-bool kfm_quorum_witness(struct kfm *m)
-{
-	bool changed = false;
-	struct kfm_peer *p;
-
-	kfm_for_each_peer(p, m) {
-		struct kfm_pair *pair = kfm_pair(p);
-
-		if (p->witness == !!(pair->flags & KFM_PAIR_WITNESS))
-			continue;
-		if (!p->witness && kfm_oos_fill(p))	/* the generations may be the same */
-			continue;
-		pair->flags ^= KFM_PAIR_WITNESS;
-		pair->base = 0;
-		pair->source = 0;
-		changed = true;
-	}
-	return changed;
-}
-
-/**
- * kfm_quorum_resume() - a table is resumed
- * @m: mirror, with its superblock, its policy and its role
- *
- * A primary goes on with what it knows to count. A node of another policy gives its word to that,
- * so it votes no more if this policy returns; if that can't be stored, it takes part in nothing.
- */
-void kfm_quorum_resume(struct kfm *m)
-{
-	bool changed;
-
-	kfm_quorum_begin(m, m->primary ? m->counted_gen : m->sb.gens.cur);
-	if (!m->formatted)
-		return;
-	changed = kfm_quorum_witness(m);
-	if (m->policy != KFM_QUORUM && m->sb.nodes[0]) {
-		memset(m->sb.nodes, 0, sizeof(m->sb.nodes));
-		changed = true;
-	}
-	if (changed)
-		kfm_super_save(m);
-}
+/* ---- generations ---- */
 
 /* A peer has stored the present generation, or this node has begun it. Context: the worker. */
 void kfm_quorum_stored(struct kfm *m)
@@ -488,13 +213,11 @@ void kfm_quorum_stored(struct kfm *m)
 		m->counted_gen = m->sb.gens.cur;
 }
 
-/* ---- a primary below half ---- */
-
 /*
  * The generations of a primary without the one in which no write has ended. There is one at most: a
  * generation begins with the promotion, or while the one before counts.
  */
-static struct kfm_gens counted_gens(const struct kfm *m)
+struct kfm_gens kfm_counted_gens(const struct kfm *m)
 {
 	struct kfm_gens gens = m->sb.gens;
 
@@ -513,83 +236,38 @@ static struct kfm_gens counted_gens(const struct kfm *m)
  */
 struct kfm_gens kfm_quorum_kept(const struct kfm *m)
 {
-	return m->stepping || m->announced != m->sb.gens.cur ? counted_gens(m) : m->sb.gens;
+	return m->stepping || m->announced != m->sb.gens.cur ? kfm_counted_gens(m) : m->sb.gens;
 }
 
-/* Has the sender of HELLO, STATE or REFUSED this policy, as many peers, and the same witness? */
-static bool is_alike(const struct kfm_peer *p, const struct kfm_msg *msg)
+/* ---- reads ---- */
+
+/* Have more than half of the nodes, this one included, answered what was sent at @at or later? */
+static bool heard_since(const struct kfm *m, unsigned long at)
 {
-	bool quorum = msg->type == KFM_HELLO ? msg->features & KFM_F_QUORUM :
-					       msg->flags & KFM_M_QUORUM;
+	unsigned int others = 0;
+	struct kfm_peer *p;
 
-	return quorum && msg->peers == kfm_peer_count(p->m) && kfm_roles_agree(p, msg);
+	kfm_for_each_peer(p, m)
+		others += counts(p) && !time_before(p->heard, at);
+	return kfm_most(m, others);
 }
 
-/**
- * kfm_quorum_newer() - has a peer a generation that came behind the one of this primary?
- * @p: peer, which describes its generations
- * @msg: HELLO, STATE, or REFUSED with generations
- *
- * If so, this primary becomes secondary, unless it has more than half. A peer may have stored the
- * present generation of this node, which does not know that; then it is none of another one.
+/*
+ * Reads may go on for half of the time-out since then. An answer may be old when the worker takes it,
+ * so it counts from the time at which its PING was sent. A primary by force asks nobody.
  */
-void kfm_quorum_newer(struct kfm_peer *p, const struct kfm_msg *msg)
-{
-	struct kfm *m = p->m;
-	struct kfm_gens counted = counted_gens(m);
-
-	if (m->policy != KFM_QUORUM || !m->primary || !m->noquorum || m->stepping ||
-	    kfm_quorate(m) || !msg->gens.cur || !is_alike(p, msg) ||
-	    !kfm_node_matches(p, msg->node) ||
-	    memcmp(m->sb.uuid, msg->uuid, sizeof(msg->uuid)) ||
-	    kfm_compare(&m->sb.gens, &msg->gens, KFM_UPTODATE) < KFM_STALE ||
-	    kfm_compare(&counted, &msg->gens, KFM_UPTODATE) != KFM_STALE)
-		return;
-	DMERR("%s: others have gone on without this node: its writes fail", kfm_name(m));
-	m->stepping = true;
-	kfm_sessions_drop(m);
-}
-
-/* The writes have been given back: become secondary, or try again in the next run. */
-static void step_down(struct kfm *m)
-{
-	u32 state = m->sb.state;
-
-	m->sb.state = KFM_OUTDATED;	/* whole, and others have gone on */
-	if (kfm_demote(m))
-		m->sb.state = state;
-	else
-		m->stepping = false;
-}
-
-/* Go on without the peers that are lost, if more than half are left. */
-static void without_lost(struct kfm *m)
+void kfm_reads_extend(struct kfm *m)
 {
 	struct kfm_peer *p;
 
+	if (forced(m))
+		WRITE_ONCE(m->reads_until, jiffies + m->timeout / 2);
 	kfm_for_each_peer(p, m) {
-		if (p->state <= KFM_SESSION_HELLO && p->policy_applied && !kfm_is_alone(p) &&
-		    kfm_may_go_alone(p))
-			kfm_go_alone(p);
+		if (counts(p) && heard_since(m, p->heard) &&
+		    time_after(p->heard + m->timeout / 2, m->reads_until))
+			WRITE_ONCE(m->reads_until, p->heard + m->timeout / 2);
 	}
+	if (time_before(m->reads_until, jiffies))	/* never so old that it seems to be to come */
+		WRITE_ONCE(m->reads_until, jiffies - 1);
 }
 
-/* What is due, in each run of the worker of a primary */
-void kfm_quorum_tick(struct kfm *m)
-{
-	if (m->policy != KFM_QUORUM)
-		return;
-	if (m->stepping) {
-		step_down(m);
-		return;
-	}
-	if (!m->leg_failed && !m->meta_failed)
-		without_lost(m);
-	if (kfm_quorate(m)) {
-		m->quorate_at = jiffies;
-		m->noquorum = false;
-	} else if (!m->noquorum && time_after(jiffies, m->quorate_at + m->timeout / 2)) {
-		m->noquorum = true;
-		kfm_event(m, "noquorum");
-	}
-}

@@ -10,6 +10,7 @@ struct kfm_peer;
 
 enum kfm_verdict kfm_quorum_compare(const struct kfm *m, const struct kfm_gens *mine,
 				    const struct kfm_gens *peer, u32 peer_state);
+bool kfm_most(const struct kfm *m, unsigned int others);
 bool kfm_quorate(const struct kfm *m);
 bool kfm_generation_known(const struct kfm *m);
 bool kfm_may_write(const struct kfm *m);
@@ -18,6 +19,12 @@ void kfm_quorum_ask(struct kfm_peer *p);
 bool kfm_may_go_alone(const struct kfm_peer *p);
 bool kfm_may_copy(const struct kfm_peer *p, const struct kfm_msg *state);
 bool kfm_may_sync(const struct kfm_peer *p);
+void kfm_quorum_stored(struct kfm *m);
+struct kfm_gens kfm_counted_gens(const struct kfm *m);
+struct kfm_gens kfm_quorum_kept(const struct kfm *m);
+void kfm_reads_extend(struct kfm *m);
+
+/* vote.c */
 bool kfm_quorum_full(const struct kfm *m, u64 node);
 bool kfm_quorum_admits(struct kfm_peer *p, u64 node);
 void kfm_quorum_forget(struct kfm_peer *p);
@@ -31,8 +38,8 @@ int kfm_quorum_force(struct kfm *m);
 void kfm_quorum_begin(struct kfm *m, u64 gen);
 bool kfm_quorum_witness(struct kfm *m);
 void kfm_quorum_resume(struct kfm *m);
-void kfm_quorum_stored(struct kfm *m);
-struct kfm_gens kfm_quorum_kept(const struct kfm *m);
+
+/* minority.c */
 void kfm_quorum_newer(struct kfm_peer *p, const struct kfm_msg *msg);
 void kfm_quorum_tick(struct kfm *m);
 

@@ -7,6 +7,14 @@
  * waits for: then each peer has the same copy, or one that can't be promoted because it is being
  * resynchronised, or this node goes on without it. What the bits of both nodes say has been
  * compared before a session is up. From then on map() passes reads to the leg without the worker.
+ *
+ * With `reads quorum` they wait again while others may have promoted another node: those that follow
+ * this primary do so until it was silent for the time-out (other_primary(), secondary.c), and a node
+ * that was resumed has no vote for as long (vote.c). So reads go on for half of the time-out since
+ * PINGs were sent that more than half of the nodes have answered (reads_until, quorum.c): however
+ * late the answer is seen, its sender has heard this primary since then. That is compared with the
+ * clock at each read, as the worker may not run. A clock that stands still, as that of a virtual
+ * machine that is paused, is not covered.
  */
 #include "mirror.h"
 #include "quorum.h"
@@ -58,6 +66,13 @@ void kfm_read_remote(struct kfm *m, struct bio *bio)
 	hand_over(m, &m->unread, bio);
 }
 
+/* May another node be primary by now, so that a read might be old? Any context. */
+bool kfm_reads_wait(const struct kfm *m)
+{
+	return m->reads_quorum && m->policy == KFM_QUORUM &&
+	       time_after(jiffies, READ_ONCE(m->reads_until));
+}
+
 /**
  * kfm_reads_run() - submit the reads that were held, or end them if this node will not be open
  * @m: mirror
@@ -69,22 +84,24 @@ void kfm_reads_run(struct kfm *m)
 	bool fails = !m->primary || m->meta_failed || m->leg_failed;
 	struct bio_list held;
 	struct bio *bio;
+	bool go;
 
 	if (!m->open && m->primary && kfm_writes_may_end(m))
 		WRITE_ONCE(m->open, true);
-	if (!m->open && !fails && !READ_ONCE(m->noflush))
+	go = m->primary && m->open && !kfm_reads_wait(m);
+	if (!go && !fails && !READ_ONCE(m->noflush))
 		return;
 	spin_lock_irq(&m->lock);
 	held = m->held;
 	bio_list_init(&m->held);
 	spin_unlock_irq(&m->lock);
 	while ((bio = bio_list_pop(&held))) {
-		if (m->primary && m->open && m->detached) {
+		if (go && m->detached) {
 			kfm_read_remote(m, bio);
 			continue;
 		}
-		if (m->primary && m->open) {
-			bio->bi_opf |= REQ_META;	/* see launch_writes() */
+		if (go) {
+			bio->bi_opf |= REQ_META;	/* see kfm_writes_launch() */
 			submit_bio_noacct(bio);
 			continue;
 		}

@@ -9,6 +9,7 @@ struct kfm;
 
 void kfm_read_hold(struct kfm *m, struct bio *bio);
 void kfm_read_remote(struct kfm *m, struct bio *bio);
+bool kfm_reads_wait(const struct kfm *m);
 void kfm_reads_run(struct kfm *m);
 
 #endif /* KFM_READ_H */

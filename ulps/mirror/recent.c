@@ -173,7 +173,7 @@ static bool overrun(u64 last, u64 settled)
  * @p: the primary, with a session in which this node was in sync
  * @msg: PING or SYNCED
  *
- * In memory: on the device they are cleared when the extents are cleaned (bits.c). A primary that
+ * In memory: on the device they are cleared when the extents are cleaned (cool.c). A primary that
  * is shorter than this node knows nothing of what is behind its end, so nothing is cleared.
  */
 void kfm_recent_clean(struct kfm_peer *p, const struct kfm_msg *msg)

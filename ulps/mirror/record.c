@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * record.c - RMA with a peer: records that are written to it, and what is read from it. All
- * but the completions runs with the mirror claimed (main.c); the endpoint is open. Completions run
+ * but the completions runs with the mirror claimed (claim.c); the endpoint is open. Completions run
  * in softirq.
  */
 #include "mirror.h"

@@ -125,6 +125,8 @@ bool kfm_repair_bad(struct kfm *m, u64 sector, u64 sectors);
 void kfm_repair_bad_rest(struct kfm *m);
 bool kfm_repair_waits(const struct kfm *m, const struct bio *bio);
 void kfm_repair_copied(struct kfm_peer *p, const struct kfm_msg *msg);
+
+/* serve.c */
 void kfm_repair_requested(struct kfm_peer *p, const struct kfm_msg *msg);
 void kfm_repair_serve(struct kfm *m);
 bool kfm_serve_waits(const struct kfm *m);

@@ -13,6 +13,7 @@
  * How much is read is limited by `rate`, and by `rate-min` while the application writes, or did so
  * a moment ago: between two writes of one that makes one after the other there is always a gap.
  */
+#include <linux/kstrtox.h>
 #include <linux/string.h>
 #include "bits.h"
 #include "csum.h"
@@ -69,10 +70,14 @@ void kfm_resync_begin(struct kfm_peer *p)
 	kfm_resync_stop(p);
 }
 
-/* Stop the resynchronisation. Parts that are being read or sent are dropped when they end. */
-void kfm_resync_stop(struct kfm_peer *p)
+/* The peer has these regions. If they were the last ones, SYNCED is due at once. */
+static void regions_same(struct kfm_peer *p, u64 sector, u32 len)
 {
-	p->rs_round++;
+	kfm_oos_clear(p, sector, len);
+	if (p->oos_count || p->insync)
+		return;
+	p->next = jiffies;
+	kfm_kick(p->m);
 }
 
 /* A part has ended. It counts if it is durable at the peer, and of the present session. */
@@ -82,7 +87,7 @@ void kfm_resync_part(struct kfm_write *w)
 
 	if (w->posts[p->index].state == KFM_P_ACKED && w->round == p->rs_round &&
 	    !w->m->leg_failed)
-		kfm_oos_clear(p, w->sector, w->len);
+		regions_same(p, w->sector, w->len);
 }
 
 static void part_unreadable(struct kfm_write *w)
@@ -99,7 +104,7 @@ static void part_equal(struct kfm_write *w)
 	struct kfm_peer *p = w->peer;
 
 	if (!w->m->leg_failed) {
-		kfm_oos_clear(p, w->sector, w->len);
+		regions_same(p, w->sector, w->len);
 		p->rs_equal += w->len;
 	}
 	kfm_write_put(w);
@@ -156,6 +161,19 @@ void kfm_resync_notes(struct kfm *m)
 		m->wrote = jiffies;
 	else if (time_after(jiffies, m->wrote + BACK_OFF))
 		m->wrote = jiffies - BACK_OFF;
+}
+
+/* Parse the limit of a resynchronisation, in a table or a message. Return: 0 or a negative error. */
+int kfm_rate_parse(const char *word, unsigned int *kib)
+{
+	unsigned int rate;
+	int ret = kstrtouint(word, 10, &rate);
+
+	if (!ret && rate > KFM_RATE_MAX)
+		ret = -ERANGE;
+	if (!ret)
+		WRITE_ONCE(*kib, rate);
+	return ret;
 }
 
 /* The present limit in bytes a second, 0 for none */

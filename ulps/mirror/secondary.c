@@ -4,9 +4,12 @@
  * what it stores before it does. All of it runs in the worker.
  */
 #include "bits.h"
-#include "command.h"
+#include "copy.h"
 #include "csum.h"
 #include "direct.h"
+#include "event.h"
+#include "label.h"
+#include "leave.h"
 #include "log.h"
 #include "meta.h"
 #include "mirror.h"
@@ -16,13 +19,21 @@
 #include "recent.h"
 #include "repair.h"
 #include "secondary.h"
+#include "session.h"
 
-/* The session with another primary than @p, unless that was silent for too long; or NULL */
+/*
+ * The session with another primary than @p, unless that was silent for too long; or NULL. With
+ * `reads quorum` a primary serves reads for a while after it was heard, so this node follows it for
+ * the time-out, however their session has ended, unless the primary itself has ended it (BYE).
+ */
 static struct kfm_peer *other_primary(const struct kfm_peer *p)
 {
-	struct kfm_peer *q = p->m->log.open ? p->m->log.peer : NULL;
+	const struct kfm *m = p->m;
+	struct kfm_peer *q = m->log.open ? m->log.peer : NULL;
 
-	return q && q != p && time_before(jiffies, q->live + p->m->timeout) ? q : NULL;
+	if (m->reads_quorum && !q)
+		q = m->followed;
+	return q && q != p && time_before(jiffies, q->live + m->timeout) ? q : NULL;
 }
 
 /* The policy of the sender of HELLO */
@@ -147,7 +158,7 @@ void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg)
 		kfm_log_close(m);
 		p->state = KFM_SESSION_DOWN;
 		p->session = msg->session;
-		p->refused = NULL;
+		p->refused = 0;
 		p->features = msg->features;
 		if (!m->witness)
 			p->sectors = msg->sectors;
@@ -248,6 +259,7 @@ static void witness_grant(struct kfm_peer *p)
 
 	p->m->log.peer = p;
 	p->m->log.open = true;
+	p->m->followed = p;
 	p->state = KFM_SESSION_UP;
 	kfm_net_send(p, &grant);
 }
@@ -283,6 +295,7 @@ static void on_attach(struct kfm_peer *p, const struct kfm_msg *msg)
 		return;
 	}
 	p->state = KFM_SESSION_UP;
+	m->followed = p;
 	send_grant(p);
 }
 
@@ -317,10 +330,13 @@ static int take_gens(struct kfm *m, const struct kfm_msg *synced)
 static int store_synced(struct kfm_peer *p, const struct kfm_msg *msg, bool new)
 {
 	struct kfm *m = p->m;
+	bool doubt = m->sb.flags & KFM_SB_DOUBT;
 	int ret = new ? take_gens(m, msg) : 0;
 
 	if (ret)
 		return ret;
+	if (new && doubt && kfm_label_renew(m))		/* the leg is the right one now */
+		DMWARN("%s: can't write the label of the leg", kfm_name(m));
 	kfm_recent_clean(p, msg);
 	kfm_bits_clear(p);
 	return kfm_bits_flush(m);
@@ -393,8 +409,10 @@ void kfm_secondary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 		if (p->state == KFM_SESSION_UP)
 			kfm_log_close(m);
 		p->state = KFM_SESSION_DOWN;
-		if (msg->arg)
+		if (msg->arg)	/* this node leaves, and the primary goes on */
 			kfm_leave_end(m, 0);
+		else
+			m->followed = NULL;
 		break;
 	case KFM_REFUSED:
 		if (msg->arg != KFM_R_ONLY)
@@ -403,4 +421,30 @@ void kfm_secondary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 		kfm_leave_end(m, -EBUSY);
 		break;
 	}
+}
+
+/* ---- time ---- */
+
+/*
+ * Durable records can't be applied. If the peer has overwritten them, the log device still has what
+ * was made durable, and a replay reads that. If the ring is the device, they are lost: the copy
+ * lacks acknowledged writes, and has to be written anew as a whole.
+ */
+static void apply_failed(struct kfm *m, int err)
+{
+	kfm_peers_end(m);
+	if (m->log.dax && err == -EBADMSG)
+		m->log.failed = kfm_writes_missing(m);
+}
+
+/* What is due in each run of the worker of a secondary */
+void kfm_secondary_tick(struct kfm *m)
+{
+	int ret;
+
+	kfm_direct_run(m);
+	ret = kfm_log_apply(m, kfm_serve_waits(m) || kfm_csum_behind(m));
+	if (ret)
+		apply_failed(m, ret);
+	kfm_repair_serve(m);
 }

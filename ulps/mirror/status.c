@@ -6,6 +6,7 @@
 #include "leg.h"
 #include "mirror.h"
 #include "peer.h"
+#include "refuse.h"
 #include "status.h"
 
 const char * const kfm_policies[KFM_POLICIES] = { "stop", "fence", "alone", "quorum" };
@@ -146,11 +147,12 @@ static void emit_table(const struct kfm *m, char *result, unsigned int maxlen)
 	struct kfm_peer *p = m->peers[0];
 
 	DMEMIT("%s %s %s %s %s %s %s %s %s %u timeout %u rate %u",
-	       m->leg ? m->leg->name : "-", m->meta->name,
-	       m->logdev ? m->logdev->name : "-", p->provider, p->local[0], p->local[1],
-	       p->remote[0], p->remote[1], kfm_policies[m->policy],
+	       m->leg ? m->leg->name : "-", m->internal ? "internal" : m->meta->name,
+	       m->log_at ? "internal" : m->logdev ? m->logdev->name : "-",
+	       p->provider, p->local[0], p->local[1], p->remote[0], p->remote[1], kfm_policies[m->policy],
 	       4 + (direct ? 2 : 0) + (m->data_crc ? 2 : 0) + (m->cache_word ? 2 : 0) +
-	       (least ? 2 : 0) + (m->csum ? 2 : 0) + (m->detach ? 2 : 0) + (m->secret ? 2 : 0) +
+	       (least ? 2 : 0) + (m->csum ? 2 : 0) + (m->detach ? 2 : 0) +
+	       (m->reads_quorum ? 2 : 0) + (m->secret ? 2 : 0) +
 	       (kfm_peer_count(m) - 1) * (1 + KFM_PEER_WORDS),
 	       jiffies_to_msecs(m->timeout), READ_ONCE(m->rate));
 	if (least)
@@ -167,6 +169,8 @@ static void emit_table(const struct kfm *m, char *result, unsigned int maxlen)
 		DMEMIT(" csum on");
 	if (m->detach)
 		DMEMIT(" on-io-error detach");
+	if (m->reads_quorum)
+		DMEMIT(" reads quorum");
 	if (m->secret)
 		DMEMIT(" secret %s", m->secret_name);
 	kfm_for_each_peer(p, m) {
@@ -224,6 +228,8 @@ void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, ch
 		DMEMIT(" verifying %u", kfm_verify_percent(m));
 	else if (m->verify.done)
 		DMEMIT(" differ %u unverified %llu", m->verify.differ, m->verify.skipped);
+	if (m->verify.outvoted)
+		DMEMIT(" outvoted %u", m->verify.outvoted);
 	if (direct_count(m))
 		DMEMIT(" direct %llu", direct_count(m));
 	if (equal_kib(m))

@@ -4,10 +4,11 @@
  *
  * Table: 0 LENGTH kfi_mirror LEG META LOG PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE POLICY
  *	[COUNT [timeout MS] [rate KIB] [direct BYTES|off] [data-crc log|all] [cache on|off|auto]
- *	[rate-min KIB] [csum on|off] [on-io-error fail|detach] [secret KEY]
+ *	[rate-min KIB] [csum on|off] [on-io-error fail|detach] [reads any|quorum] [secret KEY]
  *	[peer PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE]...
  *	[witness PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE]]
- * LEG and LOG of the witness are -.
+ * LEG and LOG of the witness are -. META may be the word internal, and LOG then, too: they are on the
+ * leg.
  */
 #include <linux/kstrtox.h>
 #include <linux/slab.h>
@@ -15,10 +16,13 @@
 #include <net/net_namespace.h>
 #include "command.h"
 #include "direct.h"
+#include "label.h"
 #include "log.h"
+#include "meta.h"
 #include "mirror.h"
 #include "net.h"
 #include "peer.h"
+#include "resync.h"
 #include "secret.h"
 #include "status.h"
 #include "table.h"
@@ -28,9 +32,12 @@ static int table_device(struct kfm *m, const char *path, struct dm_dev **dev, un
 {
 	int ret = dm_get_device(m->ti, path, dm_table_get_mode(m->ti->table), dev);
 
-	if (!ret && bdev_logical_block_size((*dev)->bdev) > lbs)
-		ret = -EINVAL;
-	return ret;
+	if (ret || bdev_logical_block_size((*dev)->bdev) <= lbs)
+		return ret;
+	m->ti->error = lbs == KFM_SECTOR ?
+		"The log device has logical blocks of more than 512 bytes: use another one, or -" :
+		"A device has logical blocks of more than 4096 bytes";
+	return -EINVAL;
 }
 
 /* Is a disk memory in which a loss of power may leave half a sector? Not in sector mode (BTT). */
@@ -48,9 +55,25 @@ bool kfm_leg_became_memory(const struct kfm *m)
 	return m->leg && is_memory(m->leg) && !m->leg_tears;
 }
 
-/* The log device, or "-" for none: then the node takes direct records alone. */
-static int table_log(struct kfm *m, const char *path)
+/* Is a word the one that puts metadata or the log on the leg? */
+static bool is_internal(const char *word)
 {
+	return !strcmp(word, "internal");
+}
+
+/*
+ * The log device, or "-" for none: then the node takes direct records alone. A log on the leg is
+ * behind the metadata.
+ */
+static int table_log(struct kfm *m, const char *leg, const char *path)
+{
+	if (is_internal(path)) {
+		m->ti->error = "LOG internal needs META internal";
+		if (!m->internal)
+			return -EINVAL;
+		m->log_at = m->meta_at + kfm_meta_bytes(m->sectors, kfm_peer_count(m));
+		path = leg;
+	}
 	if (strcmp(path, "-")) {
 		m->ti->error = "Can't use the log device";
 		return table_device(m, path, &m->logdev, KFM_SECTOR);
@@ -63,17 +86,34 @@ static int table_log(struct kfm *m, const char *path)
 	return m->leg_tears || kfm_direct_takes(m) ? 0 : -EINVAL;
 }
 
-static int table_meta(struct kfm *m, const char *path)
+/* Bytes that metadata of version 5 needs */
+static u64 plain_bytes(const struct kfm *m)
+{
+	return KFM_BITMAP_AT + (u64)kfm_peer_count(m) *
+	       (kfm_bitmap_bytes(m->sectors, m->extent_shift) +
+		kfm_bitmap_bytes(m->sectors, m->shift));
+}
+
+static int table_meta(struct kfm *m, const char *leg, const char *path)
 {
 	u64 needed = kfm_meta_bytes(m->sectors, kfm_peer_count(m));
 	int ret;
 
+	m->internal = is_internal(path);
+	if (m->internal) {	/* and in the last block a label */
+		m->meta_at = kfm_behind_data(m->sectors);
+		needed += m->meta_at + KFM_BLOCK;
+		path = leg;
+	}
+	m->meta_from = m->meta_at;
 	m->ti->error = "Can't use the metadata device";
 	ret = table_device(m, path, &m->meta, KFM_BLOCK);
-	if (ret || bdev_nr_bytes(m->meta->bdev) >= needed)
+	if (ret || round_down(bdev_nr_bytes(m->meta->bdev), KFM_BLOCK) >= needed)
 		return ret;
-	DMERR("%s: the metadata device has %llu bytes, and %llu are needed", kfm_name(m),
-	      bdev_nr_bytes(m->meta->bdev), needed);
+	DMERR("%s: the metadata device has %llu bytes, and %llu are needed%s", kfm_name(m),
+	      bdev_nr_bytes(m->meta->bdev), needed,
+	      !m->internal && bdev_nr_bytes(m->meta->bdev) >= plain_bytes(m) ?
+	      ", more than before: bitmaps have checksums now" : "");
 	m->ti->error = "The metadata device is too small";
 	return -ENOSPC;
 }
@@ -88,7 +128,8 @@ static int table_witness(struct kfm *m, char **argv)
 	m->ti->error = "A witness, whose LEG is -, has LOG - as well, and no peer is one";
 	if (strcmp(argv[2], "-") || kfm_copy_count(m) != kfm_peer_count(m))
 		return -EINVAL;
-	ret = table_meta(m, argv[1]);
+	m->ti->error = "A witness has no leg for its metadata";
+	ret = is_internal(argv[1]) ? -EINVAL : table_meta(m, NULL, argv[1]);
 	if (ret)
 		return ret;
 	m->ti->error = "No memory";
@@ -108,7 +149,7 @@ static int table_devices(struct kfm *m, char **argv)
 	if (ret)
 		return ret;
 	m->leg_tears = is_memory(m->leg);
-	ret = table_meta(m, argv[1]) ?: table_log(m, argv[2]);
+	ret = table_meta(m, argv[0], argv[1]) ?: table_log(m, argv[0], argv[2]);
 	if (ret)
 		return ret;
 	m->ti->error = "The log device is too small, or there is no memory";
@@ -126,6 +167,9 @@ static int table_fits(struct kfm *m)
 {
 	m->ti->error = "on-io-error detach: the leg is memory that can tear its sectors";
 	if (m->leg_tears && m->detach)
+		return -EINVAL;
+	m->ti->error = "reads quorum needs policy quorum";
+	if (m->reads_quorum && m->policy != KFM_QUORUM)
 		return -EINVAL;
 	m->ti->error = "A witness needs policy quorum";
 	if ((m->witness || kfm_copy_count(m) != kfm_peer_count(m)) && m->policy != KFM_QUORUM)
@@ -240,6 +284,13 @@ static int table_csum(struct kfm *m, const char *word)
 	return m->csum || !strcmp(word, "off") ? 0 : -EINVAL;
 }
 
+static int table_reads(struct kfm *m, const char *word)
+{
+	m->reads_quorum = !strcmp(word, "quorum");
+	m->ti->error = "reads is any or quorum";
+	return m->reads_quorum || !strcmp(word, "any") ? 0 : -EINVAL;
+}
+
 static int table_on_io_error(struct kfm *m, const char *word)
 {
 	m->detach = !strcmp(word, "detach");
@@ -262,7 +313,7 @@ static int cache_choose(struct kfm *m)
 static int table_options(struct kfm *m, struct dm_arg_set *as)
 {
 	static const struct dm_arg count = {
-		0, 18 + (KFM_PEERS - 1) * (1 + KFM_PEER_WORDS), "Invalid number of options"
+		0, 20 + (KFM_PEERS - 1) * (1 + KFM_PEER_WORDS), "Invalid number of options"
 	};
 	static const struct dm_arg timeout = { 200, 600000, "Invalid timeout" };
 	unsigned int args = 0, ms = 5000;
@@ -292,6 +343,8 @@ static int table_options(struct kfm *m, struct dm_arg_set *as)
 			ret = table_csum(m, dm_shift_arg(as));
 		} else if (!strcasecmp(word, "on-io-error")) {
 			ret = table_on_io_error(m, dm_shift_arg(as));
+		} else if (!strcasecmp(word, "reads")) {
+			ret = table_reads(m, dm_shift_arg(as));
 		} else if (!strcasecmp(word, "secret")) {
 			ret = kfm_secret_get(m, dm_shift_arg(as));
 		} else if ((!strcasecmp(word, "peer") || !strcasecmp(word, "witness")) &&
@@ -320,9 +373,11 @@ static int peer_memory(struct kfm_peer *p)
 {
 	const struct kfm *m = p->m;
 
-	p->active = kvzalloc(m->active_bytes, GFP_KERNEL);
-	p->oos = kvzalloc(m->bitmap_bytes, GFP_KERNEL);
-	p->stale = kvcalloc(BITS_TO_LONGS(m->bitmap_bytes / KFM_BLOCK), sizeof(long), GFP_KERNEL);
+	/* not kvzalloc(), which rounds up to a power of two if it can */
+	p->active = vzalloc(m->active_bytes);
+	p->oos = vzalloc(m->bitmap_bytes);
+	p->stale = kvcalloc(BITS_TO_LONGS(m->bitmap_bytes / KFM_MAP_BLOCK), sizeof(long),
+			    GFP_KERNEL);
 	p->wire = kvzalloc(KFM_WIRE_BYTES_MAX, GFP_KERNEL);	/* whatever the peer's size */
 	if (m->cache)
 		p->cached = kvcalloc(BITS_TO_LONGS(m->extents), sizeof(long), GFP_KERNEL);
@@ -337,9 +392,10 @@ static int table_memory(struct kfm *m)
 
 	m->ti->error = "No memory";
 	m->page = (void *)get_zeroed_page(GFP_KERNEL);
+	m->maps = kvmalloc(KFM_MAP_BLOCKS * KFM_BLOCK, GFP_KERNEL);
 	m->touched = kvcalloc(BITS_TO_LONGS(m->extents), sizeof(long), GFP_KERNEL);
 	m->cooling = kvcalloc(BITS_TO_LONGS(m->extents), sizeof(long), GFP_KERNEL);
-	if (!m->page || !m->touched || !m->cooling)
+	if (!m->page || !m->maps || !m->touched || !m->cooling)
 		return -ENOMEM;
 	kfm_for_each_peer(p, m) {
 		if (peer_memory(p))
@@ -419,6 +475,7 @@ void kfm_table_free(struct kfm *m)
 	kfm_for_each_peer(p, m)
 		peer_free(p);
 	free_page((unsigned long)m->page);
+	kvfree(m->maps);
 	kvfree(m->touched);
 	kvfree(m->cooling);
 	if (m->logdev)

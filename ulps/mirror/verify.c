@@ -13,7 +13,12 @@
  * No write to the range is in flight while it is claimed, so what differs is a difference, and no
  * write that one of both nodes has not got yet.
  *
- * The regions of a part that differs are out of sync from then on, durably, and the
+ * With several peers one that has something else than this node is not enough to know which of both
+ * is wrong: all others in sync are asked for the same part. If one of them has what that peer has,
+ * this node is outvoted, whatever the rest have, and the part is not overwritten for the rest of this
+ * comparison: a person has to decide. If one of them does not answer, the part is left out.
+ *
+ * Otherwise the regions of a part that differs are out of sync from then on, durably, and the
  * resynchronisation of this session overwrites them with the data of the primary. If the session
  * ends before, the next one begins with ATTACH that announces that, as after each outage. The
  * peer's copy stays one that may be promoted meanwhile: sectors that are overwritten are not worse
@@ -74,7 +79,21 @@ static void request(struct kfm *m)
 	};
 
 	v->repeat = jiffies + REQUEST_EVERY;
-	kfm_net_send(v->w->peer, &msg);
+	kfm_net_send(v->asked, &msg);
+}
+
+/* Ask a peer for the part, which is claimed. */
+static void ask(struct kfm *m, struct kfm_peer *p)
+{
+	struct kfm_verify *v = &m->verify;
+
+	v->asked = p;
+	v->session = p->session;
+	v->id = kfm_random();
+	v->seq = p->ring.next.seq - 1;
+	v->answered = false;
+	v->deadline = jiffies + m->timeout;
+	request(m);
 }
 
 /* Begin to compare the next part. Return: true if it has to be called again. */
@@ -115,13 +134,41 @@ static bool part_begin(struct kfm *m)
 	v->waits = 0;
 	list_add_tail(&v->w->entry, &m->repairs);
 	p->budget -= v->w->len;
-	v->session = p->session;
-	v->id = kfm_random();
-	v->seq = p->ring.next.seq - 1;
-	v->answered = false;
-	v->deadline = jiffies + m->timeout;
-	request(m);
+	v->voting = false;
+	ask(m, p);
 	kfm_write_leg(v->w, REQ_OP_READ);
+	return false;
+}
+
+/* Ask the next peer that may know which of two copies is wrong. Return: false if there is none. */
+static bool ask_next(struct kfm *m)
+{
+	struct kfm_verify *v = &m->verify;
+	struct kfm_peer *p;
+
+	while ((p = m->peers[v->voter])) {
+		v->voter++;
+		if (p->index == v->index || p->witness || !comparable(p, v->w->sector, v->w->len))
+			continue;
+		/* a write that this node and the first peer have is no reason to wait: both_have() */
+		if (!kfm_range_lacks(p, v->w->sector, v->w->len)) {
+			ask(m, p);
+			return true;
+		}
+		v->unasked = true;
+	}
+	return false;
+}
+
+/* Was a part outvoted in this comparison? */
+static bool is_kept(const struct kfm_verify *v, u64 sector)
+{
+	unsigned int i;
+
+	for (i = 0; i < min(v->outvoted, KFM_VERIFY_KEPT); i++) {
+		if (v->kept[i] == sector)
+			return true;
+	}
 	return false;
 }
 
@@ -133,9 +180,76 @@ static void differs(struct kfm *m)
 	DMERR_LIMIT("%s: %u bytes from sector %llu on differ from those of %s", kfm_name(m),
 		    w->len, w->sector, p->remote[0]);
 	m->verify.differ++;
+	if (m->verify.report || is_kept(&m->verify, w->sector))
+		return;
 	kfm_oos_set(p, w->sector, w->len);
 	p->oos_start = max(p->oos_start, p->oos_count);
 	kfm_bits_flush(m);
+}
+
+/* Two copies are the same, and this one is not: it is not written over them. */
+static void outvoted(struct kfm *m)
+{
+	const struct kfm_write *w = m->verify.w;
+	struct kfm_verify *v = &m->verify;
+
+	DMERR_LIMIT("%s: %u bytes from sector %llu on differ from those of two peers, which are the same",
+		    kfm_name(m), w->len, w->sector);
+	v->differ++;
+	if (is_kept(v, w->sector))
+		return;
+	if (v->outvoted < KFM_VERIFY_KEPT)
+		v->kept[v->outvoted] = w->sector;
+	else
+		v->report = true;
+	v->outvoted++;
+}
+
+/* All have been asked, and none of them has what the peer has. */
+static void part_won(struct kfm *m)
+{
+	struct kfm_verify *v = &m->verify;
+
+	if (v->unasked || !comparable(v->w->peer, v->w->sector, v->w->len))
+		v->skipped++;
+	else
+		differs(m);
+}
+
+/*
+ * The peer that was asked has answered, or can't: @valid. Return: true if another one has been
+ * asked; false if the part has been compared.
+ */
+static bool part_judged(struct kfm *m, bool valid)
+{
+	struct kfm_verify *v = &m->verify;
+	u32 mine = crc32c(~0U, v->w->buf + KFM_DATA_AT, v->w->len);
+
+	if (!v->voting && (!valid || v->crc == mine)) {
+		v->skipped += !valid;
+		return false;
+	}
+	if (!v->voting) {
+		v->voting = true;
+		v->other = v->crc;
+		v->voter = 0;
+		v->unasked = false;
+	} else if (valid && v->crc == v->other) {
+		outvoted(m);
+		return false;
+	}
+	v->unasked |= !valid;
+	if (ask_next(m))
+		return true;
+	part_won(m);
+	return false;
+}
+
+/* The claim of the part ends. */
+static void part_put(struct kfm *m)
+{
+	kfm_write_put(m->verify.w);
+	m->verify.w = NULL;
 }
 
 /* Go on with the part, if there is one. */
@@ -147,26 +261,27 @@ static void part_run(struct kfm *m)
 
 	if (!w || kfm_busy(&w->leg_busy))
 		return;
-	usable = v->running && comparable(w->peer, w->sector, w->len) &&
-		 w->peer->session == v->session && !w->leg_status;
-	/* A repair goes first: it may need the range, the write, or the patch. */
-	if (usable && !v->answered && kfm_repair_runs(m)) {
-		kfm_write_put(w);
-		v->w = NULL;
+	if (!v->running) {	/* nobody is asked any more, and nothing overwritten */
+		v->skipped++;
+		part_put(m);
 		return;
 	}
+	/* A repair goes first: it may need the range, the write, or the patch. */
+	if (kfm_repair_runs(m)) {
+		part_put(m);
+		return;
+	}
+	usable = comparable(v->asked, w->sector, w->len) && v->asked->session == v->session &&
+		 !w->leg_status;
 	if (usable && !v->answered && time_before(jiffies, v->deadline)) {
 		if (!time_before(jiffies, v->repeat))
 			request(m);
 		return;
 	}
+	if (part_judged(m, usable && v->answered && v->len == w->len))
+		return;
 	v->next = w->sector + PART;
-	if (!usable || !v->answered || v->len != w->len)
-		v->skipped++;
-	else if (crc32c(~0U, w->buf + KFM_DATA_AT, w->len) != v->crc)
-		differs(m);
-	kfm_write_put(w);
-	v->w = NULL;
+	part_put(m);
 }
 
 /**
@@ -192,7 +307,7 @@ void kfm_verify_copied(struct kfm_peer *p, const struct kfm_msg *msg)
 {
 	struct kfm_verify *v = &p->m->verify;
 
-	if (!v->w || v->w->peer != p || v->answered || msg->id != v->id)
+	if (!v->w || v->asked != p || v->answered || msg->id != v->id)
 		return;
 	v->answered = true;
 	v->len = msg->arg;
@@ -202,11 +317,12 @@ void kfm_verify_copied(struct kfm_peer *p, const struct kfm_msg *msg)
 /**
  * kfm_verify_start() - begin to compare the copies
  * @m: mirror
+ * @report: change nothing
  *
  * Return: 0; or -EINVAL at a secondary, -EALREADY while another comparison runs, -EIO after a
  * failure
  */
-int kfm_verify_start(struct kfm *m)
+int kfm_verify_start(struct kfm *m, bool report)
 {
 	struct kfm_verify *v = &m->verify;
 
@@ -216,7 +332,7 @@ int kfm_verify_start(struct kfm *m)
 		return -EALREADY;
 	if (m->leg_failed || m->meta_failed || m->detached)
 		return -EIO;
-	*v = (struct kfm_verify) { .running = true };
+	*v = (struct kfm_verify) { .running = true, .report = report };
 	return 0;
 }
 

@@ -4,216 +4,28 @@
  *
  *   kfm_map()		hands over the bio (main.c)
  *   admit_writes()	takes a struct kfm_write, unless the write overlaps one that is in flight
- *   launch_writes()	makes the extent active, durably, copies the data, writes to the leg,
+ *   kfm_writes_launch()	makes the extent active, durably, copies the data, writes to the leg,
  *			and before that to this node's log if the leg can tear a sector (own.c)
  *   kfm_post_all()	writes groups of records to the log or to slots of a peer (post.c)
- *   end_writes()	ends the bio when the leg has the data, and its record is durable at the
+ *   kfm_writes_end()	ends the bio when the leg has the data, and its record is durable at the
  *			peer, and if that is in the log all records of the log before it
  *
- * kfm_writes_run() does all of it in the worker. kfm_writes_run_atomic() does, in the context that
- * has handed something over, what needs neither sleep nor metadata: most writes begin in the
- * context that submits them, and end in the softirq in which the answer of the peer arrives. Both
- * run with the mirror claimed (claim.c). The completions clear @leg_busy and kfm_post.busy with
- * release semantics. No memory is allocated.
+ * run.c calls these in turn, with the mirror claimed (claim.c). The completions clear @leg_busy and
+ * kfm_post.busy with release semantics. No memory is allocated.
  */
-#include <linux/gfp.h>
 #include <linux/highmem.h>
-#include <linux/slab.h>
-#include <linux/vmalloc.h>
 #include "bits.h"
-#include "csum.h"
 #include "flush.h"
 #include "leg.h"
-#include "log.h"
 #include "mirror.h"
 #include "own.h"
 #include "peer.h"
 #include "quorum.h"
-#include "read.h"
 #include "repair.h"
 #include "resync.h"
+#include "session.h"
 #include "write.h"
 #include "zero.h"
-
-#define ATOMIC_BYTES	(4 * KFM_WRITE_MAX)	/* begun by one kfm_writes_run_atomic() */
-
-static void write_init(struct kfm *m, struct kfm_write *w)
-{
-	unsigned int i;
-
-	w->m = m;
-	INIT_WORK(&w->zero, kfm_zero_work);
-	for (i = 0; i < KFM_PEERS; i++)
-		w->posts[i].w = w;
-}
-
-/* Bytes of a chunk; the last one may be shorter. */
-static u32 chunk_bytes(unsigned int i)
-{
-	return min_t(u32, KFM_CHUNK, KFM_BUF_SIZE - i * KFM_CHUNK);
-}
-
-static int buf_alloc(struct kfm_write *w)
-{
-	struct page *pages[KFM_BUF_SIZE / PAGE_SIZE];
-	unsigned int i, n = ARRAY_SIZE(pages);
-
-	static_assert(!(KFM_BUF_SIZE % PAGE_SIZE) && !(KFM_CHUNK % PAGE_SIZE));
-	for (i = 0; i < KFM_CHUNKS; i++) {
-		w->chunks[i] = alloc_pages_exact(chunk_bytes(i), GFP_KERNEL | __GFP_ZERO);
-		if (!w->chunks[i])
-			return -ENOMEM;
-	}
-	for (i = 0; i < n; i++)
-		pages[i] = virt_to_page(w->chunks[i * PAGE_SIZE / KFM_CHUNK] +
-					i * PAGE_SIZE % KFM_CHUNK);
-	w->buf = vmap(pages, n, VM_MAP, PAGE_KERNEL);
-	return w->buf ? 0 : -ENOMEM;
-}
-
-static void buf_free(struct kfm_write *w)
-{
-	unsigned int i;
-
-	vunmap(w->buf);
-	for (i = 0; i < KFM_CHUNKS && w->chunks[i]; i++)
-		free_pages_exact(w->chunks[i], chunk_bytes(i));
-}
-
-int kfm_writes_alloc(struct kfm *m)
-{
-	unsigned int i;
-
-	m->slots = KFM_WRITES + KFM_READS * kfm_peer_count(m) + 1;
-	m->writes = kvcalloc(m->slots, sizeof(*m->writes), GFP_KERNEL);
-	if (!m->writes)
-		return -ENOMEM;
-	for (i = 0; i < m->slots; i++) {
-		write_init(m, &m->writes[i]);
-		if (buf_alloc(&m->writes[i]))
-			return -ENOMEM;
-		list_add_tail(&m->writes[i].entry, &m->free);
-	}
-	return 0;
-}
-
-void kfm_writes_free(struct kfm *m)
-{
-	unsigned int i;
-
-	for (i = 0; m->writes && i < m->slots; i++)
-		buf_free(&m->writes[i]);
-	kvfree(m->writes);
-}
-
-/* ---- ranges; a flush has none, and overlaps nothing ---- */
-
-/*
- * The leg has a write, and so has a peer: what is copied to it from the leg meanwhile has the write
- * as well. With policy quorum the peer may have to be in sync before the write ends.
- */
-static bool both_have(const struct kfm_write *w, const struct kfm_peer *peer)
-{
-	return peer && w->m->policy == KFM_QUORUM && !w->peer && !kfm_busy(&w->leg_busy) &&
-	       !w->leg_status && w->posts[peer->index].state == KFM_P_ACKED;
-}
-
-static bool list_overlaps(const struct list_head *list, const struct kfm_peer *peer, u64 sector,
-			  u64 end)
-{
-	struct kfm_write *w;
-
-	list_for_each_entry(w, list, entry) {
-		if (w->sector < end && sector < w->sector + w->len / KFM_SECTOR &&
-		    !both_have(w, peer))
-			return true;
-	}
-	return false;
-}
-
-/* What is in a slot ends with the session that has the slot. */
-static void post_reset(struct kfm_post *post, int state)
-{
-	post->state = state;
-	post->direct = false;
-	post->slot = 0;
-	post->settled.known = false;
-}
-
-/**
- * kfm_write_get() - take a free write for a range
- * @m: mirror
- * @peer: the peer that is resynchronised, or serves a read; NULL for a write to all peers
- * @sector: first sector
- * @len: bytes; 0 for a flush
- *
- * Return: the write, which is on no list; NULL if all writes are in use, or if the range is.
- */
-struct kfm_write *kfm_write_get(struct kfm *m, struct kfm_peer *peer, u64 sector, u32 len)
-{
-	struct kfm_write *w = list_first_entry_or_null(&m->free, struct kfm_write, entry);
-	u64 end = sector + len / KFM_SECTOR;
-	struct kfm_peer *p;
-
-	if (!w || list_overlaps(&m->flight, peer, sector, end) ||
-	    list_overlaps(&m->reads, NULL, sector, end) ||
-	    list_overlaps(&m->repairs, NULL, sector, end))
-		return NULL;
-	list_del_init(&w->entry);
-	w->bio = NULL;
-	w->kind = len ? KFM_DATA : KFM_FLUSH;
-	w->sector = sector;
-	w->len = len;
-	w->leg_status = BLK_STS_OK;
-	w->leg_busy = false;
-	w->own_seq = 0;
-	w->crc_known = false;
-	w->cached = false;
-	w->left_out = false;
-	w->peer = peer;
-	w->round = peer ? peer->rs_round : 0;
-	w->number = m->numbered++;
-	kfm_for_each_peer(p, m)
-		post_reset(&w->posts[p->index],
-			   (peer && peer != p) || p->witness ? KFM_P_NONE : KFM_P_WAIT);
-	return w;
-}
-
-/* Does a provider use the buffer? */
-bool kfm_posts_busy(const struct kfm_write *w)
-{
-	struct kfm_peer *p;
-
-	kfm_for_each_peer(p, w->m) {
-		if (kfm_busy(&w->posts[p->index].busy))
-			return true;
-	}
-	return false;
-}
-
-/* Release the range now, and @w when no provider uses its buffer any more. @leg_busy is false. */
-void kfm_write_put(struct kfm_write *w)
-{
-	struct kfm *m = w->m;
-
-	list_move_tail(&w->entry, kfm_posts_busy(w) ? &m->draining : &m->free);
-}
-
-static void reclaim_writes(struct kfm *m)
-{
-	struct kfm_write *w, *next;
-
-	list_for_each_entry_safe(w, next, &m->draining, entry) {
-		if (!kfm_posts_busy(w))
-			list_move_tail(&w->entry, &m->free);
-	}
-}
-
-bool kfm_writes_idle(const struct kfm *m)
-{
-	return bio_list_empty(&m->queue) && list_empty(&m->flight) && list_empty(&m->reads) &&
-	       list_empty(&m->repairs) && list_empty(&m->hashes);
-}
 
 /* ---- ends ---- */
 
@@ -264,7 +76,7 @@ static void finish(struct kfm *m, struct kfm_write *w)
 }
 
 /* Check which posted records are durable at the peer. Return: 0, or the error of a record. */
-static int collect_acks(struct kfm_peer *p)
+int kfm_acks_collect(struct kfm_peer *p)
 {
 	struct kfm_post *post;
 	struct kfm_write *w;
@@ -283,18 +95,6 @@ static int collect_acks(struct kfm_peer *p)
 		}
 	}
 	return err;
-}
-
-/*
- * May writes end without the peer? Only after KFM_PAIR_ALONE was set in the superblock
- * (kfm_go_alone()). If ATTACH announced no resynchronisation, no write may end without the peer
- * until the session is up, or has failed.
- */
-bool kfm_peer_optional(const struct kfm_peer *p)
-{
-	bool attaching = p->state > KFM_SESSION_HELLO && !p->attach;
-
-	return p->state != KFM_SESSION_UP && !attaching && kfm_is_alone(p) && !p->m->meta_failed;
 }
 
 /* A flush that clears bits waits for no peer that is away, whose bits stay. */
@@ -334,7 +134,7 @@ static unsigned int holding_peers(const struct kfm_write *w, unsigned int *missi
  * one: another one that stops does not hold it up. A write that the leg has failed is left to
  * kfm_leg_check(), unless the peers go on without this leg.
  */
-static void end_writes(struct kfm *m)
+void kfm_writes_end(struct kfm *m)
 {
 	bool hold = !kfm_generation_known(m);
 	struct kfm_write *w, *next;
@@ -354,7 +154,7 @@ static void end_writes(struct kfm *m)
 }
 
 /* The leg has failed: end the session, and fail all writes. The peer keeps its copy. */
-static void fail_writes(struct kfm *m)
+void kfm_writes_fail(struct kfm *m)
 {
 	struct kfm_write *w, *next;
 
@@ -372,7 +172,7 @@ static void fail_writes(struct kfm *m)
  * This node is about to become secondary: its writes fail, but its leg has not. The leg has them,
  * so they are out of sync.
  */
-static void give_back(struct kfm *m)
+void kfm_writes_give_back(struct kfm *m)
 {
 	struct kfm_write *w, *next;
 
@@ -385,29 +185,12 @@ static void give_back(struct kfm *m)
 	}
 }
 
-/* The session has ended: the next one posts the records again and restarts a resynchronisation. */
-void kfm_writes_lost(struct kfm_peer *p)
-{
-	struct kfm_write *w, *next;
-
-	if (p->witness)
-		return;
-	list_for_each_entry_safe(w, next, &p->m->flight, entry) {
-		if (!w->peer) {
-			post_reset(&w->posts[p->index], KFM_P_WAIT);
-			w->left_out = false;	/* the next session decides */
-		} else if (w->peer == p) {
-			kfm_write_put(w);
-		}
-	}
-}
-
 /*
  * Requeue all bios that have not ended, for a suspend with noflush. No write is acknowledged from
  * now on, because records before it may belong to writes that were requeued. If this node is
  * detached, what one peer has of these writes counts.
  */
-static void requeue_bios(struct kfm *m)
+void kfm_writes_requeue(struct kfm *m)
 {
 	struct kfm_write *w, *next;
 	struct kfm_peer *p;
@@ -439,7 +222,7 @@ static void requeue_bios(struct kfm *m)
 
 /* ---- begin ---- */
 
-static void fail_queue(struct kfm *m)
+void kfm_queue_fail(struct kfm *m)
 {
 	struct bio *bio;
 
@@ -485,7 +268,7 @@ static void admit(struct kfm_write *w, struct bio *bio, struct list_head *batch)
 	w->bio = bio;
 	m->bios += !!bio;
 	w->cached = may_cache(w);
-	w->leg_busy = true;	/* until the leg has the data, or launch_writes() fails */
+	w->leg_busy = true;	/* until the leg has the data, or kfm_writes_launch() fails */
 	if (w->kind == KFM_FLUSH) {
 		kfm_flush_begins(w);
 	} else {
@@ -505,10 +288,10 @@ static void admit(struct kfm_write *w, struct bio *bio, struct list_head *batch)
  * Zeroes that a peer does not take end as not supported.
  *
  * @atomic: take only flushes, and writes of data whose extents are active, durably, of at most
- * ATOMIC_BYTES.
+ * KFM_ATOMIC_BYTES.
  *
  * Return: false if the next write is left to the worker: it writes zeroes, its extent is not
- * active yet, this node's log has no room for its record, or ATOMIC_BYTES are used up. True
+ * active yet, this node's log has no room for its record, or KFM_ATOMIC_BYTES are used up. True
  * otherwise, also if a write waits for one that it overlaps, or for other writes of zeroes.
  */
 static bool admit_writes(struct kfm *m, struct list_head *batch, bool atomic)
@@ -523,7 +306,7 @@ static bool admit_writes(struct kfm *m, struct list_head *batch, bool atomic)
 	while ((bio = next_write(m))) {
 		zeroes = kfm_bio_zeroes(bio);
 		bytes += bio->bi_iter.bi_size;
-		if (atomic && (bytes > ATOMIC_BYTES || !bio_durable(m, bio)))
+		if (atomic && (bytes > KFM_ATOMIC_BYTES || !bio_durable(m, bio)))
 			return false;
 		if (zeroes && !kfm_zeroes_taken(m)) {
 			bio_list_pop(&m->queue);
@@ -570,7 +353,7 @@ static void copy_data(struct kfm_write *w)
  * that has no budget left at the leg is charged a debt. Without it the worker would wait for that
  * budget, and the writes of all other cgroups for the worker, which has the claim.
  */
-static void launch_writes(struct kfm *m)
+void kfm_writes_launch(struct kfm *m)
 {
 	struct kfm_write *w, *next;
 	LIST_HEAD(batch);
@@ -598,7 +381,7 @@ static void launch_writes(struct kfm *m)
  * Start the writes whose extents are active. Their bios for the leg are added to a list, because
  * the present context must not sleep. Return: false if something is left to the worker.
  */
-static bool launch_durable(struct kfm *m, struct bio_list *legs)
+bool kfm_writes_launch_durable(struct kfm *m, struct bio_list *legs)
 {
 	struct kfm_write *w, *next;
 	LIST_HEAD(batch);
@@ -613,129 +396,3 @@ static bool launch_durable(struct kfm *m, struct bio_list *legs)
 	return all && !kfm_own_due(m);
 }
 
-static void take_new_bios(struct kfm *m)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&m->lock, flags);
-	bio_list_merge(&m->queue, &m->arrived);
-	bio_list_init(&m->arrived);
-	spin_unlock_irqrestore(&m->lock, flags);
-}
-
-/* Is there nothing to do but to write, on the leg and to all peers? */
-static bool nothing_but_writes(const struct kfm *m)
-{
-	struct kfm_peer *p;
-
-	if (!m->primary || m->stop || READ_ONCE(m->noflush) || m->meta_failed || m->leg_failed ||
-	    m->detached || m->repair.waiting || m->verify.running || !list_empty(&m->repairs) ||
-	    !list_empty(&m->reads))
-		return false;
-	kfm_for_each_peer(p, m) {
-		if (p->witness && kfm_is_alone(p) && p->state <= KFM_SESSION_HELLO)
-			continue;
-		if (p->state != KFM_SESSION_UP || !p->insync || p->oos_count || p->gap)
-			return false;
-	}
-	return kfm_generation_known(m);
-}
-
-/**
- * kfm_writes_run_atomic() - advance the writes as far as this is possible without the worker
- * @m: mirror
- * @legs: the caller submits the bios that are added to this list, with the claim released; NULL:
- *	the caller must not sleep, so no write begins
- *
- * All writes of an undisturbed mirror are executed here, except for those whose extent is not
- * active. What changes the state of a session, of the leg or of the metadata is left to the worker
- * as it is, which finds it again. So is what exceeds ATOMIC_BYTES; a pass ends all writes that can
- * end.
- *
- * Context: the mirror is claimed; bottom halves are off. Return: true if the worker has to run.
- */
-bool kfm_writes_run_atomic(struct kfm *m, struct bio_list *legs)
-{
-	bool worker = false;
-	struct kfm_peer *p;
-
-	if (!smp_load_acquire(&m->active))	/* pairs with kfm_preresume() */
-		return false;
-	if (!nothing_but_writes(m))
-		return true;
-	take_new_bios(m);
-	reclaim_writes(m);
-	kfm_leg_check(m);
-	if (m->leg_failed)
-		return true;
-	kfm_for_each_peer(p, m) {
-		if (collect_acks(p))
-			return true;
-	}
-	end_writes(m);
-	if (legs)
-		worker = !launch_durable(m, legs);
-	else
-		worker = !bio_list_empty(&m->queue);
-	kfm_for_each_peer(p, m)
-		worker |= kfm_post_all(p, ATOMIC_BYTES) != 0;
-	return worker;
-}
-
-/**
- * kfm_writes_run() - advance all writes as far as possible
- * @m: mirror
- */
-void kfm_writes_run(struct kfm *m)
-{
-	struct kfm_peer *p;
-	int ret;
-
-	m->again = false;
-	take_new_bios(m);
-	reclaim_writes(m);
-	kfm_leg_check(m);
-	kfm_for_each_peer(p, m) {
-		ret = collect_acks(p);
-		if (ret)
-			kfm_peer_lost(p, ret);
-	}
-	kfm_leg_run(m);
-	kfm_repair_run(m);
-	kfm_resync_notes(m);
-	kfm_verify_run(m);
-	kfm_csum_serve(m);
-	kfm_reads_run(m);
-	if (READ_ONCE(m->noflush)) {
-		kfm_resync_reads(m);
-		m->only = m->only ?: kfm_only_copy(m);	/* one, until all bios are requeued */
-		requeue_bios(m);
-		if (m->leg_failed)
-			kfm_flush_leg_failed(m);	/* it is not known after the resume */
-		return;
-	}
-	m->only = NULL;
-	/* the suspend was canceled: no completion is checked for the record of a requeued write */
-	kfm_for_each_peer(p, m) {
-		if (p->gap && p->state == KFM_SESSION_UP)
-			kfm_peer_lost(p, -EINTR);
-		p->gap = false;
-	}
-	end_writes(m);
-	kfm_leg_check(m);	/* an error may have come since, and before a flush: settle_leg() */
-	kfm_leg_run(m);
-	if (m->leg_failed)
-		fail_writes(m);
-	else if (m->stepping)
-		give_back(m);
-	if (!m->primary || m->meta_failed || m->leg_failed || m->stepping)
-		fail_queue(m);
-	else if (kfm_may_write(m))
-		launch_writes(m);
-	kfm_resync_run(m);
-	kfm_for_each_peer(p, m) {
-		ret = kfm_post_all(p, U32_MAX);
-		if (ret && ret != -EAGAIN)
-			kfm_peer_lost(p, ret);
-	}
-}

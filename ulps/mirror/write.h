@@ -8,6 +8,7 @@
 #include <linux/uio.h>
 #include <kfi_rma.h>
 #include "mirror.h"
+#include "peer.h"
 #include "record.h"
 
 #define KFM_WRITES	64	/* writes in flight */
@@ -99,7 +100,7 @@ struct kfm_sum {
  * struct kfm_write - a write or a flush of the primary, a part that is being resynchronised, or a
  * read that is being repaired; at a secondary a part that is compared
  * @entry: in one of the lists of struct kfm
- * @begin: in the list of writes that launch_writes() or launch_durable() begins
+ * @begin: in the list of writes that kfm_writes_launch() or its like begins
  * @m: the mirror
  * @bio: write or read to end, NULL for resynchronisation, and for a flush of this node's own
  * @kind: what it writes; a read has data, and so has a part, unless it is all zeros
@@ -176,22 +177,45 @@ static inline u32 kfm_write_data(const struct kfm_write *w)
 	return w->kind == KFM_DATA ? w->len : 0;
 }
 
+/*
+ * Where the head of the record for a peer is: at the end of a sector of its own, because a
+ * provider may read the sectors of other peers meanwhile. That of the first peer is followed by
+ * the data.
+ */
+static inline void *kfm_write_head(const struct kfm_peer *p, const struct kfm_write *w)
+{
+	static_assert(KFM_PEERS * KFM_SECTOR <= KFM_DATA_AT);
+
+	return w->chunks[0] + KFM_DATA_AT - p->index * KFM_SECTOR - sizeof(struct kfm_le_rec);
+}
+
+/* flight.c */
 int kfm_writes_alloc(struct kfm *m);
 void kfm_writes_free(struct kfm *m);
-void kfm_writes_run(struct kfm *m);
-bool kfm_writes_run_atomic(struct kfm *m, struct bio_list *legs);
 void kfm_writes_lost(struct kfm_peer *p);
-bool kfm_peer_optional(const struct kfm_peer *p);
 bool kfm_writes_idle(const struct kfm *m);
 struct kfm_write *kfm_write_get(struct kfm *m, struct kfm_peer *p, u64 sector, u32 len);
 void kfm_write_put(struct kfm_write *w);
+void kfm_writes_reclaim(struct kfm *m);
+bool kfm_range_lacks(const struct kfm_peer *p, u64 sector, u32 len);
 bool kfm_posts_busy(const struct kfm_write *w);
+
+/* write.c */
+#define KFM_ATOMIC_BYTES	(4 * KFM_WRITE_MAX)	/* begun by one kfm_writes_run_atomic() */
+
+int kfm_acks_collect(struct kfm_peer *p);
+void kfm_writes_end(struct kfm *m);
+void kfm_writes_fail(struct kfm *m);
+void kfm_writes_give_back(struct kfm *m);
+void kfm_writes_requeue(struct kfm *m);
+void kfm_queue_fail(struct kfm *m);
+void kfm_writes_launch(struct kfm *m);
+bool kfm_writes_launch_durable(struct kfm *m, struct bio_list *legs);
 
 /* post.c */
 void kfm_slots_begin(struct kfm_peer *p, const struct kfm_msg *grant);
 void kfm_slot_free(struct kfm_peer *p, struct kfm_post *post);
 bool kfm_unacked(const struct kfm_peer *p, const struct kfm_write *w);
-void *kfm_write_head(const struct kfm_peer *p, const struct kfm_write *w);
 u64 kfm_logged(const struct kfm_peer *p, u64 sector, u32 len);
 int kfm_post_all(struct kfm_peer *p, u32 limit);
 
