@@ -91,8 +91,8 @@ static bool nothing_but_writes(const struct kfm *m)
  *
  * All writes of an undisturbed mirror are executed here, except for those whose extent is not
  * active. What changes the state of a session, of the leg or of the metadata is left to the worker
- * as it is, which finds it again. So is what exceeds KFM_ATOMIC_BYTES; a pass ends all writes that can
- * end.
+ * as it is, which finds it again. So is what exceeds KFM_ATOMIC_BYTES; a pass ends all writes that
+ * can end.
  *
  * Context: the mirror is claimed; bottom halves are off. Return: true if the worker has to run.
  */

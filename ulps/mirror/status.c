@@ -149,7 +149,8 @@ static void emit_table(const struct kfm *m, char *result, unsigned int maxlen)
 	DMEMIT("%s %s %s %s %s %s %s %s %s %u timeout %u rate %u",
 	       m->leg ? m->leg->name : "-", m->internal ? "internal" : m->meta->name,
 	       m->log_at ? "internal" : m->logdev ? m->logdev->name : "-",
-	       p->provider, p->local[0], p->local[1], p->remote[0], p->remote[1], kfm_policies[m->policy],
+	       p->provider, p->local[0], p->local[1],
+	       p->remote[0], p->remote[1], kfm_policies[m->policy],
 	       4 + (direct ? 2 : 0) + (m->data_crc ? 2 : 0) + (m->cache_word ? 2 : 0) +
 	       (least ? 2 : 0) + (m->csum ? 2 : 0) + (m->detach ? 2 : 0) +
 	       (m->reads_quorum ? 2 : 0) + (m->secret ? 2 : 0) +
