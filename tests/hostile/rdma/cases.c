@@ -198,7 +198,8 @@ static bool strict(void)
 
 static bool foreign(void)
 {
-	return check(hi_ulp_foreign() == -EHOSTUNREACH,
+	return check(hi_ulp_foreign(false) == -EINVAL, "a caller of the namespace is refused") &
+	       check(hi_ulp_foreign(true) == -EHOSTUNREACH,
 		     "a caller of another namespace is connected");
 }
 

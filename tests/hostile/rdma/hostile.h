@@ -86,8 +86,11 @@ void hi_ulp_unmute(void);
  * negative error
  */
 int hi_ulp_chain(void);
-/* Connect a queue pair as a caller of another namespace. Return: what the device has answered */
-int hi_ulp_foreign(void);
+/*
+ * Call for a queue pair that does not exist, from another namespace or that of the device. Return:
+ * what the device has answered
+ */
+int hi_ulp_foreign(bool foreign);
 /* How many connections are there? */
 int hi_ulp_conns(void);
 /* Accept no call meanwhile. No other function of the ULP may be called, but for its end */

@@ -196,15 +196,19 @@ static void foreign_ref(struct iw_cm_id *id)
 {
 }
 
-/* What rdma_cm of Linux 6.1 lets pass, because the Ethernet addresses are equal */
-static int foreign_connect(struct rdma_cm_id *ulp_id, struct iw_cm_id *id)
+/*
+ * A caller of a namespace names a queue pair that does not exist. What rdma_cm of Linux 6.1 lets
+ * pass, because the Ethernet addresses are equal, is refused before that is found.
+ */
+static int call_from(struct ib_device *dev, struct rdma_cm_id *ulp_id, struct iw_cm_id *id,
+		     struct net *net)
 {
-	struct iw_cm_conn_param param = { .qpn = ulp_id->qp->qp_num };
+	struct iw_cm_conn_param param = { .qpn = U32_MAX };
 	struct sockaddr_in *to = (void *)&id->m_remote_addr, *from = (void *)&id->m_local_addr;
 
-	ulp_id->route.addr.dev_addr.net = ZERO_SIZE_PTR;	/* it is only compared */
+	ulp_id->route.addr.dev_addr.net = net;
 	id->context = ulp_id;
-	id->device = ulp_id->qp->device;
+	id->device = dev;
 	id->event_handler = foreign_event;
 	id->add_ref = foreign_ref;
 	id->rem_ref = foreign_ref;
@@ -214,22 +218,17 @@ static int foreign_connect(struct rdma_cm_id *ulp_id, struct iw_cm_id *id)
 	};
 	*from = *to;
 	from->sin_port = cpu_to_be16(40000);
-	return id->device->ops.iw_connect(id, &param);
+	return dev->ops.iw_connect(id, &param);
 }
 
-int hi_ulp_foreign(void)
+int hi_ulp_foreign(bool foreign)
 {
 	struct rdma_cm_id *ulp_id = kzalloc(sizeof(*ulp_id), GFP_KERNEL);
 	struct iw_cm_id *id = kzalloc(sizeof(*id), GFP_KERNEL);
-	struct ib_qp *qp = ulp_plain_qp(ulp_cq);
 	int ret = -ENOMEM;
 
-	if (ulp_id && id && !IS_ERR(qp)) {
-		ulp_id->qp = qp;
-		ret = foreign_connect(ulp_id, id);
-	}
-	if (!IS_ERR(qp))
-		ib_destroy_qp(qp);
+	if (ulp_id && id)	/* the foreign one is only compared */
+		ret = call_from(ulp_cq->device, ulp_id, id, foreign ? ZERO_SIZE_PTR : &init_net);
 	kfree(ulp_id);
 	kfree(id);
 	return ret;
