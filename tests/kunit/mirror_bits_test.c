@@ -294,6 +294,9 @@ static void bits_parts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->count[0][KFM_SYNCED], 1);
 }
 
+/* Nothing is known of the node. */
+static const struct kfm_super none;
+
 /* The node starts with a table of @sectors, for which its metadata would be at @at. */
 static int bits_start(struct mw *w, u64 at, u64 sectors)
 {
@@ -301,7 +304,7 @@ static int bits_start(struct mw *w, u64 at, u64 sectors)
 	u64 all = m->sectors;
 	int ret;
 
-	kfm_label_locate(m, at);
+	KUNIT_EXPECT_EQ(w->test, kfm_label_locate(m, at, &none), 0);
 	m->sectors = sectors;
 	ret = kfm_super_load(m) ?: kfm_label_fits(m);
 	m->sectors = all;
@@ -338,7 +341,7 @@ static void bits_moved(struct kunit *test)
 		memcpy(w->durable, start, MW_META);
 		memcpy(w->meta, start, MW_META);
 		memset(w->label, 0, sizeof(w->label));	/* the device has become longer */
-		kfm_label_locate(m, old);
+		KUNIT_EXPECT_EQ(test, kfm_label_locate(m, old, &none), 0);
 		w->io_left = i + 1;
 		KUNIT_ASSERT_EQ(test, kfm_super_load(m), 0);
 		ret = kfm_bits_load(m);
@@ -347,7 +350,7 @@ static void bits_moved(struct kunit *test)
 		m->meta_failed = false;
 		memcpy(w->meta, w->durable, MW_META);
 		if (!i)		/* nothing is written, and there is a table before this one */
-			kfm_label_locate(m, old);
+			KUNIT_EXPECT_EQ(test, kfm_label_locate(m, old, &none), 0);
 		else
 			KUNIT_EXPECT_EQ_MSG(test, bits_start(w, new, m->sectors), 0, "%u", i);
 		moved += m->meta_from == new;

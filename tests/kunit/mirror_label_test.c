@@ -20,7 +20,7 @@ static struct mw *labelled(struct kunit *test)
 /* The node starts with what is on its disks. Return: is it in doubt? Or an error. */
 static int starts(struct mw *w)
 {
-	int ret = mw_load(w) ?: kfm_label_check(&w->m);
+	int ret = mw_load(w) ?: kfm_label_check(&w->m) ?: kfm_bits_load(&w->m);
 
 	return ret ?: !!(w->m.sb.flags & KFM_SB_DOUBT);
 }
@@ -29,11 +29,12 @@ static int starts(struct mw *w)
 static void label_old(struct kunit *test)
 {
 	struct mw *w = labelled(test);
-	u8 *old = kfi_test_zalloc(test, KFM_BLOCK);
+	u8 *old = kfi_test_zalloc(test, KFM_BLOCK), *right = kfi_test_zalloc(test, KFM_BLOCK);
 
 	KUNIT_EXPECT_EQ(test, starts(w), 0);
 	memcpy(old, w->label[0], KFM_BLOCK);
 	KUNIT_EXPECT_EQ(test, kfm_label_renew(&w->m), 0);
+	memcpy(right, w->label[0], KFM_BLOCK);
 	KUNIT_EXPECT_EQ(test, starts(w), 0);
 	KUNIT_EXPECT_EQ(test, w->m.sb.state, KFM_UPTODATE);
 	memcpy(w->label[0], old, KFM_BLOCK);
@@ -43,13 +44,16 @@ static void label_old(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kfm_label_renew(&w->m), 0);
 	KUNIT_EXPECT_MEMEQ(test, w->label[0], old, KFM_BLOCK);
 	KUNIT_EXPECT_EQ(test, starts(w), 1);
-	/* a primary attaches, and makes the copy the same */
-	KUNIT_EXPECT_EQ(test, kfm_super_save(&w->m), 0);
-	KUNIT_EXPECT_EQ(test, starts(w), 1);
-	w->m.sb.state = KFM_UPTODATE;
-	w->m.sb.flags = KFM_SB_LABEL;
-	KUNIT_EXPECT_EQ(test, kfm_label_renew(&w->m), 0);
+	memcpy(w->label[0], right, KFM_BLOCK);
 	KUNIT_EXPECT_EQ(test, starts(w), 0);
+	KUNIT_EXPECT_EQ(test, w->m.sb.state, KFM_UPTODATE);
+	/* a primary attaches, and begins to make the copy the same: the leg is the right one now */
+	memcpy(w->label[0], old, KFM_BLOCK);
+	KUNIT_EXPECT_EQ(test, starts(w), 1);
+	w->m.sb.state = KFM_INCONSISTENT;
+	KUNIT_EXPECT_EQ(test, kfm_super_save(&w->m) ?: kfm_label_renew(&w->m), 0);
+	KUNIT_EXPECT_EQ(test, starts(w), 1);
+	KUNIT_EXPECT_EQ(test, w->m.sb.state, KFM_INCONSISTENT);
 }
 
 /* The power fails between any two writes: what is there is right. */
@@ -231,19 +235,23 @@ static void label_room(struct kunit *test)
 #define PLACE	(6 * KFM_BLOCK)
 
 /* A table whose metadata is at @at, as far as its size tells. Return: 0 or an error */
-static int internal_start(struct mw *w, u64 at)
+static int internal_start(struct mw *w, u64 at, const struct kfm_super *known)
 {
 	struct kfm *m = &w->m;
 
 	m->meta_at = at;
-	kfm_label_locate(m, at);
-	return kfm_super_load(m) ?: kfm_label_fits(m);
+	return kfm_label_locate(m, at, known) ?: kfm_super_load(m) ?: kfm_label_fits(m);
 }
 
-/* What the tag says has to be there, and a place outside of the device is none. */
+/*
+ * What the tag says has to be there, and a place outside of the device is none. If a table before
+ * this one knows better, the tag of another mirror is one of former times.
+ */
 static void label_tag_lies(struct kunit *test)
 {
+	static const struct kfm_super none;
 	struct mw *w = mw_make(test, 1);
+	struct kfm_super known;
 	struct kfm *m = &w->m;
 	struct kfm_label tag;
 
@@ -252,16 +260,25 @@ static void label_tag_lies(struct kunit *test)
 	m->meta_at = KFM_BLOCK;
 	KUNIT_ASSERT_EQ(test, kfm_super_save(m) ?: kfm_super_save(m) ?:
 			kfm_label_tag(m, PLACE, m->sectors), 0);
-	KUNIT_EXPECT_EQ(test, internal_start(w, KFM_BLOCK), -EMEDIUMTYPE);
+	known = m->sb;
+	KUNIT_EXPECT_EQ(test, internal_start(w, KFM_BLOCK, &none), -EMEDIUMTYPE);
+	m->sb = known;
+	KUNIT_EXPECT_EQ(test, internal_start(w, KFM_BLOCK, &known), -EMEDIUMTYPE);
+	known.node++;
+	KUNIT_EXPECT_EQ(test, internal_start(w, KFM_BLOCK, &known), 0);
+	w->io_err = -EIO;
+	KUNIT_EXPECT_EQ(test, kfm_label_locate(m, KFM_BLOCK, &none), -EIO);
+	KUNIT_EXPECT_EQ(test, kfm_label_locate(m, KFM_BLOCK, &known), 0);
+	w->io_err = 0;
 	KUNIT_ASSERT_EQ(test, kfm_label_decode((void *)w->label[1], &tag), 0);
 	tag.at = -KFM_BLOCK;
 	kfm_label_encode(&tag, (void *)w->label[1]);
-	KUNIT_EXPECT_EQ(test, internal_start(w, KFM_BLOCK), 0);
+	KUNIT_EXPECT_EQ(test, internal_start(w, KFM_BLOCK, &none), 0);
 	tag.at = KFM_SECTOR;
 	kfm_label_encode(&tag, (void *)w->label[1]);
-	KUNIT_EXPECT_EQ(test, internal_start(w, KFM_BLOCK), 0);
+	KUNIT_EXPECT_EQ(test, internal_start(w, KFM_BLOCK, &none), 0);
 	w->label[1][40] ^= 1;
-	KUNIT_EXPECT_EQ(test, internal_start(w, KFM_BLOCK), 0);
+	KUNIT_EXPECT_EQ(test, internal_start(w, KFM_BLOCK, &none), 0);
 }
 
 /* A `create` that has failed can be repeated. What another user has is not overwritten. */

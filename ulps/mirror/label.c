@@ -102,37 +102,53 @@ int kfm_label_tag(struct kfm *m, u64 meta_at, u64 sectors)
 	struct kfm_label tag = {
 		.at = meta_at, .sectors = sectors, .flags = KFM_LABEL_INTERNAL,
 	};
-	int ret = block_write(m, label_at(m, m->sectors), &tag);
+	u64 at = label_at(m, m->sectors);
+	int ret = block_write(m, at, &tag);
 
-	if (!ret)
-		m->tag = tag;
-	return ret;
+	if (ret)
+		return ret;
+	m->tag = tag;
+	m->tag_at = at;
+	return 0;
+}
+
+/* Is a label one of a mirror and node whose superblock is known? */
+static bool is_of(const struct kfm_label *label, const struct kfm_super *known)
+{
+	return label->node == known->node &&
+	       !memcmp(label->uuid, known->uuid, sizeof(label->uuid));
 }
 
 /**
  * kfm_label_locate() - find the metadata on the leg
  * @m: mirror that is being resumed
- * @from: where a table before this one has had it, or the place that follows from the size
+ * @from: where it was before, or the place that follows from the size
+ * @known: the superblock that was there; its node is 0 if none is known
  *
  * Sets kfm.meta_from, where a superblock is looked for, and kfm.tag, which that has to fit. A device
- * without a tag has become longer since the mirror was up, or has no metadata yet.
+ * without a tag has become longer since the tag was written, or has no metadata yet. So has one
+ * whose tag is that of others while the mirror is known: it was used before.
+ *
+ * Return: 0, or -EIO: the tag can't be read, and nothing else tells where the metadata is.
  */
-void kfm_label_locate(struct kfm *m, u64 from)
+int kfm_label_locate(struct kfm *m, u64 from, const struct kfm_super *known)
 {
 	u64 end = round_down(bdev_nr_bytes(m->leg->bdev), KFM_BLOCK);
 	struct kfm_label *tag = &m->tag;
 	int ret;
 
 	m->meta_from = from;
-	ret = label_read(m, end - KFM_BLOCK, tag);
-	if (ret == -EBADMSG)
-		DMWARN("%s: the last block of the leg, which says where the metadata is, is damaged",
-		       kfm_name(m));
+	m->tag_at = end - KFM_BLOCK;
+	ret = label_read(m, m->tag_at, tag);
+	if (ret == -EIO || ret == -EBADMSG)
+		DMERR("%s: the last block of the leg, which says where the metadata is, %s",
+		      kfm_name(m), ret == -EIO ? "can't be read" : "is damaged");
 	if (ret || !(tag->flags & KFM_LABEL_INTERNAL) || tag->at % KFM_BLOCK ||
-	    tag->at > end - KFM_BITMAP_AT - KFM_BLOCK)
+	    tag->at > end - KFM_BITMAP_AT - KFM_BLOCK || (known->node && !is_of(tag, known)))
 		memset(tag, 0, sizeof(*tag));
 	else
 		m->meta_from = tag->at;
+	return ret == -EIO && !known->node ? -EIO : 0;
 }
 
 /* Is what was found on the leg what the tag names? Return: 0 or -EMEDIUMTYPE */
@@ -140,11 +156,9 @@ int kfm_label_fits(const struct kfm *m)
 {
 	const struct kfm_label *tag = &m->tag;
 
-	if (!m->internal || !tag->node ||
-	    (m->formatted && tag->node == m->sb.node &&
-	     !memcmp(tag->uuid, m->sb.uuid, sizeof(tag->uuid))))
+	if (!m->internal || !tag->node || (m->formatted && is_of(tag, &m->sb)))
 		return 0;
-	DMERR("%s: the last block of the leg says that it has metadata of mirror %pUb, for %llu sectors, at byte %llu, and that is not there",
+	DMERR("%s: the last block of the leg says that it has metadata of mirror %pUb, for %llu sectors, at byte %llu, and that is not there: if it is not needed, write zeros over the last block",
 	      kfm_name(m), tag->uuid, tag->sectors, tag->at);
 	return -EMEDIUMTYPE;
 }
@@ -195,11 +209,15 @@ static void label_has(struct kfm *m, u64 mark)
 	m->sb.label_next = 0;
 }
 
-/* Nothing that is known of this copy has to be true. */
+/*
+ * Nothing that is known of this copy has to be true: in memory, until a primary attaches. The
+ * bitmaps stay as they are, which are those of the right leg.
+ */
 static void distrust(struct kfm *m, const char *why)
 {
 	DMERR("%s: %s: nothing is known of what is on it", kfm_name(m), why);
-	kfm_super_doubt(m);
+	m->sb.state = KFM_BLANK;
+	m->sb.flags |= KFM_SB_DOUBT;
 }
 
 /**
@@ -296,10 +314,10 @@ int kfm_label_move(struct kfm *m)
  * kfm_label_renew() - the use of the leg begins, or has ended: change the mark
  * @m: formatted mirror
  *
- * Without effect if the leg, or the metadata, has failed, and while this node is in doubt about the
- * leg: if it is the wrong one, the right one may come back. If the
- * label can't be written, the next start takes the old mark for right as well as the new one. The
- * tag changes only if the leg has become longer.
+ * Without effect if the leg, or the metadata, has failed, and while this node is in doubt and no
+ * primary has attached: if the leg is the wrong one, the right one may come back. If the label can't
+ * be written, the next start takes the old mark for right as well as the new one. The tag changes
+ * only if the leg has become longer.
  *
  * Return: 0 or a negative error.
  */
@@ -310,9 +328,11 @@ int kfm_label_renew(struct kfm *m)
 	if (m->leg_failed || m->meta_failed || m->detached)
 		return 0;
 	if (m->internal)
-		return m->tag.at == m->meta_at && m->tag.sectors == m->sectors ?
+		return m->tag.at == m->meta_at && m->tag.sectors == m->sectors &&
+		       m->tag_at == label_at(m, m->sectors) ?
 		       0 : kfm_label_tag(m, m->meta_at, m->sectors);
-	if (!(m->sb.flags & KFM_SB_LABEL) || m->sb.flags & KFM_SB_DOUBT || m->label_unread)
+	if (!(m->sb.flags & KFM_SB_LABEL) || m->label_unread ||
+	    (m->sb.flags & KFM_SB_DOUBT && m->sb.state == KFM_BLANK))
 		return 0;
 	/* one that the device did not take, as it has said, may be there: it stays a right one */
 	m->sb.label_next = m->sb.label_next ?: kfm_random();

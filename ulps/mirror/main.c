@@ -386,6 +386,12 @@ static bool was_primary(const struct kfm *m, struct kfm_super *known)
 	return primary;
 }
 
+static void doubtful_size(const struct kfm *m)
+{
+	DMERR("%s: a node in doubt does not grow: give it its size of %llu sectors", kfm_name(m),
+	      m->sb.sectors);
+}
+
 /*
  * Is this the metadata of the mirror, is the leg its leg, and do both tell what this node has
  * stored? If one superblock is damaged, and this table has run before, or the one before it has,
@@ -402,8 +408,7 @@ static int identify(struct kfm *m, const struct kfm_super *before)
 
 	/* nothing is stored in either place before the metadata has moved: may_move() */
 	if (!ret && m->sb.flags & KFM_SB_DOUBT && m->meta_from != m->meta_at) {
-		DMERR("%s: a node in doubt does not grow: give it its size of %llu sectors",
-		      kfm_name(m), m->sb.sectors);
+		doubtful_size(m);
 		ret = -EUCLEAN;
 	}
 	if (!ret && m->sb.flags & KFM_SB_DOUBT) {
@@ -415,6 +420,10 @@ static int identify(struct kfm *m, const struct kfm_super *before)
 		ret = kfm_label_check(m);
 	if (!ret && primary && m->sb.flags & KFM_SB_DOUBT)
 		ret = -EUCLEAN;
+	if (!ret && !doubt && m->sb.flags & KFM_SB_DOUBT && m->sb.sectors < m->sectors) {
+		doubtful_size(m);
+		ret = -EUCLEAN;
+	}
 	if (ret && !doubt && known.node && known.node == m->sb.node)
 		m->sb = known;
 	return ret;
@@ -433,37 +442,43 @@ static const struct kfm *table_before(const struct kfm *m)
 	return NULL;
 }
 
-/* Find the metadata on the leg. A table before this one may have had it behind another end. */
-static void metadata_find(struct kfm *m)
-{
-	const struct kfm *old;
-	u64 from = m->meta_at;
-
-	if (!m->internal)
-		return;
-	mutex_lock(&mirrors_lock);
-	old = table_before(m);
-	if (old && old->internal)
-		from = old->meta_from;
-	mutex_unlock(&mirrors_lock);
-	kfm_label_locate(m, from);
-}
-
 /*
- * The superblock could not be loaded, or there is none. What this table knew before, or the one
- * before it, is kept for the next attempt, and so is the role. Return: @ret, or -EUCLEAN if there was
- * metadata.
+ * Find the metadata on the leg. A table before this one may have had it behind another end.
+ * @known: what this table knew before, or the one before it
+ * @from: the same of the place of the metadata
  */
-static int keep(struct kfm *m, const struct kfm_super *before, int ret)
+static int metadata_find(struct kfm *m, struct kfm_super *known, u64 *from)
 {
 	const struct kfm *old;
 
-	m->sb = *before;
 	mutex_lock(&mirrors_lock);
 	old = table_before(m);
 	if (old)
-		m->sb = old->sb;
+		*known = old->sb;
+	if (old && old->internal && m->internal)
+		*from = old->meta_from;
 	mutex_unlock(&mirrors_lock);
+	return m->internal ? kfm_label_locate(m, *from, known) : 0;
+}
+
+/* Is what was loaded what is known of this node? */
+static int superblock_fits(const struct kfm *m, const struct kfm_super *known)
+{
+	if (!m->formatted || !known->node ||
+	    (known->node == m->sb.node && !memcmp(known->uuid, m->sb.uuid, sizeof(known->uuid))))
+		return kfm_label_fits(m);
+	DMERR("%s: the metadata is that of mirror %pUb, and of another node: does the table name the right devices?",
+	      kfm_name(m), m->sb.uuid);
+	return -EMEDIUMTYPE;
+}
+
+/*
+ * There is no superblock that fits. What was known is kept for the next attempt, and so is the role.
+ * Return: @ret, or -EUCLEAN if there was metadata.
+ */
+static int keep(struct kfm *m, const struct kfm_super *known, int ret)
+{
+	m->sb = *known;
 	if (!m->sb.node)
 		return ret;
 	if (!ret)
@@ -528,7 +543,8 @@ static void peer_resume(struct kfm_peer *p)
 static int kfm_preresume(struct dm_target *ti)
 {
 	struct kfm *m = ti->private;
-	struct kfm_super before = m->sb;
+	struct kfm_super before = m->sb, known = m->sb;
+	u64 from = m->meta_from;
 	struct kfm_peer *p;
 	int ret;
 
@@ -538,18 +554,19 @@ static int kfm_preresume(struct dm_target *ti)
 		return -ESTALE;
 	}
 	m->meta_failed = false;
-	metadata_find(m);
 	/* after an error dm frees the table before this one: the next one has the role from here */
-	ret = kfm_super_load(m) ?: kfm_label_fits(m);
+	ret = metadata_find(m, &known, &from) ?: kfm_super_load(m) ?: superblock_fits(m, &known);
 	if (ret || !m->formatted) {
-		ret = keep(m, &before, ret);
+		ret = keep(m, &known, ret);
 	} else {
 		ret = load(m, &before);
 		if (ret)
 			inherit(m);
 	}
-	if (ret)
+	if (ret) {
+		m->meta_from = from;
 		return ret;
+	}
 	if (cache_lost(m))
 		m->start = kfm_random();
 	inherit(m);

@@ -234,12 +234,6 @@ int kfm_meta_blank(struct kfm *m, u64 len)
 static void doubt(struct kfm *m)
 {
 	DMERR("%s: one superblock is damaged: what it said is not known", kfm_name(m));
-	kfm_super_doubt(m);
-}
-
-/* This node may have forgotten something, or its leg may have: in memory. */
-void kfm_super_doubt(struct kfm *m)
-{
 	m->sb.state = KFM_BLANK;
 	m->sb.flags |= KFM_SB_DOUBT | KFM_SB_BITS_LOST;
 	m->sb.coarse = false;

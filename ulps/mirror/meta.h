@@ -25,6 +25,5 @@ int kfm_super_clear(struct kfm *m, u64 at);
 int kfm_super_load(struct kfm *m);
 int kfm_super_settle(struct kfm *m, const struct kfm_super *known);
 int kfm_super_save(struct kfm *m);
-void kfm_super_doubt(struct kfm *m);
 
 #endif /* KFM_META_H */

@@ -112,6 +112,7 @@ struct kfm_write;
  * @meta_from: byte of @meta where the metadata was, until it is whole at @meta_at: a mirror that
  *	grows, and has it on the leg
  * @tag: what the last block of a leg with metadata says; all zeros: nothing
+ * @tag_at: byte of the leg where that is
  * @label_unread: the label of the leg could not be read, so it is not written
  * @page: buffer for a block of metadata
  * @maps: the same for KFM_MAP_BLOCKS blocks of a bitmap
@@ -235,6 +236,7 @@ struct kfm {
 	struct kfm_peer		*only;
 	u64			meta_from;
 	struct kfm_label	tag;
+	u64			tag_at;
 	bool			label_unread;
 	void			*page;
 	u8			*maps;

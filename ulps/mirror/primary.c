@@ -185,15 +185,19 @@ static void on_grant(struct kfm_peer *p, const struct kfm_msg *msg)
 
 /*
  * The peer has stored the generation, which becomes the base, and that its copy is whole: what says
- * that it is partly overwritten is a disk that was put back to an earlier state. The superblock is
- * not written for that: until the next generation, whose beginning writes it, the older base is as
- * good.
+ * from now on that it is partly overwritten is a disk that was put back to an earlier state. For the
+ * base alone the superblock is not written: until the next generation, whose beginning writes it,
+ * the older one is as good.
  */
 static void synced_ok(struct kfm_peer *p)
 {
+	bool partial = kfm_pair(p)->source;
+
 	p->gen = p->m->sb.gens.cur;
 	kfm_pair(p)->base = p->gen;
 	kfm_pair(p)->source = 0;
+	if (partial)
+		kfm_super_save(p->m);
 	if (!p->insync && !p->oos_count) {
 		p->insync = true;
 		kfm_source_back(p);

@@ -109,6 +109,7 @@ static int become_primary(struct kfm *m, bool force)
 		p->next = jiffies;
 	}
 	m->was_insync = false;
+	m->followed = NULL;
 	m->left = false;
 	m->open = false;
 	smp_store_release(&m->primary, true);	/* after @open; pairs with kfm_map() */

@@ -217,7 +217,7 @@ struct kfm_super {
 
 /*
  * ---- the leg: behind the data, at the next multiple of KFM_BLOCK, the label; or the metadata, and
- * in the last block of the device a label that only programs read ----
+ * in the last block of the device the tag, a label that says where the metadata is ----
  */
 
 #define KFM_LABEL_INTERNAL	1u	/* the metadata is on this device, at @at */

@@ -214,6 +214,9 @@ static int attach_prepare(struct kfm_peer *p, const struct kfm_msg *msg)
 		kfm_pair(p)->node = msg->node;
 		ret = kfm_super_save(m);
 	}
+	/* whatever leg this is, it is the one from now on */
+	if (!ret && msg->arg && m->sb.flags & KFM_SB_DOUBT && kfm_label_renew(m))
+		DMWARN("%s: can't write the label of the leg", kfm_name(m));
 	return ret ?: kfm_log_start(m, p->session, msg->gens.cur, msg->node);
 }
 
@@ -330,13 +333,10 @@ static int take_gens(struct kfm *m, const struct kfm_msg *synced)
 static int store_synced(struct kfm_peer *p, const struct kfm_msg *msg, bool new)
 {
 	struct kfm *m = p->m;
-	bool doubt = m->sb.flags & KFM_SB_DOUBT;
 	int ret = new ? take_gens(m, msg) : 0;
 
 	if (ret)
 		return ret;
-	if (new && doubt && kfm_label_renew(m))		/* the leg is the right one now */
-		DMWARN("%s: can't write the label of the leg", kfm_name(m));
 	kfm_recent_clean(p, msg);
 	kfm_bits_clear(p);
 	return kfm_bits_flush(m);
@@ -411,7 +411,7 @@ void kfm_secondary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 		p->state = KFM_SESSION_DOWN;
 		if (msg->arg)	/* this node leaves, and the primary goes on */
 			kfm_leave_end(m, 0);
-		else
+		else if (m->followed == p)
 			m->followed = NULL;
 		break;
 	case KFM_REFUSED:

@@ -224,6 +224,13 @@ void kfm_policy_tick(struct kfm_peer *p)
 
 /* ---- the end of a session ---- */
 
+/* With `reads quorum` they go on when kfm_reads_extend() has heard enough of the others. */
+static void reads_stop(struct kfm *m)
+{
+	if (m->reads_quorum)
+		WRITE_ONCE(m->reads_until, jiffies - 1);
+}
+
 /**
  * kfm_peer_lost() - a session of a primary has ended
  * @p: the peer
@@ -243,8 +250,7 @@ void kfm_peer_lost(struct kfm_peer *p, int err)
 	if (!up)
 		return;
 	DMWARN("%s: the peer is lost (%d)", kfm_name(m), err);
-	if (m->reads_quorum)	/* until kfm_reads_extend() has heard enough of the others */
-		WRITE_ONCE(m->reads_until, jiffies - 1);
+	reads_stop(m);
 	kfm_peer_event(p, "lost");
 	p->down = jiffies;
 	kfm_resync_stop(p);
@@ -307,6 +313,7 @@ void kfm_peers_leg_failed(struct kfm *m)
 	bool known = m->peers[0]->refused == KFM_W_OWN_LEG;
 	struct kfm_peer *p;
 
+	reads_stop(m);
 	kfm_for_each_peer(p, m)
 		leg_lost(p);
 	if (known)
