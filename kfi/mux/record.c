@@ -80,41 +80,6 @@ void kmw_encode_answer(const struct kmw_calling *c, u32 conn, struct kfi_mux_rec
 	};
 }
 
-int kmw_decode_data(const struct kfi_mux_rec *rec, struct kmw_bytes *data)
-{
-	const struct kmw_data *body = (const void *)rec->body;
-	const struct kmw_placed *placed = (const void *)(body + 1);
-
-	if (rec->type != KMW_DATA || rec->bits & ~KMW_D_PLACED || !rec->conn ||
-	    rec->len < sizeof(*body))
-		return -EPROTO;
-	data->pos = le32_to_cpu(body->pos);
-	data->limit = le32_to_cpu(body->limit);
-	data->len = rec->len - sizeof(*body);
-	data->placed.len = 0;
-	if (!(rec->bits & KMW_D_PLACED))
-		return 0;
-	if (data->len != sizeof(*placed) || !placed->len)
-		return -EPROTO;
-	data->len = 0;
-	data->placed = (struct kfi_mux_piece) {
-		.len = le32_to_cpu(placed->len), .key = le32_to_cpu(placed->key),
-		.crc = le32_to_cpu(placed->crc), .at = le32_to_cpu(placed->at),
-	};
-	return 0;
-}
-
-void kmw_encode_data(u32 pos, u32 limit, u32 conn, struct kfi_mux_rec *rec)
-{
-	rec->type = KMW_DATA;
-	rec->bits = 0;
-	rec->conn = conn;
-	rec->len = sizeof(struct kmw_data);
-	*(struct kmw_data *)rec->body = (struct kmw_data) {
-		.pos = cpu_to_le32(pos), .limit = cpu_to_le32(limit),
-	};
-}
-
 void kmw_encode_placed(const struct kfi_mux_piece *piece, struct kfi_mux_rec *rec)
 {
 	struct kmw_placed *placed = (void *)(rec->body + sizeof(struct kmw_data));

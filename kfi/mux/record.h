@@ -143,7 +143,6 @@ struct kmw_bytes {
  */
 int kmw_decode_call(const struct kfi_mux_rec *rec, struct kmw_calling *c);
 int kmw_decode_answer(const struct kfi_mux_rec *rec, struct kmw_calling *c);
-int kmw_decode_data(const struct kfi_mux_rec *rec, struct kmw_bytes *data);
 int kmw_decode_close(const struct kfi_mux_rec *rec);
 
 /*
@@ -157,9 +156,44 @@ unsigned int kmw_call_lane(const struct kmw_calling *call, bool first, unsigned 
 void kmw_encode_call(const struct kmw_calling *c, struct kfi_mux_rec *rec);
 /* @conn: the receiver's number of the connection */
 void kmw_encode_answer(const struct kmw_calling *c, u32 conn, struct kfi_mux_rec *rec);
-void kmw_encode_data(u32 pos, u32 limit, u32 conn, struct kfi_mux_rec *rec);
 /* Turn a DATA record into one that announces bytes in places */
 void kmw_encode_placed(const struct kfi_mux_piece *piece, struct kfi_mux_rec *rec);
 void kmw_encode_close(u16 bits, u32 conn, struct kfi_mux_rec *rec);
+
+/* Nearly all records are DATA, so these two are inline. */
+static inline int kmw_decode_data(const struct kfi_mux_rec *rec, struct kmw_bytes *data)
+{
+	const struct kmw_data *body = (const void *)rec->body;
+	const struct kmw_placed *placed = (const void *)(body + 1);
+
+	if (rec->type != KMW_DATA || rec->bits & ~KMW_D_PLACED || !rec->conn ||
+	    rec->len < sizeof(*body))
+		return -EPROTO;
+	data->pos = le32_to_cpu(body->pos);
+	data->limit = le32_to_cpu(body->limit);
+	data->len = rec->len - sizeof(*body);
+	data->placed.len = 0;
+	if (!(rec->bits & KMW_D_PLACED))
+		return 0;
+	if (data->len != sizeof(*placed) || !placed->len)
+		return -EPROTO;
+	data->len = 0;
+	data->placed = (struct kfi_mux_piece) {
+		.len = le32_to_cpu(placed->len), .key = le32_to_cpu(placed->key),
+		.crc = le32_to_cpu(placed->crc), .at = le32_to_cpu(placed->at),
+	};
+	return 0;
+}
+
+static inline void kmw_encode_data(u32 pos, u32 limit, u32 conn, struct kfi_mux_rec *rec)
+{
+	rec->type = KMW_DATA;
+	rec->bits = 0;
+	rec->conn = conn;
+	rec->len = sizeof(struct kmw_data);
+	*(struct kmw_data *)rec->body = (struct kmw_data) {
+		.pos = cpu_to_le32(pos), .limit = cpu_to_le32(limit),
+	};
+}
 
 #endif /* _KFI_MUX_RECORD_H */
