@@ -364,7 +364,7 @@ static void bits_moved(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, m->sb.sectors, m->sectors);
 		KUNIT_EXPECT_EQ_MSG(test, w->peers[0].oos_count, 3, "%u", i);
 	}
-	/* tag, 2 zeros, 2 bitmaps, 2 superblocks, tag; that the old place is cleared is not needed */
+	/* tag, 2 zeros, 2 bitmaps, 2 superblocks, tag; the old place need not be cleared */
 	KUNIT_EXPECT_EQ(test, i, 9);
 	KUNIT_EXPECT_EQ(test, moved, 1);
 }

@@ -320,7 +320,8 @@ static void label_device(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(ids); i++) {
 		w->id = ids[i].id;
-		KUNIT_EXPECT_EQ_MSG(test, kfm_label_name(&w->m, w->m.sb.uuid), ids[i].ret, "%s", ids[i].id);
+		KUNIT_EXPECT_EQ_MSG(test, kfm_label_name(&w->m, w->m.sb.uuid), ids[i].ret, "%s",
+				    ids[i].id);
 	}
 }
 

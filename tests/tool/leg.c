@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * leg.c - what the kernel writes at the end of a leg, and how much room it needs there, by the code
- * of the kernel (ulps/mirror/proto.c), for tests of `kfi mirror`:
+ * of the kernel (proto.c and sizes.c of ulps/mirror), for tests of `kfi mirror`:
  *
  *   leg internal FILE SECTORS   superblocks behind the data of so many sectors, and a label
  *				 in the last block of the file

@@ -552,8 +552,8 @@ static void complain_absent(const struct mirror_where *where, const char *name, 
 			like = title;
 	}
 	if (like)
-		complain("%s: node %s is not in its configuration, but %s is: the same? See -n", name,
-			 where->node, like);
+		complain("%s: node %s is not in its configuration, but %s is: the same? See -n",
+			 name, where->node, like);
 	else
 		complain("%s: node %s is not in its configuration", name, where->node);
 }

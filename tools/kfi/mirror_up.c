@@ -530,8 +530,8 @@ int cmd_mirror_wait(int argc, char **argv)
 		"Usage: kfi mirror wait [-t SECONDS] NAME [connected | insync]\n\n"
 		"Wait until there is a session with each peer (of a secondary: with its primary), or\n"
 		"until their copies are the same as well.\n\n"
-		"  -t, --timeout SECONDS  fail after so many; otherwise there is no limit. After 5\n"
-		"                         seconds a line says what somebody may have to do\n";
+		"  -t, --timeout SECONDS  fail after so many; otherwise there is no limit. After\n"
+		"                         5 seconds a line says what somebody may have to do\n";
 	const struct timespec pause = { .tv_nsec = POLL_MS * 1000000 };
 	struct scope scope;
 	bool hint = false, hinted = false;

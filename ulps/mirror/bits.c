@@ -441,8 +441,8 @@ int kfm_bits_create(struct kfm *m)
 }
 
 /*
- * The bitmaps are whole in their new place. Store the superblock there, twice, as it begins with the
- * serial number of a first one; then the tag, and from then on this is the metadata. The old
+ * The bitmaps are whole in their new place. Store the superblock there, twice, as it begins with
+ * the serial number of a first one; then the tag, and from then on this is the metadata. The old
  * superblocks are within the data now.
  */
 static int move_end(struct kfm *m)
@@ -464,8 +464,8 @@ static int move_end(struct kfm *m)
 /*
  * Write all bitmaps in the present form and size. What is in their place may be of another one, so
  * until they are whole the superblock says that every region may differ. After that it says that
- * the mirror has grown. Metadata on the leg moves meanwhile: what is in the old place stays as it is,
- * and counts until the tag names the new one (label.c).
+ * the mirror has grown. Metadata on the leg moves meanwhile: what is in the old place stays as it
+ * is, and counts until the tag names the new one (label.c).
  */
 static int rewrite(struct kfm *m)
 {
@@ -524,8 +524,8 @@ static u32 bits_at_once(bool plain)
 }
 
 /*
- * Add the pieces that a bitmap of the superblock's size at @at has. It is read by way of @wire. Only
- * in its present form it has checksums.
+ * Add the pieces that a bitmap of the superblock's size at @at has. It is read by way of @wire.
+ * Only in its present form it has checksums.
  */
 static int load_pieces(struct kfm_peer *p, u64 at, u32 shift, u32 *bad)
 {

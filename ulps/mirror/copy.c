@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * copy.c - what a secondary stores of its own copy when that is worth less than before. All of it is
- * the worker's.
+ * copy.c - what a secondary stores of its own copy when that is worth less than before. All of it
+ * is the worker's.
  */
 #include "bits.h"
 #include "copy.h"

@@ -5,23 +5,24 @@
  * it was at some time.
  *
  * If the metadata is elsewhere, the label is behind the data. It names mirror and node, and has a
- * *mark*, a random number that the superblock has as well. Both are changed whenever the node begins
- * to use the leg, and when it has ended that in order. So a leg that comes from a snapshot has an
- * older mark, unless the snapshot was made since the node last began, and it has lost its power after
- * that. The new mark is in the superblock before it is in the label, and until that is known to be
- * durable either of both is right:
+ * *mark*, a random number that the superblock has as well. The mark changes whenever the node
+ * begins to use the leg, and when it has ended that in order. So a leg that comes from a snapshot
+ * has an older mark, unless the snapshot was made since the node last began, and the node has lost
+ * its power after that. The new mark is in the superblock before it is in the label, and until that
+ * is known to be durable either of both is right:
  *
  *	superblock: @label_next		label: the new mark		superblock: @label
  *
  * A mark that is neither of them, and no label at all, mean that nothing is known of this copy: the
- * node is in doubt, as after damage of a superblock (meta.c). A leg of another mirror, or of another
- * node, is refused.
+ * node is in doubt, as after damage of a superblock (meta.c). A leg of another mirror, or of
+ * another node, is refused.
  *
- * If the metadata is on the leg, the two can't be exchanged. The last block of the device has a label
- * of another kind, the *tag*, which says where the metadata is, and of which mirror. When the mirror
- * grows, the metadata moves to behind the new end, and the tag, which is written when all of it is
- * there, decides which of both places counts: until then the old one, from then on the new one,
- * whatever size the next table has. Programs read the tag, too, to know what the device is.
+ * If the metadata is on the leg, leg and metadata can't be exchanged. The last block of the device
+ * has a label of another kind, the *tag*, which says where the metadata is, and of which mirror.
+ * When the mirror grows, the metadata moves to behind the new end. The tag is written when all of
+ * it is there, and decides which of both places counts: until then the old one, from then on the
+ * new one, whatever size the next table has. Programs read the tag, too, to know what the device
+ * is.
  *
  * All functions run in resume before the worker, or in the worker.
  */
@@ -125,9 +126,9 @@ static bool is_of(const struct kfm_label *label, const struct kfm_super *known)
  * @from: where it was before, or the place that follows from the size
  * @known: the superblock that was there; its node is 0 if none is known
  *
- * Sets kfm.meta_from, where a superblock is looked for, and kfm.tag, which that has to fit. A device
- * without a tag has become longer since the tag was written, or has no metadata yet. So has one
- * whose tag is that of others while the mirror is known: it was used before.
+ * Sets kfm.meta_from, where a superblock is looked for, and kfm.tag, which the superblock has to
+ * fit. A device without a tag has become longer since the tag was written, or has no metadata yet.
+ * The tag of another mirror or node counts as none if @known is known: it is one of former times.
  *
  * Return: 0, or -EIO: the tag can't be read, and nothing else tells where the metadata is.
  */
@@ -158,8 +159,10 @@ int kfm_label_fits(const struct kfm *m)
 
 	if (!m->internal || !tag->node || (m->formatted && is_of(tag, &m->sb)))
 		return 0;
-	DMERR("%s: the last block of the leg says that it has metadata of mirror %pUb, for %llu sectors, at byte %llu, and that is not there: if it is not needed, write zeros over the last block",
+	DMERR("%s: the last block of the leg names mirror %pUb, %llu sectors, at byte %llu",
 	      kfm_name(m), tag->uuid, tag->sectors, tag->at);
+	DMERR("%s: that mirror is not there: if it is not needed, write zeros over that block",
+	      kfm_name(m));
 	return -EMEDIUMTYPE;
 }
 
@@ -225,9 +228,9 @@ static void distrust(struct kfm *m, const char *why)
  * @m: formatted mirror that is being resumed, with its superblock
  *
  * A leg that can't be read is going to fail. It may be any one, so its label is not written
- * (kfm.label_unread). A blank copy may be on any leg
- * that no other copy is on, and that has nothing else where the label is to be: nothing is known of
- * it, as when its disk was replaced. A leg with other data there may be that of anybody.
+ * (kfm.label_unread). A blank copy may be on any leg that no other copy is on, and that has nothing
+ * else where the label is to be: nothing is known of it, as when its disk was replaced. A leg with
+ * other data there may be that of anybody.
  *
  * A label that has the mark that was to be the next one has it from now on, also when a further one
  * is to come.
@@ -252,8 +255,10 @@ int kfm_label_check(struct kfm *m)
 		return ret;
 	}
 	if (ret == -EMEDIUMTYPE) {
-		DMERR("%s: the leg has other data where its label should be, at byte %llu: if these 4096 bytes are not needed, write zeros over them",
+		DMERR("%s: other data at byte %llu of the leg, where its label should be",
 		      kfm_name(m), at);
+		DMERR("%s: if these %u bytes are not needed, write zeros over them", kfm_name(m),
+		      KFM_BLOCK);
 		return ret;
 	}
 	if (ret == -EIO) {
@@ -286,8 +291,8 @@ int kfm_label_check(struct kfm *m)
  * kfm_label_move() - the mirror becomes longer: write the label behind the new end of the data
  * @m: mirror that is being resumed, whose superblock has the old size
  *
- * The label at the old end is right until the superblock has the new size. A mirror that takes all of
- * the leg, or is followed by other data, has no label from then on.
+ * The label at the old end is right until the superblock has the new size. A mirror that takes all
+ * of the leg, or is followed by other data, has no label from then on.
  *
  * Return: 0 or a negative error.
  */
@@ -315,9 +320,9 @@ int kfm_label_move(struct kfm *m)
  * @m: formatted mirror
  *
  * Without effect if the leg, or the metadata, has failed, and while this node is in doubt and no
- * primary has attached: if the leg is the wrong one, the right one may come back. If the label can't
- * be written, the next start takes the old mark for right as well as the new one. The tag changes
- * only if the leg has become longer.
+ * primary has attached: if the leg is the wrong one, the right one may come back. If the label
+ * can't be written, the next start takes the old mark for right as well as the new one. The tag
+ * changes only if the leg has become longer.
  *
  * Return: 0 or a negative error.
  */

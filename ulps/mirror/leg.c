@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * leg.c - what is written to the leg of a primary, and read from it. What follows when it has failed
- * is in detach.c.
+ * leg.c - what is written to the leg of a primary, and read from it. What follows when it has
+ * failed is in detach.c.
  */
 #include "leg.h"
 #include "mirror.h"

@@ -369,7 +369,7 @@ static void inherit(struct kfm *m)
 	mutex_unlock(&mirrors_lock);
 }
 
-/* Was this table, or the one before it, primary? @known: its superblock, if there is such a table */
+/* Was this table, or the one before it, primary? @known: the superblock of that one, if any */
 static bool was_primary(const struct kfm *m, struct kfm_super *known)
 {
 	const struct kfm *old;
@@ -467,20 +467,22 @@ static int superblock_fits(const struct kfm *m, const struct kfm_super *known)
 	if (!m->formatted || !known->node ||
 	    (known->node == m->sb.node && !memcmp(known->uuid, m->sb.uuid, sizeof(known->uuid))))
 		return kfm_label_fits(m);
-	DMERR("%s: the metadata is that of mirror %pUb, and of another node: does the table name the right devices?",
+	DMERR("%s: the metadata is that of another node, of mirror %pUb: wrong devices?",
 	      kfm_name(m), m->sb.uuid);
 	return -EMEDIUMTYPE;
 }
 
 /*
- * There is no superblock that fits. What was known is kept for the next attempt, and so is the role.
+ * There is no superblock that fits. The next attempt has what was known before, and the role.
  * Return: @ret, or -EUCLEAN if there was metadata.
  */
 static int keep(struct kfm *m, const struct kfm_super *known, int ret)
 {
 	m->sb = *known;
-	if (!m->sb.node)
+	if (!m->sb.node) {
+		m->formatted = false;
 		return ret;
+	}
 	if (!ret)
 		DMERR("%s: there is no metadata any more: does the table name the right devices?",
 		      kfm_name(m));

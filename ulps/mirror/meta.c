@@ -172,7 +172,10 @@ int kfm_map_read(struct kfm *m, u64 at, u8 *map, u32 blocks, u32 *bad)
 
 /* ---- superblock ---- */
 
-/* Is a sector zeros, or an empty one of a bitmap at @place, which a `create` that failed has left? */
+/*
+ * Has a sector zeros, or is it an empty one of a bitmap at @place? A `create` that has failed leaves
+ * such ones.
+ */
 static bool is_empty(const u8 *sector, u64 place)
 {
 	__le32 crc = cpu_to_le32(map_crc(sector, place));
@@ -245,8 +248,8 @@ static const char *why_not(const struct kfm *m, int err)
 	switch (err) {
 	case -EMEDIUMTYPE:
 		return m->internal ?
-			"there is other data; was the leg exchanged, or had the mirror another size?" :
-			"there is other data; if it is not needed, write zeros over its first 128 KiB";
+			"there is other data: is it another leg, or has it another size?" :
+			"there is other data; if not needed, write zeros over its first 128 KiB";
 	case -EPROTONOSUPPORT:
 		return "a later version of this module has written it";
 	case -EBADMSG:
@@ -290,8 +293,8 @@ int kfm_super_load(struct kfm *m)
 	/* a copy with another version or magic may be the newer one, so refuse the device */
 	for (i = 0; i < 2; i++) {
 		if (ret[i] && ret[i] != -ENODATA && (ret[i] != -EBADMSG || !m->formatted)) {
-			DMERR("%s: no metadata of a mirror, where superblock %d should be, at byte %llu: %s (%d)",
-			      kfm_name(m), i, m->meta_from + i * KFM_BLOCK, why_not(m, ret[i]),
+			DMERR("%s: no superblock at byte %llu of the metadata's device: %s (%d)",
+			      kfm_name(m), m->meta_from + i * KFM_BLOCK, why_not(m, ret[i]),
 			      ret[i]);
 			return ret[i];
 		}

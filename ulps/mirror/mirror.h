@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * mirror.h - the mirror itself, and the functions of kick.c and claim.c. Those of another file are in
- * the header of its name. README.md describes how they work together.
+ * mirror.h - the mirror itself, and the functions of kick.c and claim.c. The other headers name the
+ * files whose functions they have. README.md describes how they work together.
  */
 #ifndef KFM_MIRROR_H
 #define KFM_MIRROR_H
@@ -44,7 +44,8 @@ struct kfm_write;
  * @meta: disk with superblock and bitmaps; the leg, if @internal
  * @internal: the metadata is on the leg, behind the data
  * @meta_at: byte of @meta where the metadata begins
- * @logdev: disk with the log, or NULL: the node takes no records but direct ones. The leg, if @log_at
+ * @logdev: disk with the log, or NULL: the node takes no records but direct ones. It is the leg, if
+ *	@log_at is not 0
  * @log_at: byte of @logdev where the log begins; 0 unless that is the leg
  * @leg_tears: the leg is memory that a loss of power may leave with half a sector, see own.c
  * @direct_min: records of so many bytes and more go straight to the leg of a peer that has slots

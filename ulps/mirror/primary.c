@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * primary.c - a session as the primary has it, see the head of peer.c: what it compares, and what it
- * stores before writes go to the peer, or end without it. All of it is the worker's.
+ * primary.c - a session as the primary has it, see the head of peer.c: what it compares, and what
+ * it stores before writes go to the peer, or end without it. All of it is the worker's.
  */
 #include "bits.h"
 #include "csum.h"
@@ -184,10 +184,10 @@ static void on_grant(struct kfm_peer *p, const struct kfm_msg *msg)
 }
 
 /*
- * The peer has stored the generation, which becomes the base, and that its copy is whole: what says
- * from now on that it is partly overwritten is a disk that was put back to an earlier state. For the
- * base alone the superblock is not written: until the next generation, whose beginning writes it,
- * the older one is as good.
+ * The peer has stored the generation, which becomes the base, and that its copy is whole. A copy
+ * that is partly overwritten comes from a disk that was put back, from now on. For the base alone
+ * the superblock is not written: until the next generation, whose beginning writes it, the older
+ * one is as good.
  */
 static void synced_ok(struct kfm_peer *p)
 {

@@ -39,7 +39,8 @@ static int promote_check(struct kfm *m, const struct kfm_cmd *cmd)
 		return force && !kfm_quorate(m) ? kfm_quorum_force(m) : -EALREADY;
 	if (m->promote || m->leave)
 		return -EBUSY;
-	if (m->policy == KFM_QUORUM && kfm_has_word(cmd, "fenced"))	/* no manager decides that */
+	/* with this policy no manager decides that */
+	if (m->policy == KFM_QUORUM && kfm_has_word(cmd, "fenced"))
 		return -EINVAL;
 	if (m->meta_failed || m->log.failed || m->leg_failed)
 		return -EIO;

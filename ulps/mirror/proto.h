@@ -17,7 +17,7 @@
 #endif
 
 #define KFM_VERSION		6	/* of the superblock */
-#define KFM_VERSION_PLAIN	5	/* of one without labels, and with bitmaps without checksums */
+#define KFM_VERSION_PLAIN	5	/* of one without labels and checksums of bitmaps */
 #define KFM_VERSION_TRUSTING	4	/* of one without KFM_SB_DOUBT */
 #define KFM_VERSION_COARSE	3	/* of one with wire bitmaps, and no others, behind it */
 #define KFM_LOG_VERSION		4	/* of the log */
@@ -160,11 +160,11 @@ struct kfm_le_pair {
 #define KFM_BITMAP_AT		(2 * KFM_BLOCK)
 
 /*
- * Each sector of a bitmap on the device has KFM_MAP_BYTES of it, and then a CRC32C of its place and
- * of these. So a write that a loss of power has cut short leaves sectors that check.
+ * Each sector of a bitmap on the device has KFM_MAP_BYTES of it, a block KFM_MAP_BLOCK, and then a
+ * CRC32C of its place and of these. So a write that a loss of power has cut short leaves sectors that check.
  */
 #define KFM_MAP_BYTES		(KFM_SECTOR - 4)
-#define KFM_MAP_BLOCK		(KFM_BLOCK / KFM_SECTOR * KFM_MAP_BYTES)	/* of it in a block */
+#define KFM_MAP_BLOCK		(KFM_BLOCK / KFM_SECTOR * KFM_MAP_BYTES)
 
 /*
  * A superblock. The copy with the higher serial number counts; copies are written in turn. Each is

@@ -253,8 +253,9 @@ static bool heard_since(const struct kfm *m, unsigned long at)
 }
 
 /*
- * Reads may go on for half of the time-out since then. An answer may be old when the worker takes it,
- * so it counts from the time at which its PING was sent. A primary by force asks nobody.
+ * Reads may go on for half of the time-out since enough nodes have been heard. An answer may be old
+ * when the worker takes it, so it counts from the time at which its PING was sent. A primary by
+ * force asks nobody.
  */
 void kfm_reads_extend(struct kfm *m)
 {
@@ -267,7 +268,8 @@ void kfm_reads_extend(struct kfm *m)
 		    time_after(p->heard + m->timeout / 2, m->reads_until))
 			WRITE_ONCE(m->reads_until, p->heard + m->timeout / 2);
 	}
-	if (time_before(m->reads_until, jiffies))	/* never so old that it seems to be to come */
+	/* a time that is very old would seem to be one to come */
+	if (time_before(m->reads_until, jiffies))
 		WRITE_ONCE(m->reads_until, jiffies - 1);
 }
 

@@ -8,8 +8,8 @@
  * resynchronised, or this node goes on without it. What the bits of both nodes say has been
  * compared before a session is up. From then on map() passes reads to the leg without the worker.
  *
- * With `reads quorum` they wait again while others may have promoted another node: those that follow
- * this primary do so until it was silent for the time-out (other_primary(), secondary.c), and a node
+ * With `reads quorum` reads wait again while another node may have been promoted. A node follows
+ * this primary until that was silent for the time-out (other_primary(), secondary.c), and a node
  * that was resumed has no vote for as long (vote.c). So reads go on for half of the time-out since
  * PINGs were sent that more than half of the nodes have answered (reads_until, quorum.c): however
  * late the answer is seen, its sender has heard this primary since then. That is compared with the

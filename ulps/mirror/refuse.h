@@ -11,16 +11,16 @@ struct kfm_peer;
 enum kfm_why {
 	KFM_W_LATER = KFM_REFUSALS,	/* the peer says something that a later version knows */
 	KFM_W_OWN_LEG,			/* the leg of this node has failed */
-	KFM_W_NO_SOURCE,		/* ... and the peer lacks data, which it can't get any more */
+	KFM_W_NO_SOURCE,		/* the same, and the peer lacks data */
 	KFM_W_STALE,			/* this copy lacks what the peer has */
-	KFM_W_SPLIT,
+	KFM_W_SPLIT,			/* each copy has data that the other one lacks */
 	KFM_W_OTHER,			/* the tables do not fit */
 	KFM_W_OTHER_NODE,		/* it is not the node that has always been this peer */
 	KFM_W_BLANK,			/* no quorum without it, and it has forgotten all */
 	KFM_W_NO_VOTE,			/* no quorum to give it a vote */
 	KFM_W_NEEDS_LOG,		/* it would write to a log, and this node has none */
 	KFM_W_SECRET,			/* the provider does not believe one of both nodes */
-	KFM_W_PORT,
+	KFM_W_PORT,			/* the same, because a port is not reserved */
 	KFM_WHYS
 };
 

@@ -27,14 +27,14 @@
  * A leg with more than KFM_BAD_RANGES of them has failed, as it has after any failed write if half
  * a sector may be left (own.c), or if a cache may have lost more than that (flush.c).
  *
- * A detached node (detach.c) reads all of its data in this way, and writes nothing back. If there is
- * no other peer to ask, its reads have no deadline but that of the session. While no peer has the
+ * A detached node (detach.c) reads all of its data in this way, and writes nothing back. If there
+ * is no other peer to ask, its reads have no deadline but that of the session. While no peer has the
  * data they wait, as writes do.
  *
  * One read is repaired at a time. A detached node has a read in flight for each patch of a peer:
  * of an older program that is one. The secondary's part is in serve.c. All functions run in the
- * worker, except for the completions, which clear @leg_busy and kfm_post.busy with release semantics,
- * as those of writes do. No memory is allocated.
+ * worker, except for the completions, which clear @leg_busy and kfm_post.busy with release
+ * semantics, as those of writes do. No memory is allocated.
  */
 #include <linux/crc32c.h>
 #include <linux/highmem.h>

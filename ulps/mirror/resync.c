@@ -163,7 +163,7 @@ void kfm_resync_notes(struct kfm *m)
 		m->wrote = jiffies - BACK_OFF;
 }
 
-/* Parse the limit of a resynchronisation, in a table or a message. Return: 0 or a negative error. */
+/* Parse the limit of a resynchronisation, in a table or a message. Return: 0 or an error */
 int kfm_rate_parse(const char *word, unsigned int *kib)
 {
 	unsigned int rate;

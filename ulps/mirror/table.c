@@ -7,8 +7,8 @@
  *	[rate-min KIB] [csum on|off] [on-io-error fail|detach] [reads any|quorum] [secret KEY]
  *	[peer PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE]...
  *	[witness PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE]]
- * LEG and LOG of the witness are -. META may be the word internal, and LOG then, too: they are on the
- * leg.
+ * LEG and LOG of the witness are -. META may be the word internal, and LOG then, too: they are on
+ * the leg.
  */
 #include <linux/kstrtox.h>
 #include <linux/slab.h>

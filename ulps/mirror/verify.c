@@ -15,8 +15,8 @@
  *
  * With several peers one that has something else than this node is not enough to know which of both
  * is wrong: all others in sync are asked for the same part. If one of them has what that peer has,
- * this node is outvoted, whatever the rest have, and the part is not overwritten for the rest of this
- * comparison: a person has to decide. If one of them does not answer, the part is left out.
+ * this node is outvoted, whatever the rest have, and the part is not overwritten for the rest of
+ * this comparison: a person has to decide. If one of them does not answer, the part is left out.
  *
  * Otherwise the regions of a part that differs are out of sync from then on, durably, and the
  * resynchronisation of this session overwrites them with the data of the primary. If the session
@@ -150,7 +150,7 @@ static bool ask_next(struct kfm *m)
 		v->voter++;
 		if (p->index == v->index || p->witness || !comparable(p, v->w->sector, v->w->len))
 			continue;
-		/* a write that this node and the first peer have is no reason to wait: both_have() */
+		/* the range may have a write that this node and the first peer have: both_have() */
 		if (!kfm_range_lacks(p, v->w->sector, v->w->len)) {
 			ask(m, p);
 			return true;
@@ -193,7 +193,7 @@ static void outvoted(struct kfm *m)
 	const struct kfm_write *w = m->verify.w;
 	struct kfm_verify *v = &m->verify;
 
-	DMERR_LIMIT("%s: %u bytes from sector %llu on differ from those of two peers, which are the same",
+	DMERR_LIMIT("%s: %u bytes from sector %llu on differ from two peers that agree",
 		    kfm_name(m), w->len, w->sector);
 	v->differ++;
 	if (is_kept(v, w->sector))

@@ -9,8 +9,8 @@
  * which loses nothing, never stands still.
  *
  * Most kernels fill each page that they allocate with zeros, which costs as much as a copy of the
- * frame. So a page that was given to the stack is kept, and takes the place of a later buffer if the
- * stack has put all parts of it by then.
+ * frame. So a page that was given to the stack is kept, and takes the place of a later buffer if
+ * the stack has put all parts of it by then.
  */
 #include <linux/bvec.h>
 #include <linux/gfp.h>
