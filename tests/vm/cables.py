@@ -184,23 +184,25 @@ def lost_interrupts(s):
     quick(s)
 
 
-@case(600)
+@case(1800)
 def survivor(s):
-    """a machine is killed and comes back, twice: the other one's endpoints serve its successors"""
+    """a machine is killed under writes and comes back: the other one's endpoints serve its successors"""
     s.kfi.serve("a", "rdm", 7473, "usb4")
     s.kfi.serve("a", "msg", 7474, "usb4")
-    for last in (False, True):
+    words = {"provider": "usb4", "verify": True, "mode": "bandwidth"}
+    for number in range(s.kills + 1):
         wait_up(s)
-        words = {"provider": "usb4", "verify": True, "mode": "bandwidth"}
         for kind, service in (("rdm", 7473), ("msg", 7474)):
             s.kfi.perf("b", "a", type=kind, service=service, op="send,write,read", size="64,65536", iterations=10, **words)
-        if not last:
-            s.pair.spawn("b", "kfi " + s.kfi.perf_words("a", duration=200, op="write,read", service=7473, **words))
-            time.sleep(2)
-            s.pair.kill("b")
-            s.pair.restart("b")
-            s.below("b")
-            s.load("b")
+        if number == s.kills:
+            break
+        s.pair.spawn("b", "kfi " + s.kfi.perf_words("a", duration=200, op="write,read", service=7473, **words))
+        time.sleep(2)
+        s.pair.kill("b")
+        s.pair.restart("b")
+        s.below("b")
+        s.load("b")
+        s.pair.progress(f"{s.pair.series}: {number + 1} kills")
     s.kfi.command("a", "perf stop")
     quick(s)
 

@@ -37,6 +37,8 @@ PROMISE = {
 }
 # How many bridges there are between the machines.
 BRIDGES = 2
+# Seconds that a case has for each pull, flap or kill that was asked for, beside its own budget.
+ROUND = 60
 # What the tester itself waits for any progress, and slack for emulation.
 TESTER = 10
 SLACK = 15
@@ -47,13 +49,13 @@ NODES = "ns_a=fd:7 ns_b=fd:8 node_a={} node_b={}"
 class Scenario:
     """One pair of machines, on which all cases run in order"""
 
-    def __init__(self, pair, provider, flaps=1, seed=0, wanted=""):
+    def __init__(self, pair, provider, flaps=1, kills=2, seed=0, wanted=""):
         self.pair = pair
         self.provider = provider
         self.kfi = bed.Kfi(pair, provider)
         self.address = bed.node(provider, pair, "b")
         self.versions = (4,) if provider in bed.SIDES else (4, 6)
-        self.flaps, self.seed = flaps, seed
+        self.flaps, self.kills, self.seed = flaps, kills, seed
         self.list_filter = wanted     # groups of the list that `conformance` runs, "" for all
 
     def below(self, name):
@@ -285,16 +287,19 @@ class Verdict:
         self.failed += bool(error)
 
 
-def run_series(series, verdict, provider, wanted, flaps, seed):
+def run_series(series, verdict, opts):
     """Run all cases on one kernel, on one pair; a broken pair ends the series."""
+    provider = opts.provider
     logs = os.path.join(vm.BUILD, f"vm-{series}", f"scenario-{provider}")
     ko, tool = bed.build(series, verdict.progress, logs, "KFI_TESTS=y")
-    with bed.machines(provider, series, logs, ko, BRIDGES, programs=[tool], progress=verdict.progress, seed=seed) as pair:
-        scenario = Scenario(pair, provider, flaps, seed)
+    with bed.machines(provider, series, logs, ko, BRIDGES, programs=[tool], progress=verdict.progress, seed=opts.seed) as pair:
+        scenario = Scenario(pair, provider, opts.flaps, opts.kills, opts.seed)
         for function, budget, providers in CASES:
             # the first one loads the modules for all
-            if provider not in (providers or PROMISE) or not (function is load_by_alias or any(word in function.__name__ for word in wanted.split(","))):
+            if provider not in (providers or PROMISE) or not (
+                    function is load_by_alias or any(word in function.__name__ for word in opts.wanted.split(","))):
                 continue
+            budget += ROUND * max(opts.flaps, opts.kills)
             if not verdict.case(series, function, budget, scenario) and not usable(pair):
                 verdict.say(series, "the cases after that", 0, "a machine is broken")
                 return
@@ -328,14 +333,14 @@ def main():
     parser.add_argument("-k", dest="wanted", default="", metavar="WORD",
                         help="only cases with this word in their name, or one of these (A,B)")
     parser.add_argument("--flaps", type=int, default=3, help="ntb, usb4: how often the link flaps, or the cable is pulled, under load")
+    parser.add_argument("--kills", type=int, default=2, help="usb4: how often a machine is killed")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32), help="ntb, usb4: of how, and of frames that get lost")
     opts = parser.parse_args()
     verdict = Verdict(vm.Progress())
     if opts.provider in bed.SIDES:
         print(f"seed {opts.seed}", flush=True)
     return bed.closing(verdict, opts.series or ["6.1", "6.12"],
-                       lambda series: once_more(series, verdict, lambda: run_series(
-                           series, verdict, opts.provider, opts.wanted, opts.flaps, opts.seed)))
+                       lambda series: once_more(series, verdict, lambda: run_series(series, verdict, opts)))
 
 
 if __name__ == "__main__":
