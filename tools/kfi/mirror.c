@@ -6,10 +6,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <time.h>
 
 #include "mirror.h"
 
 #define INTERVAL	1.0	/* seconds */
+#define PAUSE_MS	250	/* between two attempts of a promotion, and up to five times as much */
 
 /* ---- messages ---- */
 
@@ -232,12 +235,49 @@ static int with_numbers(const char *verb, int argc, char **argv, int most, const
 	return send_message(argv[optind], text, NULL, list);
 }
 
+/* Two nodes that wait for one another must not always ask at the same time. */
+static void pause_at_random(void)
+{
+	struct timespec pause = { .tv_nsec = PAUSE_MS * 1000000L };
+	unsigned int random = 0;
+
+	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) == sizeof(random))
+		pause.tv_nsec += random % (4 * PAUSE_MS) * 1000000L;
+	pause.tv_sec = pause.tv_nsec / 1000000000;
+	pause.tv_nsec %= 1000000000;
+	nanosleep(&pause, NULL);
+}
+
+/*
+ * Promote a node when that is safe: as long as a peer does not answer, or is being promoted itself,
+ * it is asked again. What a peer has done meanwhile decides: it may be primary.
+ */
+static int promote_when_safe(const char *name)
+{
+	bool told = false;
+	int err;
+
+	while (true) {
+		err = mirror_send(name, "promote");
+		if (err != EPERM && err != EAGAIN)
+			break;
+		if (err == EPERM && !told)
+			complain("%s: waiting for an answer of the other nodes", name);
+		told |= err == EPERM;
+		pause_at_random();
+	}
+	if (err > 0 && err != EALREADY)
+		complain_refused(name, "promote", NULL, promote_refusals, err);
+	return err && err != EALREADY ? EXIT_FAILED : EXIT_OK;
+}
+
 static int cmd_promote(int argc, char **argv)
 {
 	static const char usage[] =
-		"Usage: kfi mirror promote NAME [fenced | force]\n\n"
+		"Usage: kfi mirror promote NAME [safe | fenced | force]\n\n"
 		"Become primary. Without a word all peers have to answer; none may be primary,\n"
 		"or have anything newer.\n\n"
+		"  safe    wait for these answers, for ever, as at a boot: unit kfi-mirror-primary@NAME\n"
 		"  fenced  peers that do not answer have no power and stay off, or are outdated:\n"
 		"          no answer is needed, if this copy was in sync and the policy is not alone\n"
 		"  force   accept that acknowledged writes are lost and the copies are split\n";
@@ -247,9 +287,12 @@ static int cmd_promote(int argc, char **argv)
 
 	if (ret >= 0)
 		return ret;
+	if (optind + 1 < argc && !strcmp(argv[optind + 1], "safe"))
+		return promote_when_safe(argv[optind]);
 	if (optind + 1 < argc) {
 		if (strcmp(argv[optind + 1], "fenced") && strcmp(argv[optind + 1], "force"))
-			return usage_error("mirror promote", "there are fenced and force, not '%s'",
+			return usage_error("mirror promote",
+					   "there are safe, fenced and force, not '%s'",
 					   argv[optind + 1]);
 		snprintf(text, sizeof(text), "promote %s", argv[optind + 1]);
 		if (!strcmp(argv[optind + 1], "fenced"))
