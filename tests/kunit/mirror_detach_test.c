@@ -86,7 +86,7 @@ static void detach_last(struct kunit *test)
 		mw_answers(w);
 	}
 	KUNIT_EXPECT_TRUE(test, kfm_is_alone(&w->peers[1]));
-	w->peers[1].remote[1][0]++;
+	w->peers[1].rails[0]->remote[1][0]++;
 	KUNIT_EXPECT_EQ(test, mw_order(w, "replace", "there 7"), -EIO);
 	KUNIT_EXPECT_EQ(test, mw_order(w, "verify", NULL), -EIO);
 	KUNIT_EXPECT_EQ(test, mw_order(w, "detach", NULL), -EALREADY);

@@ -9,6 +9,7 @@
 #define kfm_net_close	lies_net_close
 #define kfm_net_region	lies_net_region
 #define kfm_net_send	lies_net_send
+#define kfm_net_send_by	lies_net_send_by
 #define kfm_net_receive	lies_net_receive
 #define kfm_net_fetch	lies_net_fetch
 #define kfm_net_read	lies_net_read
@@ -182,8 +183,8 @@ static void lies_peers(struct kunit *test)
 	KUNIT_EXPECT_GT(test, synced, 0);
 	KUNIT_EXPECT_GT(test, writes, 0);
 	for (i = 0; i < 2; i++) {
-		w->peers[i].net.up = false;
-		w->peers[i].net.retry = jiffies + HZ * 60;
+		w->peers[i].rail->up = false;
+		w->peers[i].rail->retry = jiffies + HZ * 60;
 		w->peers[i].down = jiffies - 2 * w->m.timeout;
 	}
 	w->done = ~w->flight;
@@ -229,7 +230,7 @@ static int lies_posted(struct kfi_rxbuf *rx)
 {
 	if (lies_more && lies_more--)
 		list_add_tail(&container_of(rx, struct kfm_rx, rx)->entry,
-			      &to_peer(rx->conn)->inbox);
+			      &to_rail(rx->conn)->p->inbox);
 	return 0;
 }
 
@@ -243,7 +244,7 @@ static void arrive(struct kfm_peer *p, int err)
 		.type = KFM_PONG, .session = p->session, .node = MW_NODE,
 	};
 
-	lies_rx.rx.conn = &p->net.conn;
+	lies_rx.rx.conn = &p->rail->conn;
 	lies_rx.err = err;
 	lies_rx.rx.len = sizeof(lies_head);
 	kfm_msg_encode(&pong, &lies_head);
@@ -261,7 +262,7 @@ static void receive(struct mw *w)
 /* A message arrives before the open fails. */
 static int lies_open(struct kfi_conn *conn)
 {
-	arrive(to_peer(conn), 0);
+	arrive(to_rail(conn)->p, 0);
 	return -ENODEV;
 }
 
@@ -270,10 +271,11 @@ static void lies_open_fails(struct kunit *test)
 {
 	struct kfm_peer *p = &mw_synced(test)->peers[0];
 
-	p->provider = "any";
-	lies_net_work(&p->net.work);
+	p->rail->provider = "any";
+	p->rail->up = false;
+	lies_net_work(&p->rail->work);
 	KUNIT_EXPECT_TRUE(test, list_empty(&p->inbox));
-	KUNIT_EXPECT_EQ(test, -ENODEV, p->net.logged_err);
+	KUNIT_EXPECT_EQ(test, -ENODEV, p->rail->logged_err);
 }
 
 /* However fast a peer sends, the worker does all else that is due after a few messages. */
@@ -313,7 +315,7 @@ static void lies_malformed(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, kfm_net_up(p), i == 3);
 		if (i == 3)
 			break;
-		KUNIT_EXPECT_TRUE(test, time_after(p->net.retry, jiffies));
+		KUNIT_EXPECT_TRUE(test, time_after(p->rail->retry, jiffies));
 		mw_run(w);
 		KUNIT_EXPECT_EQ(test, p->state, KFM_SESSION_DOWN);
 		KUNIT_EXPECT_NOT_NULL(test, strstr(w->events, "lost "));

@@ -582,6 +582,7 @@ static void direct_marks(struct kunit *test)
 {
 	struct ml *l = ml_make_node(test, 2, true);
 	struct kfm *m = &l->w->m;
+	struct kfm_rail *other;
 
 	KUNIT_EXPECT_EQ(test, ml_direct_one(l, 0, 8), -EIOCBQUEUED);
 	KUNIT_EXPECT_EQ(test, ml_direct_one(l, 1, 9 << 5), -EIOCBQUEUED);
@@ -596,9 +597,13 @@ static void direct_marks(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ml_direct_one(l, 2, 20 << 5), -EIOCBQUEUED);
 	kfm_direct_run(m);
 	KUNIT_EXPECT_EQ(test, ml_answer(l, 2), -EIO);
-	/* the session ends before the worker comes to it */
+	/* the session ends before the worker comes to it, and no rail of it is left */
 	KUNIT_EXPECT_EQ(test, ml_direct_one(l, 3, 8), -EIOCBQUEUED);
+	other = mw_rail(l->w, 0);
+	other->slots_mr = &l->mr;
 	kfm_direct_close(m);
+	KUNIT_EXPECT_NULL(test, m->peers[0]->rail->slots_mr);
+	KUNIT_EXPECT_NULL(test, other->slots_mr);
 	KUNIT_EXPECT_EQ(test, ml_answer(l, 3), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, ml_direct_one(l, 3, 8), -EPROTO);
 	KUNIT_EXPECT_EQ(test, l->legs, 4);
@@ -696,6 +701,7 @@ static void direct_granted(struct kunit *test)
 	struct dm_dev *logdev = m->logdev;
 	unsigned int i;
 
+	m->peers[0]->rail->slots_mr = NULL;
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		m->peers[0]->features = rows[i].features;
 		l->stable = rows[i].stable;

@@ -20,6 +20,7 @@
 #define kfm_log_alloc	ml_log_alloc
 #define kfm_log_free	ml_log_free
 #define kfm_direct_run	ml_direct_run
+#define kfm_direct_rail	ml_direct_rail
 #define kfm_direct_takes ml_direct_takes
 #define kfi_close	ml_region_close
 
@@ -29,7 +30,7 @@ static struct ml *ml_now;	/* KUnit runs one test at a time */
 
 static int ml_io(struct block_device *bdev, blk_opf_t op, u64 byte, void *buf, u32 len);
 static void ml_submit(struct bio *bio);
-static int ml_region(struct kfm_peer *p, void *buf, size_t len, u64 access,
+static int ml_region(struct kfm_rail *rail, void *buf, size_t len, u64 access,
 		     kfm_persist_fn *persist, struct kfid_mr **mr);
 static u32 ml_stable(void);
 static unsigned int ml_alignment(void);
@@ -221,7 +222,7 @@ int ml_region_close(struct kfid *fid)
 	return 0;
 }
 
-static int ml_region(struct kfm_peer *p, void *buf, size_t len, u64 access,
+static int ml_region(struct kfm_rail *rail, void *buf, size_t len, u64 access,
 		     kfm_persist_fn *persist, struct kfid_mr **mr)
 {
 	return -ENOMEM;
@@ -281,7 +282,8 @@ static struct ml *ml_make_node(struct kunit *test, unsigned int peers, bool logg
 	m->log.open = true;
 	m->log.peer = m->peers[0];
 	m->log.peer->state = KFM_SESSION_UP;
-	m->direct.mr = &l->mr;
+	m->direct.open = true;
+	m->log.peer->rail->slots_mr = &l->mr;
 	return l;
 }
 

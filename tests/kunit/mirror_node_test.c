@@ -396,7 +396,7 @@ static void node_replaced_elsewhere(struct kunit *test)
 	mw_synced_ok(w, 0);
 	mw_synced_ok(w, 1);
 	mw_say(w, 0, (struct kfm_msg) { .type = KFM_BYE });
-	w->peers[1].remote[1][0]++;	/* another service */
+	w->peers[1].rails[0]->remote[1][0]++;	/* another service */
 	KUNIT_EXPECT_EQ(test, mw_order(w, "replace", "there 7"), 0);
 	mw_run(w);
 	node_speaks(w, KFM_STATE, OTHER_NODE, KFM_BLANK);

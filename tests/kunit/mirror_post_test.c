@@ -160,7 +160,7 @@ static void post_direct_crc(struct kunit *test)
 		w->newer = true;
 		w->slots = 4;
 		w->m.data_crc = rows[i].all;
-		w->peers[0].net.checked = rows[i].checked;
+		w->peers[0].rail->checked = rows[i].checked;
 		mw_primary(w, 6);
 		mw_join(w, 0, 5);
 		write_long(w, 0, 1);

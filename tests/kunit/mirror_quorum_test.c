@@ -11,7 +11,7 @@ static struct mw *three(struct kunit *test)
 	w->m.policy = KFM_QUORUM;
 	w->m.sb.nodes[0] = MW_NODE;
 	w->m.sb.nodes[1] = MW_NODE + 1;
-	memcpy(w->peers[1].remote[1], "8", 2);
+	memcpy(w->peers[1].rails[0]->remote[1], "8", 2);
 	w->newer = true;
 	return w;
 }

@@ -39,6 +39,7 @@ static struct gendisk *mw_disk(void);
 #include "../../ulps/mirror/label.c"
 #include "../../ulps/mirror/peer.c"
 #include "../../ulps/mirror/session.c"
+#include "../../ulps/mirror/rail.c"
 #include "../../ulps/mirror/refuse.c"
 #include "../../ulps/mirror/source.c"
 #include "../../ulps/mirror/primary.c"
@@ -407,12 +408,20 @@ static void mw_expect_old(const struct kfm_msg *msg)
 	KUNIT_EXPECT_NULL(test, memchr_inv(at + 240, 0, 16));
 }
 
-void kfm_net_send(struct kfm_peer *p, const struct kfm_msg *msg)
+void kfm_net_send_by(struct kfm_rail *rail, const struct kfm_msg *msg)
 {
+	unsigned int peer = rail->p->index;
+
 	if (!mw_now->newer)
 		mw_expect_old(msg);
-	mw_now->sent[p->index][msg->type] = *msg;
-	mw_now->count[p->index][msg->type]++;
+	mw_now->sent[peer][msg->type] = *msg;
+	mw_now->by[peer][msg->type] = rail;
+	mw_now->count[peer][msg->type]++;
+}
+
+void kfm_net_send(struct kfm_peer *p, const struct kfm_msg *msg)
+{
+	kfm_net_send_by(p->rail, msg);
 }
 
 ssize_t kfm_net_fetch(struct kfm_peer *p, u64 key, u64 addr, u32 len)
@@ -455,10 +464,12 @@ int kfm_net_receive(struct kfm_peer *p, struct kfm_msg *msg)
 	return mw_now->receive ? mw_now->receive(p, msg) : -ENODATA;
 }
 
-void kfm_net_close(struct kfm_peer *p)
+void kfm_net_close(struct kfm_rail *rail)
 {
 	if (mw_now->close)
-		mw_now->close(p);
+		mw_now->close(rail);
+	else if (rail->p->rails[1])
+		rail->up = false;
 }
 
 /* ---- log.c ---- */
@@ -525,6 +536,11 @@ void kfm_direct_run(struct kfm *m)
 {
 }
 
+int kfm_direct_rail(struct kfm_rail *rail)
+{
+	return -ENOMEM;
+}
+
 /* ---- repair.c ---- */
 
 void kfm_repair_run(struct kfm *m)
@@ -542,6 +558,26 @@ static struct kfm_read *mw_read_data(const struct bio *bio)
 
 /* ---- the world ---- */
 
+/* One more rail to a peer, with an endpoint */
+struct kfm_rail *mw_rail(struct mw *w, unsigned int peer)
+{
+	struct kfm_rail *rail = kfi_test_zalloc(w->test, sizeof(*rail));
+	unsigned int n = 0;
+
+	while (w->peers[peer].rails[n])
+		n++;
+	KUNIT_ASSERT_LT(w->test, n, KFM_RAILS);
+	rail->p = &w->peers[peer];
+	rail->remote[0] = kfi_test_zalloc(w->test, 8);
+	rail->remote[1] = kfi_test_zalloc(w->test, 8);
+	memcpy(rail->remote[0], "there", 6);
+	memcpy(rail->remote[1], "7", 2);
+	rail->up = true;
+	rail->retry = jiffies + 600 * HZ;	/* there is no queue to open it in */
+	w->peers[peer].rails[n] = rail;
+	return rail;
+}
+
 static void mw_peer(struct mw *w, struct kfm_peer *p, unsigned int index)
 {
 	struct kfm *m = &w->m;
@@ -549,21 +585,19 @@ static void mw_peer(struct mw *w, struct kfm_peer *p, unsigned int index)
 	p->m = m;
 	p->index = index;
 	p->sectors = m->sectors;
-	p->remote[0] = kfi_test_zalloc(w->test, 8);
-	p->remote[1] = kfi_test_zalloc(w->test, 8);
-	memcpy(p->remote[0], "there", 6);
-	memcpy(p->remote[1], "7", 2);
 	p->active = kfi_test_zalloc(w->test, KFM_BLOCK);
 	p->wire = kfi_test_zalloc(w->test, KFM_BLOCK);
 	p->oos = kfi_test_zalloc(w->test, KFM_BLOCK);
 	p->stale = kfi_test_zalloc(w->test, sizeof(long));
-	p->net.up = true;	/* there is an endpoint */
 	p->down = jiffies;
 	p->next = jiffies;
 	p->outage = 10 * index;
 	INIT_LIST_HEAD(&p->inbox);
 	m->sb.pairs[index].node = MW_NODE + index;
 	m->peers[index] = p;
+	mw_rail(w, index);
+	p->rail = p->rails[0];
+	p->came = p->rails[0];
 }
 
 static void mw_free(void *data)

@@ -32,6 +32,7 @@
 #include "../../ulps/mirror/primary.h"
 #include "../../ulps/mirror/promote.h"
 #include "../../ulps/mirror/quorum.h"
+#include "../../ulps/mirror/rail.h"
 #include "../../ulps/mirror/read.h"
 #include "../../ulps/mirror/recent.h"
 #include "../../ulps/mirror/record.h"
@@ -58,6 +59,7 @@
  * @m: the node, with peers that have endpoints
  * @test: the test
  * @sent: the last message of each type that a peer was sent
+ * @by: by which rail
  * @count: how many of them
  * @posted: records that a peer was sent and has not acknowledged, in their order
  * @nr_posted: how many
@@ -65,7 +67,7 @@
  * @no_log: a peer has no log, and only these
  * @takes_zeroes: a peer says so in GRANT
  * @receive: takes the next message of a peer; NULL: mw_say() brings them
- * @close: closes an endpoint, or NULL
+ * @close: closes an endpoint; NULL: it is closed, if that is one of several rails
  * @newer: the peers are not of the first version, so they may be sent what that does not know
  * @read_err: result of a read from a patch of a peer
  * @io_err: result of all I/O of the metadata device, and of the log's head
@@ -112,6 +114,7 @@ struct mw {
 	struct kfm	m;
 	struct kunit	*test;
 	struct kfm_msg	sent[KFM_PEERS][KFM_MSG_TYPES];
+	struct kfm_rail	*by[KFM_PEERS][KFM_MSG_TYPES];
 	unsigned int	count[KFM_PEERS][KFM_MSG_TYPES];
 	struct kfm_post	*posted[KFM_PEERS][KFM_WINDOW];
 	unsigned int	nr_posted[KFM_PEERS];
@@ -122,7 +125,7 @@ struct mw {
 	bool		no_log;
 	bool		takes_zeroes;
 	int		(*receive)(struct kfm_peer *p, struct kfm_msg *msg);
-	void		(*close)(struct kfm_peer *p);
+	void		(*close)(struct kfm_rail *rail);
 	bool		newer;
 	int		read_err;
 	int		io_err;
@@ -166,6 +169,7 @@ struct mw {
 };
 
 struct mw *mw_make(struct kunit *test, unsigned int peers);
+struct kfm_rail *mw_rail(struct mw *w, unsigned int peer);
 struct mw *mw_follower(struct kunit *test);
 void mw_primary(struct mw *w, u64 gen);
 void mw_leg_tears(struct mw *w);

@@ -6,7 +6,7 @@
 #include "kfi.h"
 
 /* Maximum number of words of a status or table line; later words are dropped. */
-#define MIRROR_WORDS	128
+#define MIRROR_WORDS	192
 
 #define MIRROR_PEERS	4
 
@@ -131,6 +131,8 @@ bool mirror_suspended(const char *name);
 int mirror_send(const char *name, const char *message);
 /* Do these remarks contain the word? */
 bool mirror_remark(const char *state, const char *word);
+/* What these remarks say behind the word; "0" if they do not contain it */
+const char *mirror_remark_value(const char *state, const char *word);
 /* Does the mirror have this table? The kernel shows a device by its numbers. */
 bool mirror_has_table(const struct mirror *m, uint64_t sectors, const char *table);
 /* Make a device with this table, and wait for its node. Return: an exit code, after a message. */

@@ -5,7 +5,8 @@
  *
  * A pair of nodes has an endpoint at each of them. The endpoint of a node for the peer that is the
  * Nth of its peers, in the order of the file, is at @port + N - 1: so nodes of one address each
- * need no more than the first port in the file.
+ * need no more than the first port in the file. With several addresses of a node each is a rail, to
+ * the address of the same place of the peer, with the same ports.
  */
 #define _GNU_SOURCE	/* asprintf(), scandirat() */
 #include <confuse.h>
@@ -27,6 +28,7 @@
 #define SECTOR		512
 #define RATE_MAX	(1l << 30)	/* KiB a second; kfi_mirror has the same limit */
 #define DIRECT_MAX	65536	/* bytes of the longest record */
+#define RAILS		4	/* to a peer; kfi_mirror has the same limit */
 #define WITNESS_SECTORS	8	/* of a node without a leg */
 #define DIRECT_DEFAULT	16384	/* which the kernel does not show in a table */
 #define LEG_BLOCK	4096	/* a label */
@@ -39,7 +41,7 @@ static cfg_opt_t node_options[] = {
 	CFG_STR("leg", NULL, CFGF_NODEFAULT),
 	CFG_STR("meta", MIRROR_INTERNAL, CFGF_NONE),
 	CFG_STR("log", "-", CFGF_NONE),
-	CFG_STR("address", NULL, CFGF_NODEFAULT),
+	CFG_STR_LIST("address", NULL, CFGF_NODEFAULT),
 	CFG_END()
 };
 
@@ -159,9 +161,54 @@ static bool check_internal(const char *file, cfg_t *node)
 	return false;
 }
 
+/* Has a node this address, among its first @n? */
+static bool has_address(cfg_t *node, unsigned int n, const char *address)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		if (!strcmp(address, cfg_getnstr(node, "address", i)))
+			return true;
+	return false;
+}
+
+static bool check_addresses(const char *file, cfg_t *cfg, unsigned int at)
+{
+	cfg_t *node = cfg_getnsec(cfg, "node", at);
+	unsigned int rails = cfg_size(cfg_getnsec(cfg, "node", 0), "address"), i, k;
+	const char *address;
+
+	if (!check_word(file, node, "address"))
+		return false;
+	if (cfg_size(node, "address") != rails || rails > RAILS) {
+		complain("%s: node %s has %u addresses: all nodes have as many, up to %d", file,
+			 cfg_title(node), cfg_size(node, "address"), RAILS);
+		return false;
+	}
+	for (i = 0; i < rails; i++) {
+		address = cfg_getnstr(node, "address", i);
+		if (!is_word(address)) {
+			complain("%s: node %s: address is not one word", file, cfg_title(node));
+			return false;
+		}
+		if (has_address(node, i, address)) {
+			complain("%s: node %s has the address %s twice", file, cfg_title(node),
+				 address);
+			return false;
+		}
+		for (k = 0; k < at; k++) {
+			if (!has_address(cfg_getnsec(cfg, "node", k), rails, address))
+				continue;
+			complain("%s: two nodes have the address %s", file, address);
+			return false;
+		}
+	}
+	return true;
+}
+
 static bool check_nodes(const char *file, cfg_t *cfg)
 {
-	unsigned int n = cfg_size(cfg, "node"), i, k;
+	unsigned int n = cfg_size(cfg, "node"), i;
 
 	if (n < 2 || n > MIRROR_PEERS + 1) {
 		complain("%s: a mirror has 2 to %d nodes, not %u", file, MIRROR_PEERS + 1, n);
@@ -171,17 +218,9 @@ static bool check_nodes(const char *file, cfg_t *cfg)
 		cfg_t *node = cfg_getnsec(cfg, "node", i);
 
 		if (!check_word(file, node, "leg") || !check_word(file, node, "meta") ||
-		    !check_word(file, node, "log") || !check_word(file, node, "address") ||
+		    !check_word(file, node, "log") || !check_addresses(file, cfg, i) ||
 		    !check_witness(file, cfg, i) || !check_internal(file, node))
 			return false;
-		for (k = 0; k < i; k++) {
-			if (strcmp(cfg_getstr(node, "address"),
-				   cfg_getstr(cfg_getnsec(cfg, "node", k), "address")))
-				continue;
-			complain("%s: two nodes have the address %s", file,
-				 cfg_getstr(node, "address"));
-			return false;
-		}
 	}
 	return true;
 }
@@ -327,11 +366,25 @@ static void add_peers(struct mirror_conf *conf, cfg_t *cfg, unsigned int me)
 }
 
 /* PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE */
-static void print_pair(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cfg_t *node, size_t peer)
+static void print_pair(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cfg_t *node,
+		       size_t peer, unsigned int rail)
 {
-	fprintf(to, "%s %s %ld %s %s", conf->provider, cfg_getstr(node, "address"),
-		cfg_getint(cfg, "port") + (long)peer, conf->peers[peer].node,
+	cfg_t *other = cfg_gettsec(cfg, "node", conf->peers[peer].name);
+
+	fprintf(to, "%s %s %ld %s %s", conf->provider, cfg_getnstr(node, "address", rail),
+		cfg_getint(cfg, "port") + (long)peer, cfg_getnstr(other, "address", rail),
 		conf->peers[peer].service);
+}
+
+/* The ways to a peer but for the first one */
+static void print_rails(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cfg_t *node, size_t peer)
+{
+	unsigned int rail;
+
+	for (rail = 1; rail < cfg_size(node, "address"); rail++) {
+		fputs(" rail ", to);
+		print_pair(to, conf, cfg, node, peer, rail);
+	}
 }
 
 /* In the form in which the kernel shows it, so that both can be compared */
@@ -353,11 +406,11 @@ static void print_table(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cf
 		*direct = '\0';	/* without a log the kernel has this word for itself */
 	fprintf(to, "%s %s %s ", cfg_getstr(node, "leg"), cfg_getstr(node, "meta"),
 		cfg_getstr(node, "log"));
-	print_pair(to, conf, cfg, node, 0);
+	print_pair(to, conf, cfg, node, 0, 0);
 	fprintf(to, " %s %zu timeout %ld rate %ld", cfg_getstr(cfg, "policy"),
 		4 + (least ? 2 : 0) + (*direct ? 2 : 0) + (crc ? 2 : 0) + (cached ? 2 : 0) +
 		(csum ? 2 : 0) + (detach ? 2 : 0) + (reads ? 2 : 0) + (conf->secret ? 2 : 0) +
-		6 * (conf->npeers - 1),
+		6 * (conf->npeers * cfg_size(node, "address") - 1),
 		cfg_getint(cfg, "timeout"), cfg_getint(cfg, "rate"));
 	if (least)
 		fprintf(to, " rate-min %ld", least);
@@ -375,9 +428,11 @@ static void print_table(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cf
 		fputs(" reads quorum", to);
 	if (conf->secret)
 		fprintf(to, " secret %s", conf->key);
+	print_rails(to, conf, cfg, node, 0);
 	for (i = 1; i < conf->npeers; i++) {
 		fputs(i == witness ? " witness " : " peer ", to);
-		print_pair(to, conf, cfg, node, i);
+		print_pair(to, conf, cfg, node, i, 0);
+		print_rails(to, conf, cfg, node, i);
 	}
 }
 

@@ -128,18 +128,31 @@ static void remark(char *state, size_t size, const char *word)
 	snprintf(state + at, size - at, "%s%s", between, word);
 }
 
-bool mirror_remark(const char *state, const char *word)
+/* Return: what is behind the word; NULL if the remarks do not contain it */
+static const char *find_remark(const char *state, const char *word)
 {
 	size_t len = strlen(word);
 
 	while (*state) {
 		if (!strncmp(state, word, len) &&
 		    (!state[len] || state[len] == ',' || state[len] == '='))
-			return true;
+			return state + len;
 		state += strcspn(state, ",");
 		state += *state == ',';
 	}
-	return false;
+	return NULL;
+}
+
+bool mirror_remark(const char *state, const char *word)
+{
+	return find_remark(state, word);
+}
+
+const char *mirror_remark_value(const char *state, const char *word)
+{
+	const char *behind = find_remark(state, word);
+
+	return behind && *behind == '=' ? behind + 1 : "0";
 }
 
 /* The number of an outage follows the word. Return: words of it */

@@ -5,6 +5,7 @@
  */
 #include <getopt.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "mirror.h"
@@ -56,6 +57,21 @@ static uint64_t get_detached(const struct mirror *m)
 	return mirror_remark(m->state, "detached");
 }
 
+static uint64_t get_differ(const struct mirror *m)
+{
+	return strtoull(mirror_remark_value(m->state, "differ"), NULL, 10);
+}
+
+static uint64_t get_unverified(const struct mirror *m)
+{
+	return strtoull(mirror_remark_value(m->state, "unverified"), NULL, 10);
+}
+
+static uint64_t get_outvoted(const struct mirror *m)
+{
+	return strtoull(mirror_remark_value(m->state, "outvoted"), NULL, 10);
+}
+
 static uint64_t get_connected(const struct mirror_peer *p)
 {
 	return !strcmp(p->session, "connected");
@@ -79,6 +95,15 @@ static uint64_t get_refused(const struct mirror_peer *p)
 static uint64_t get_regions(const struct mirror_peer *p)
 {
 	return p->out_of_sync;
+}
+
+/* The remark is USED/ALL. */
+static uint64_t get_rails_down(const struct mirror_peer *p)
+{
+	char *end;
+	uint64_t used = strtoull(mirror_remark_value(p->state, "rails"), &end, 10);
+
+	return *end == '/' ? strtoull(end + 1, NULL, 10) - used : 0;
 }
 
 static uint64_t get_lag(const struct mirror_peer *p)
@@ -113,12 +138,18 @@ static const struct metric metrics[] = {
 	{ "writes_in_flight", "Writes in flight", get_writes },
 	{ "out_of_sync_bytes", "Bytes that may differ, with the worst peer", mirror_bytes_left },
 	{ "resync_equal_bytes", "Bytes that were not sent, as peers had the same", get_equal },
+	{ "verify_differ_parts", "Parts of 64 KiB that differed in the last verify", get_differ },
+	{ "verify_unverified_parts", "Parts that the last verify did not compare", get_unverified },
+	{ "verify_outvoted_parts", "Parts that differed, and of which two peers had the same",
+	  get_outvoted },
 	{ "peer_connected", "1 if there is a session with the peer", NULL, get_connected },
 	{ "peer_insync", "1 if the copy of the peer is the same", NULL, get_insync },
 	{ "peer_frozen", "1 if writes are held because the peer is lost", NULL, get_frozen },
 	{ "peer_refused", "1 if a session with the peer was refused", NULL, get_refused },
 	{ "peer_out_of_sync_regions", "Regions that may differ from the peer's", NULL, get_regions },
 	{ "peer_lag_records", "Records that the peer has not applied to its leg", NULL, get_lag },
+	{ "peer_rails_down", "Rails to the peer that its session does not use", NULL,
+	  get_rails_down },
 };
 
 /* ---- text ---- */

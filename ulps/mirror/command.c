@@ -195,7 +195,8 @@ static struct kfm_peer *find_peer(const struct kfm *m, const char *node, const c
 	struct kfm_peer *p, *found = NULL;
 
 	kfm_for_each_peer(p, m) {
-		if (strcmp(p->remote[0], node) || strcmp(p->remote[1], service))
+		if (strcmp(p->rails[0]->remote[0], node) ||
+		    strcmp(p->rails[0]->remote[1], service))
 			continue;
 		if (found)
 			return NULL;
@@ -320,11 +321,13 @@ static void stop_begin(struct kfm *m, struct kfm_cmd *cmd)
 /* Are all endpoints closed? stop_begin() does not close one that is being opened. */
 static bool nets_closed(struct kfm *m)
 {
+	struct kfm_rail *rail;
 	struct kfm_peer *p;
 	bool closed = true;
 
 	kfm_for_each_peer(p, m) {
-		closed &= !kfm_busy(&p->net.opening);
+		kfm_for_each_rail(rail, p)
+			closed &= !kfm_busy(&rail->opening);
 		kfm_peer_close(p);
 	}
 	return closed;

@@ -349,6 +349,15 @@ bool kfm_direct_takes(const struct kfm *m)
 	       bdev_dma_alignment(m->leg->bdev) < KFM_SECTOR;
 }
 
+/* The primary may write to the slots by this rail. Return: 0 or a negative error */
+int kfm_direct_rail(struct kfm_rail *rail)
+{
+	if (rail->slots_mr)
+		return 0;
+	return kfm_net_region(rail, rail->p->m->direct.mem, KFM_DIRECT_SLOTS * KFM_DIRECT_SLOT,
+			      KFI_REMOTE_WRITE, direct_persist, &rail->slots_mr);
+}
+
 /*
  * A primary that knows direct records may write to the slots. Return: 0 or a negative error, also
  * if it may not, and this node has no log.
@@ -356,13 +365,15 @@ bool kfm_direct_takes(const struct kfm *m)
 int kfm_direct_open(struct kfm_peer *p)
 {
 	struct kfm_direct *d = &p->m->direct;
+	int ret;
 
 	d->top = 0;
 	d->closed = false;
 	if (!d->mem || !(p->features & KFM_F_DIRECT) || !kfm_direct_takes(p->m))
 		return p->m->logdev ? 0 : -EOPNOTSUPP;
-	return kfm_net_region(p, d->mem, KFM_DIRECT_SLOTS * KFM_DIRECT_SLOT, KFI_REMOTE_WRITE,
-			      direct_persist, &d->mr);
+	ret = kfm_direct_rail(p->rail);
+	d->open = !ret;
+	return ret;
 }
 
 /* After this no byte of the peer lands, and no direct record is being written. */
@@ -370,10 +381,12 @@ void kfm_direct_close(struct kfm *m)
 {
 	struct kfm_direct *d = &m->direct;
 	struct kfm_direct_slot *s, *next;
+	struct kfm_rail *rail;
 	LIST_HEAD(list);
 
-	if (!d->mr)
+	if (!d->open)
 		return;
+	d->open = false;
 	spin_lock_bh(&m->log.lock);
 	d->closed = true;
 	spin_unlock_bh(&m->log.lock);
@@ -382,7 +395,8 @@ void kfm_direct_close(struct kfm *m)
 		list_del(&s->held);
 		slot_end(s, -ESHUTDOWN);
 	}
-	kfm_net_region_end(&d->mr);
+	kfm_for_each_rail(rail, m->log.peer)
+		kfm_net_region_end(&rail->slots_mr);
 }
 
 static void slots_init(struct kfm *m)

@@ -8,9 +8,9 @@
 #include "proto.h"
 
 struct kfi_persist;
-struct kfid_mr;
 struct kfm;
 struct kfm_peer;
+struct kfm_rail;
 
 #define KFM_DIRECT_OFF		U32_MAX	/* kfm.direct_min: no record is direct */
 #define KFM_DIRECT_DEFAULT	16384
@@ -57,7 +57,7 @@ struct kfm_direct_slot {
  *	records of its primary are logged. Set by the constructor
  * @slots: the slots
  * @bios: of all slots
- * @mr: the peer may write to the slots. NULL without a session, or without slots
+ * @open: the primary may write to the slots, by the rails that have kfm_rail.slots_mr
  * @busy: slots in use. With all members below protected by kfm_log.lock
  * @held: those whose regions are to be marked as different from those of other peers
  * @closed: no slot is taken: the session ends
@@ -67,7 +67,7 @@ struct kfm_direct {
 	u8			*mem;
 	struct kfm_direct_slot	*slots;
 	struct bio		*bios;
-	struct kfid_mr		*mr;
+	bool			open;
 	struct list_head	busy;
 	struct list_head	held;
 	bool			closed;
@@ -77,6 +77,7 @@ struct kfm_direct {
 int kfm_direct_alloc(struct kfm *m);
 void kfm_direct_free(struct kfm *m);
 int kfm_direct_open(struct kfm_peer *p);
+int kfm_direct_rail(struct kfm_rail *rail);
 void kfm_direct_close(struct kfm *m);
 void kfm_direct_run(struct kfm *m);
 bool kfm_direct_takes(const struct kfm *m);

@@ -106,13 +106,13 @@ static void event_report(struct kfm *m, const struct kfm_uevent *event)
 	char outage[32], peer[128], service[64];
 	char text[32], *env[] = { text, NULL, NULL, NULL, NULL };
 
-	DMINFO("%s: %s %s", kfm_name(m), event->what, event->peer ? event->peer->remote[0] : "");
+	DMINFO("%s: %s %s", kfm_name(m), event->what, event->peer ? kfm_peer_name(event->peer) : "");
 	snprintf(text, sizeof(text), "KFI_MIRROR=%s", event->what);
 	if (event->peer) {
 		snprintf(outage, sizeof(outage), "KFI_MIRROR_OUTAGE=%u", event->outage);
-		snprintf(peer, sizeof(peer), "KFI_MIRROR_PEER=%s", event->peer->remote[0]);
+		snprintf(peer, sizeof(peer), "KFI_MIRROR_PEER=%s", kfm_peer_name(event->peer));
 		snprintf(service, sizeof(service), "KFI_MIRROR_SERVICE=%s",
-			 event->peer->remote[1]);
+			 event->peer->rails[0]->remote[1]);
 		env[1] = outage;
 		env[2] = peer;
 		env[3] = service;

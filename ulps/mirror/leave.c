@@ -159,6 +159,6 @@ enum kfm_verdict kfm_state_compare(const struct kfm_peer *p, const struct kfm_ms
 	    state->state != KFM_UPTODATE || verdict >= KFM_FULL)
 		return verdict;
 	DMERR_LIMIT("%s: the disk of %s was put back to an earlier state: all of it is written",
-		    kfm_name(p->m), p->remote[0]);
+		    kfm_name(p->m), kfm_peer_name(p));
 	return KFM_FULL;
 }

@@ -583,14 +583,14 @@ int kfm_log_open(struct kfm_peer *p)
 
 	log->peer = p;
 	if (m->logdev)
-		ret = kfm_net_region(p, log->ring, log->ring_len, KFI_REMOTE_WRITE, kfm_persist,
+		ret = kfm_net_region(p->rail, log->ring, log->ring_len, KFI_REMOTE_WRITE, kfm_persist,
 				     &log->mr);
 	if (!ret)
-		ret = kfm_net_region(p, p->wire, kfm_wire_bytes(kfm_shared(p)), KFI_REMOTE_READ,
-				     NULL, &log->bitmap_mr);
+		ret = kfm_net_region(p->rail, p->wire, kfm_wire_bytes(kfm_shared(p)),
+				     KFI_REMOTE_READ, NULL, &log->bitmap_mr);
 	if (!ret)
-		ret = kfm_net_region(p, log->patch, KFM_PATCHES * KFM_WRITE_MAX, KFI_REMOTE_READ,
-				     NULL, &log->patch_mr);
+		ret = kfm_net_region(p->rail, log->patch, KFM_PATCHES * KFM_WRITE_MAX,
+				     KFI_REMOTE_READ, NULL, &log->patch_mr);
 	ret = ret ?: kfm_direct_open(p);
 	log->open = !ret;
 	if (ret)

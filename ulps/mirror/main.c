@@ -117,6 +117,7 @@ static int kfm_ctr(struct dm_target *ti, unsigned int argc, char **argv)
 static void kfm_dtr(struct dm_target *ti)
 {
 	struct kfm *m = ti->private;
+	struct kfm_rail *rail;
 	struct kfm_peer *p;
 
 	mutex_lock(&mirrors_lock);
@@ -126,8 +127,10 @@ static void kfm_dtr(struct dm_target *ti)
 	cancel_delayed_work_sync(&m->tick);
 	cancel_work_sync(&m->work);
 	kfm_for_each_peer(p, m) {
-		flush_work(&p->net.work);
-		kfi_conn_close(&p->net.conn);
+		kfm_for_each_rail(rail, p) {
+			flush_work(&rail->work);
+			kfi_conn_close(&rail->conn);
+		}
 	}
 	kfm_events_end(&m->events);
 	kfm_free(m);
@@ -526,6 +529,8 @@ static int load(struct kfm *m, const struct kfm_super *before)
 
 static void peer_resume(struct kfm_peer *p)
 {
+	struct kfm_rail *rail;
+
 	p->policy_applied = false;
 	p->attach = false;
 	/*
@@ -539,7 +544,12 @@ static void peer_resume(struct kfm_peer *p)
 	p->next = jiffies;
 	p->down = jiffies;
 	p->budget_at = jiffies;
-	p->net.retry = jiffies;
+	p->rail = p->rails[0];
+	kfm_for_each_rail(rail, p) {
+		rail->retry = jiffies;
+		rail->failed = false;
+		rail->open = false;
+	}
 }
 
 static int kfm_preresume(struct dm_target *ti)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * net.c - the endpoint for a peer, and messages. All but the completions runs in the worker, with
+ * net.c - the endpoints for a peer, and messages. All but the completions runs in the worker, with
  * the mirror claimed (claim.c).
  *
- * The endpoint is opened after resume and closed by suspend. A lost peer does not close it: an RDM
+ * An endpoint is opened after resume and closed by suspend. A lost peer does not close it: an RDM
  * endpoint connects again with the next post. Completions run in softirq.
  */
 #include <linux/sched/mm.h>
@@ -14,9 +14,9 @@
 #include "record.h"
 #include "write.h"
 
-static struct kfm_peer *to_peer(struct kfi_conn *conn)
+static struct kfm_rail *to_rail(struct kfi_conn *conn)
 {
-	return container_of(conn, struct kfm_peer, net.conn);
+	return container_of(conn, struct kfm_rail, conn);
 }
 
 /* ---- messages ---- */
@@ -24,7 +24,7 @@ static struct kfm_peer *to_peer(struct kfi_conn *conn)
 static void received(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
 {
 	struct kfm_rx *rx = container_of(cqe, struct kfm_rx, rx.cqe);
-	struct kfm_peer *p = to_peer(rx->rx.conn);
+	struct kfm_peer *p = to_rail(rx->rx.conn)->p;
 	struct kfm *m = p->m;
 	unsigned long flags;
 
@@ -42,53 +42,65 @@ static void sent(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_er
 {
 	struct kfm_slot *slot = container_of(cqe, struct kfm_slot, cqe);
 
-	WRITE_ONCE(slot->p->net.sent_err, wc->err);
-	kfm_signal(slot->p->m, &slot->busy);
+	WRITE_ONCE(slot->rail->sent_err, wc->err);
+	kfm_signal(slot->rail->p->m, &slot->busy);
 }
 
 /**
- * kfm_net_send() - send a message, or do nothing
- * @p: to whom
+ * kfm_net_send_by() - send a message, or do nothing
+ * @rail: by which rail
  * @msg: message; the UUID and the number of this node are filled in
  *
  * A message that is lost is repeated by a timer, or is contained in a later one.
  */
-void kfm_net_send(struct kfm_peer *p, const struct kfm_msg *msg)
+void kfm_net_send_by(struct kfm_rail *rail, const struct kfm_msg *msg)
 {
-	struct kfm_slot *slot = p->net.tx;
+	const struct kfm_super *sb = &rail->p->m->sb;
+	struct kfm_slot *slot = rail->tx;
 	struct kfm_msg copy = *msg;
 	struct kvec iov;
 	struct kfi_msg post = {
-		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = p->net.conn.peer,
+		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = rail->conn.peer,
 	};
 
-	if (!kfm_net_up(p))
+	if (!kfm_rail_up(rail))
 		return;
-	while (slot < &p->net.tx[KFM_TX] && kfm_busy(&slot->busy))
+	while (slot < &rail->tx[KFM_TX] && kfm_busy(&slot->busy))
 		slot++;
-	if (slot == &p->net.tx[KFM_TX])
+	if (slot == &rail->tx[KFM_TX])
 		return;
-	memcpy(copy.uuid, p->m->sb.uuid, sizeof(copy.uuid));
-	copy.node = p->m->sb.node;
+	memcpy(copy.uuid, sb->uuid, sizeof(copy.uuid));
+	copy.node = sb->node;
 	kfm_msg_encode(&copy, &slot->data);
 	iov = (struct kvec) { .iov_base = &slot->data, .iov_len = sizeof(slot->data) };
 	post.context = &slot->cqe;
 	slot->cqe.done = sent;
 	slot->busy = true;
-	if (kfi_sendmsg(p->net.conn.ep, &post, KFI_CQE))
+	if (kfi_sendmsg(rail->conn.ep, &post, KFI_CQE))
 		slot->busy = false;
 }
 
+/* The same by the rail of the session */
+void kfm_net_send(struct kfm_peer *p, const struct kfm_msg *msg)
+{
+	kfm_net_send_by(p->rail, msg);
+}
+
+/* The next message by an endpoint that is open, and not only being opened */
 static struct kfm_rx *next_rx(struct kfm_peer *p)
 {
-	struct kfm_rx *rx;
+	struct kfm_rx *rx, *found = NULL;
 
 	spin_lock_irq(&p->m->lock);
-	rx = list_first_entry_or_null(&p->inbox, struct kfm_rx, entry);
-	if (rx)
-		list_del(&rx->entry);
+	list_for_each_entry(rx, &p->inbox, entry) {
+		if (kfm_rail_up(to_rail(rx->rx.conn))) {
+			found = rx;
+			list_del(&rx->entry);
+			break;
+		}
+	}
 	spin_unlock_irq(&p->m->lock);
-	return rx;
+	return found;
 }
 
 /* Return: as kfm_msg_decode() does. The connection may have failed; then there is no message. */
@@ -104,12 +116,12 @@ static int decode(const struct kfm_rx *rx, struct kfm_msg *msg)
 
 /**
  * kfm_net_receive() - take the next message that has arrived, and post its receive again
- * @p: peer, whose endpoint is open
+ * @p: the peer; kfm_peer.came becomes the rail by which the message has come
  * @msg: the message
  *
  * Return: 0; -EPROTONOSUPPORT for a HELLO in another version, of which @msg has the session;
  * -ENODATA: there is none; -ENOTCONN: a receive has ended without one; -EPROTO: the peer breaks the
- * protocol; -ENODEV: the device is gone. The last two end the endpoint: kfm_peer_close().
+ * protocol; -ENODEV: the device is gone. The last two end the endpoint: kfm_rail_close().
  */
 int kfm_net_receive(struct kfm_peer *p, struct kfm_msg *msg)
 {
@@ -118,6 +130,7 @@ int kfm_net_receive(struct kfm_peer *p, struct kfm_msg *msg)
 
 	if (!rx)
 		return -ENODATA;
+	p->came = to_rail(rx->rx.conn);
 	ret = decode(rx, msg);
 	if (ret == -EPROTO)
 		return ret;
@@ -126,27 +139,33 @@ int kfm_net_receive(struct kfm_peer *p, struct kfm_msg *msg)
 
 /* ---- endpoint ---- */
 
-int kfm_net_region(struct kfm_peer *p, void *buf, size_t len, u64 access,
+int kfm_net_region(struct kfm_rail *rail, void *buf, size_t len, u64 access,
 		   kfm_persist_fn *persist, struct kfid_mr **mr)
 {
 	struct kvec iov = { .iov_base = buf, .iov_len = len };
 	const struct kfi_mr_attr attr = {
 		.type = KFI_KVEC, .mr_iov = &iov, .iov_count = 1, .access = access,
-		.requested_key = KFI_KEY_NOTAVAIL, .context = p->m, .persist = persist,
+		.requested_key = KFI_KEY_NOTAVAIL, .context = rail->p->m, .persist = persist,
 	};
 
-	if (!kfm_net_up(p))
+	if (!kfm_rail_up(rail))
 		return -ENOTCONN;
-	return kfi_region_open(&p->net.conn, &attr, persist ? KFI_RMA_PMEM : 0, mr);
+	return kfi_region_open(&rail->conn, &attr, persist ? KFI_RMA_PMEM : 0, mr);
 }
 
 const struct kfi_conn_ops kfm_conn_ops = { .received = received };
 
 /* No callback of the endpoint runs: drop what it has received. */
-static void inbox_clear(struct kfm_peer *p)
+static void inbox_clear(struct kfm_rail *rail)
 {
+	struct kfm_peer *p = rail->p;
+	struct kfm_rx *rx, *next;
+
 	spin_lock_irq(&p->m->lock);
-	INIT_LIST_HEAD(&p->inbox);
+	list_for_each_entry_safe(rx, next, &p->inbox, entry) {
+		if (to_rail(rx->rx.conn) == rail)
+			list_del(&rx->entry);
+	}
 	spin_unlock_irq(&p->m->lock);
 }
 
@@ -155,11 +174,11 @@ static void inbox_clear(struct kfm_peer *p)
  * without a time limit may keep a buffer of a lost session for longer, and new writes wait if it
  * keeps all of them.
  */
-static int net_open(struct kfm_peer *p)
+static int net_open(struct kfm_rail *rail)
 {
-	const struct kfm *m = p->m;
+	const struct kfm *m = rail->p->m;
 	const struct kfi_need need = {
-		.provider = strcmp(p->provider, "any") ? p->provider : NULL, .type = KFI_EP_RDM,
+		.provider = strcmp(rail->provider, "any") ? rail->provider : NULL, .type = KFI_EP_RDM,
 		.order = KFI_ORDER_SAS, .max_len = KFM_DIRECT_SLOT, .tx_segs = KFM_IOV,
 		.auth_key = m->secret, .auth_key_size = m->secret_len,
 	};
@@ -167,53 +186,54 @@ static int net_open(struct kfm_peer *p)
 		.depth = KFM_RX, .tx = KFM_SLOTS + KFM_TX + 1,
 		.rx_len = sizeof(struct kfm_le_msg), .rx_priv = sizeof(struct kfm_rx),
 		.reclaim = true, .timeout_ms = jiffies_to_msecs(m->timeout), .av_only = true,
-		.peer = { p->remote[0], p->remote[1] },
+		.peer = { rail->remote[0], rail->remote[1] },
 	};
 	struct kfi_info *info;
 	struct kfi_dom *dom;
 	int ret;
 
-	ret = kfi_find(m->net_ns, &need, p->local[0], NULL, p->local[1], &info);
+	ret = kfi_find(m->net_ns, &need, rail->local[0], NULL, rail->local[1], &info);
 	if (ret)
 		return ret;
-	p->net.checked = info->domain_attr->caps & KFI_DATA_CHECK;
+	rail->checked = info->domain_attr->caps & KFI_DATA_CHECK;
 	dom = kfi_dom_get(m->net_ns, info, THIS_MODULE);
-	ret = PTR_ERR_OR_ZERO(dom) ?: kfi_conn_open(&p->net.conn, dom, info, &attr);
+	ret = PTR_ERR_OR_ZERO(dom) ?: kfi_conn_open(&rail->conn, dom, info, &attr);
 	if (!IS_ERR(dom))
 		kfi_dom_put(dom);	/* the connection has its own reference */
 	kfi_freeinfo(info);
-	p->net.up = !ret;
+	rail->up = !ret;
 	if (ret)
-		inbox_clear(p);	/* receives of an open that has failed half-way */
+		inbox_clear(rail);	/* receives of an open that has failed half-way */
 	return ret;
 }
 
 /* Open the endpoint. The worker does not wait for it, and queues it again if it fails. */
 void kfm_net_work(struct work_struct *work)
 {
-	struct kfm_peer *p = container_of(work, struct kfm_peer, net.work);
+	struct kfm_rail *rail = container_of(work, struct kfm_rail, work);
 	unsigned int noio = memalloc_noio_save(), i;
+	struct kfm *m = rail->p->m;
 	int ret;
 
 	for (i = 0; i < KFM_TX; i++)
-		p->net.tx[i].p = p;
-	ret = net_open(p);
+		rail->tx[i].rail = rail;
+	ret = net_open(rail);
 	memalloc_noio_restore(noio);
-	if (ret && p->net.logged_err != ret)
-		DMWARN("%s: can't open an endpoint at %s (%d)", kfm_name(p->m), p->local[0], ret);
-	p->net.logged_err = ret;
-	kfm_signal(p->m, &p->net.opening);
+	if (ret && rail->logged_err != ret)
+		DMWARN("%s: can't open an endpoint at %s (%d)", kfm_name(m), rail->local[0], ret);
+	rail->logged_err = ret;
+	kfm_signal(m, &rail->opening);
 }
 
 /*
- * Close the endpoint, see kfm_peer_close(). All completions have run when this returns; the memory
+ * Close the endpoint, see kfm_rail_close(). All completions have run when this returns; the memory
  * stays.
  */
-void kfm_net_close(struct kfm_peer *p)
+void kfm_net_close(struct kfm_rail *rail)
 {
-	if (!kfm_net_up(p))
+	if (!kfm_rail_up(rail))
 		return;
-	kfi_conn_stop(&p->net.conn);
-	p->net.up = false;
-	inbox_clear(p);
+	kfi_conn_stop(&rail->conn);
+	rail->up = false;
+	inbox_clear(rail);
 }

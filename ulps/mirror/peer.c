@@ -32,6 +32,7 @@
 #include "primary.h"
 #include "promote.h"
 #include "quorum.h"
+#include "rail.h"
 #include "refuse.h"
 #include "secondary.h"
 #include "session.h"
@@ -65,9 +66,12 @@ void kfm_peer_message(struct kfm_peer *p, const struct kfm_msg *msg)
 /* A peer that breaks the protocol has no endpoint for a while. */
 static void cut_off(struct kfm_peer *p)
 {
-	DMWARN_LIMIT("%s: %s has sent something malformed", kfm_name(p->m), p->remote[0]);
+	struct kfm_rail *rail;
+
+	DMWARN_LIMIT("%s: %s has sent something malformed", kfm_name(p->m), kfm_peer_name(p));
 	kfm_peer_close(p);
-	p->net.retry = jiffies + MALFORMED_PAUSE;
+	kfm_for_each_rail(rail, p)
+		rail->retry = jiffies + MALFORMED_PAUSE;
 }
 
 /*
@@ -80,7 +84,7 @@ static void receive(struct kfm_peer *p)
 	struct kfm_msg msg;
 	int ret;
 
-	while (kfm_net_up(p)) {
+	while (true) {
 		if (!budget--) {
 			kfm_kick(p->m);
 			return;
@@ -93,7 +97,7 @@ static void receive(struct kfm_peer *p)
 			cut_off(p);
 			return;
 		case -ENODEV:
-			kfm_peer_close(p);
+			kfm_rail_close(p->came);
 			return;
 		case -EPROTONOSUPPORT:
 			kfm_peer_other_version(p, msg.session);
@@ -109,7 +113,7 @@ static void receive(struct kfm_peer *p)
 /* Is the peer one that the provider does not believe, or that does not believe this node? */
 static void identity_tick(struct kfm_peer *p)
 {
-	int err = READ_ONCE(p->net.sent_err);
+	int err = READ_ONCE(p->rail->sent_err);
 
 	if (!err || p->state > KFM_SESSION_HELLO)
 		return;
@@ -117,27 +121,19 @@ static void identity_tick(struct kfm_peer *p)
 		kfm_refuse(p, KFM_W_SECRET);
 	else if (err == KFI_EACCES)
 		kfm_refuse(p, KFM_W_PORT);
-	WRITE_ONCE(p->net.sent_err, 0);
-}
-
-static void open_tick(struct kfm_peer *p)
-{
-	if (kfm_busy(&p->net.opening) || time_before(jiffies, p->net.retry))
-		return;
-	p->net.retry = jiffies + HZ;
-	p->net.opening = true;
-	queue_work(kfm_open_wq, &p->net.work);
+	WRITE_ONCE(p->rail->sent_err, 0);
 }
 
 static void peer_tick(struct kfm_peer *p)
 {
 	struct kfm *m = p->m;
 
+	kfm_rails_open(p);
 	if (!kfm_net_up(p)) {
 		if (m->primary)
 			kfm_peer_lost(p, -ENODEV);
 		p->state = KFM_SESSION_DOWN;
-		open_tick(p);
+		kfm_rail_turn(p);
 	}
 	identity_tick(p);
 	if (!m->formatted || !m->primary)

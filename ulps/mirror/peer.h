@@ -26,12 +26,11 @@ enum kfm_session_state {
  *
  * @m: the mirror
  * @index: place in kfm.peers
- * @provider: name of the provider, or "any"
- * @local: node and service of this end
- * @remote: node and service of the peer
+ * @rails: the ways to the peer, in the order of the table; NULL behind the last one
  * @witness: the peer is the witness: it has no copy
  * @inbox: received messages that the worker has not taken yet. Protected by kfm.lock
- * @net: endpoint
+ * @rail: of @rails, that of the session: messages, the log and reads use it
+ * @came: of @rails, that by which the message has come that is being handled
  * @state: state of the session
  * @session: number of the session
  * @sectors: size of the peer, from the last HELLO or STATE that was taken; else that of this node
@@ -93,13 +92,12 @@ enum kfm_session_state {
 struct kfm_peer {
 	struct kfm		*m;
 	unsigned int		index;
-	char			*provider;
-	char			*local[2];
-	char			*remote[2];
+	struct kfm_rail		*rails[KFM_RAILS + 1];
 	bool			witness;
 
 	struct list_head	inbox;
-	struct kfm_net		net;
+	struct kfm_rail		*rail;
+	struct kfm_rail		*came;
 	enum kfm_session_state	state;
 	u64			session;
 	u64			sectors;
@@ -175,10 +173,26 @@ static inline unsigned int kfm_copy_count(const struct kfm *m)
 	return n - m->peers[n - 1]->witness;
 }
 
+/* Each rail to a peer in turn */
+#define kfm_for_each_rail(rail, p) \
+	for (struct kfm_rail *const *rail_ = (p)->rails; ((rail) = *rail_); rail_++)
+
 /* Is there an endpoint? */
+static inline bool kfm_rail_up(const struct kfm_rail *rail)
+{
+	return !kfm_busy(&rail->opening) && rail->up;
+}
+
+/* Is there one for the session? */
 static inline bool kfm_net_up(const struct kfm_peer *p)
 {
-	return !kfm_busy(&p->net.opening) && p->net.up;
+	return kfm_rail_up(p->rail);
+}
+
+/* The peer in messages: its address by the first rail */
+static inline const char *kfm_peer_name(const struct kfm_peer *p)
+{
+	return p->rails[0]->remote[0];
 }
 
 /* What is stored about the peer */

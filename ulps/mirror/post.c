@@ -8,6 +8,7 @@
 #include "log.h"
 #include "mirror.h"
 #include "peer.h"
+#include "rail.h"
 #include "record.h"
 #include "ring.h"
 #include "write.h"
@@ -19,9 +20,8 @@ void kfm_slots_begin(struct kfm_peer *p, const struct kfm_msg *grant)
 {
 	struct kfm_slots *s = &p->slots;
 
-	s->key = grant->slots_key;
-	s->addr = grant->slots_addr;
-	s->data_crc = p->m->data_crc || !p->net.checked;
+	kfm_rails_begin(p, grant);
+	s->data_crc = p->m->data_crc || !p->rail->checked;
 	s->zeroes = grant->flags & KFM_M_ZEROES;
 	s->caches = kfm_caches(p->m) && p->start && grant->flags & KFM_M_CACHE && grant->arg;
 	s->number = 0;
@@ -32,8 +32,10 @@ void kfm_slots_begin(struct kfm_peer *p, const struct kfm_msg *grant)
 /* A record is durable at the peer: if it is the first one of its slot, that is free. */
 void kfm_slot_free(struct kfm_peer *p, struct kfm_post *post)
 {
-	if (post->slot)
+	if (post->slot) {
 		p->slots.free[p->slots.count++] = post->slot - 1;
+		post->rail->bytes -= post->bytes;
+	}
 	post->slot = 0;
 }
 
@@ -223,6 +225,7 @@ static void rec_posted(struct kfm_peer *p, const struct kfm_group *g, unsigned i
 	struct kfm_post *post = &w->posts[p->index];
 
 	post->state = KFM_P_POSTED;
+	post->rail = g->rail;
 	post->direct = g->direct;
 	if (g->direct) {
 		post->seq = ++p->slots.number;
@@ -239,9 +242,11 @@ static void rec_posted(struct kfm_peer *p, const struct kfm_group *g, unsigned i
 static int post(struct kfm_peer *p, struct kfm_group *g)
 {
 	struct kfm_slots *s = &p->slots;
+	struct kfm_post *first = &g->writes[0]->posts[p->index];
 	unsigned int i;
 	ssize_t ret;
 
+	g->rail = g->direct ? kfm_rail_for_slots(p) : p->rail;
 	/* the slot that was used last: the caches of both nodes have it */
 	if (g->direct)
 		g->at = kfm_slot_at(s->free[s->count - 1], g->count);
@@ -249,14 +254,18 @@ static int post(struct kfm_peer *p, struct kfm_group *g)
 	ret = kfm_net_write(p, g);
 	if (ret) {
 		p->m->again |= ret == -EAGAIN;
+		g->rail->failed |= ret != -EAGAIN;
 		return ret;
 	}
 	for (i = 0; i < g->count; i++)
 		rec_posted(p, g, i);
-	if (g->direct)
-		g->writes[0]->posts[p->index].slot = s->free[--s->count] + 1;
-	else
+	if (g->direct) {
+		first->slot = s->free[--s->count] + 1;
+		first->bytes = g->bytes;
+		g->rail->bytes += g->bytes;
+	} else {
 		p->ring.next = g->next;
+	}
 	return 0;
 }
 

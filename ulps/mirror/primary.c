@@ -15,6 +15,7 @@
 #include "peer.h"
 #include "primary.h"
 #include "quorum.h"
+#include "rail.h"
 #include "recent.h"
 #include "record.h"
 #include "refuse.h"
@@ -157,6 +158,7 @@ static void session_up(struct kfm_peer *p)
 		kfm_quorum_ask(p);
 	p->oos_start = p->oos_count;
 	kfm_resync_begin(p);
+	kfm_rails_ask(p);
 	kfm_peer_event(p, "connected");
 }
 
@@ -230,6 +232,10 @@ void kfm_primary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 			p->heard = p->timed_at;
 			p->timed = 0;
 		}
+		break;
+	case KFM_RAIL:
+		if (p->state == KFM_SESSION_UP)
+			kfm_rail_granted(p, msg);
 		break;
 	case KFM_SYNCED_OK:
 		if (p->state == KFM_SESSION_UP && p->synced_sent &&
@@ -316,12 +322,14 @@ static void up_tick(struct kfm_peer *p)
 	struct kfm *m = p->m;
 
 	if (time_after(jiffies, p->live + m->timeout)) {
+		p->rail->failed = true;
 		kfm_peer_lost(p, -ETIMEDOUT);
 		return;
 	}
 	if (time_before(jiffies, p->next))
 		return;
 	p->next = jiffies + m->timeout / 8;
+	kfm_rails_ask(p);
 	if (p->insync ? p->gen == m->sb.gens.cur : p->oos_count || !kfm_may_sync(p))
 		ping(p);
 	else
@@ -353,6 +361,8 @@ void kfm_primary_tick(struct kfm_peer *p)
 		break;
 	}
 	if (p->state != KFM_SESSION_UP && p->state != KFM_SESSION_DOWN &&
-	    time_after(jiffies, p->deadline))
+	    time_after(jiffies, p->deadline)) {
+		p->rail->failed = true;
 		kfm_peer_lost(p, -ETIMEDOUT);
+	}
 }

@@ -16,6 +16,7 @@
 #include "peer.h"
 #include "promote.h"
 #include "quorum.h"
+#include "rail.h"
 #include "repair.h"
 #include "session.h"
 #include "table.h"
@@ -223,6 +224,8 @@ void kfm_promote_tick(struct kfm *m)
 		if (time_before(jiffies, p->next))
 			continue;
 		p->next = jiffies + REQUEST_EVERY;
+		if (p->candidate_session && p->answer == KFM_A_NONE)
+			kfm_rail_turn(p);
 		kfm_peer_hello(p, KFM_M_CANDIDATE);
 	}
 }
@@ -242,6 +245,7 @@ void kfm_promote(struct kfm *m, struct kfm_cmd *cmd)
 	m->promote_by = jiffies + m->timeout + 2 * REQUEST_EVERY;
 	kfm_for_each_peer(p, m) {
 		p->answer = KFM_A_NONE;
+		p->candidate_session = 0;
 		p->next = jiffies;
 	}
 }

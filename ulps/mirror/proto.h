@@ -380,6 +380,7 @@ enum kfm_msg_type {
 	KFM_LEAVE,		/* secondary: its copy is outdated, durably: go on without it */
 	KFM_HASH,		/* primary: hash of its @arg bytes at @sector, after @seq */
 	KFM_HASHED,		/* secondary: answer to HASH; @arg: 1 for the same, durably */
+	KFM_RAIL,		/* primary: grant the slots by this rail; answer: the key */
 	KFM_MSG_TYPES
 };
 
@@ -472,13 +473,13 @@ struct kfm_le_msg {
 	__le64	patch_addr;
 	union {
 		__le64	id;	/* COPY, HASH, and repeated by their answers */
-		__le64	slots_key;	/* GRANT */
+		__le64	slots_key;	/* GRANT, answer to RAIL */
 		__le64	direct;	/* PING, SYNCED: as @seq, of direct records */
 		__le64	start;	/* STATE: see kfm.start; 0 from an older program */
 	};
 	union {
 		__le64	sector;	/* COPY, HASH */
-		__le64	slots_addr;	/* GRANT */
+		__le64	slots_addr;	/* GRANT, answer to RAIL */
 		__le64	asked;	/* PING: see kfm.asked; repeated by PONG */
 	};
 	__le32	crc;		/* COPIED: CRC32C of the bytes in the patch */

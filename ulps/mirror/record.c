@@ -24,13 +24,13 @@ static ssize_t rma_read(struct kfm_peer *p, void *buf, u64 key, u64 addr, u32 le
 	struct kvec iov = { .iov_base = buf, .iov_len = len };
 	struct kfi_rma_iov rma = { .addr = addr, .len = len, .key = key };
 	struct kfi_msg_rma msg = {
-		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = p->net.conn.peer,
+		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = p->rail->conn.peer,
 		.rma_iov = &rma, .rma_iov_count = 1, .context = cqe,
 	};
 	ssize_t ret;
 
 	*busy = true;
-	ret = kfi_readmsg(p->net.conn.ep, &msg, KFI_CQE);
+	ret = kfi_readmsg(p->rail->conn.ep, &msg, KFI_CQE);
 	if (ret)
 		*busy = false;
 	return ret;
@@ -138,11 +138,11 @@ ssize_t kfm_net_write(struct kfm_peer *p, const struct kfm_group *g)
 		struct bio_vec	slot[KFM_IOV];
 	} iov;
 	struct kfi_rma_iov rma = {
-		.addr = (g->direct ? p->slots.addr : p->ring.addr) + g->at, .len = g->bytes,
-		.key = g->direct ? p->slots.key : p->ring.key,
+		.addr = (g->direct ? g->rail->slots_addr : p->ring.addr) + g->at,
+		.len = g->bytes, .key = g->direct ? g->rail->slots_key : p->ring.key,
 	};
 	struct kfi_msg_rma msg = {
-		.type = KFI_KVEC, .msg_iov = iov.ring, .addr = p->net.conn.peer,
+		.type = KFI_KVEC, .msg_iov = iov.ring, .addr = g->rail->conn.peer,
 		.rma_iov = &rma, .rma_iov_count = 1, .context = cqe,
 	};
 	ssize_t ret;
@@ -156,7 +156,7 @@ ssize_t kfm_net_write(struct kfm_peer *p, const struct kfm_group *g)
 	}
 	cqe->done = record_done;
 	group_busy(p, g, true);
-	ret = kfi_writemsg(p->net.conn.ep, &msg, KFI_CQE | KFI_COMMIT_COMPLETE);
+	ret = kfi_writemsg(g->rail->conn.ep, &msg, KFI_CQE | KFI_COMMIT_COMPLETE);
 	if (ret)
 		group_busy(p, g, false);
 	return ret;

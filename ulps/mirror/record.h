@@ -6,6 +6,7 @@
 #include "ring.h"
 
 struct kfm_peer;
+struct kfm_rail;
 struct kfm_write;
 
 /* Head and data of each record of a post, and two pieces of data that go on in another chunk */
@@ -17,6 +18,7 @@ struct kfm_write;
  * @writes: their writes
  * @count: how many
  * @direct: they are in a slot
+ * @rail: by which they go
  * @at: offset of the first one in the log, or of its head in the slots
  * @bytes: room of all
  * @ends: in the log: value of &kfm_place.head after each
@@ -26,6 +28,7 @@ struct kfm_group {
 	struct kfm_write	*writes[KFM_GROUP];
 	unsigned int		count;
 	bool			direct;
+	struct kfm_rail		*rail;
 	u32			at;
 	u32			bytes;
 	u64			ends[KFM_GROUP];

@@ -48,8 +48,6 @@ struct kfm_ring {
 /**
  * struct kfm_slots - a primary's view of the slots of a peer; used by the context that has claimed
  * the mirror
- * @key: key of the slots
- * @addr: address of the first one
  * @data_crc: the data of direct records has a CRC
  * @zeroes: a direct record may have KFM_D_ZEROES
  * @caches: the peer takes records that its leg may keep in a volatile cache, so it has to be sent
@@ -61,8 +59,6 @@ struct kfm_ring {
  *	log, by sequence number
  */
 struct kfm_slots {
-	u64		key;
-	u64		addr;
 	bool		data_crc;
 	bool		zeroes;
 	bool		caches;

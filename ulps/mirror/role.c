@@ -56,6 +56,7 @@ static const struct {
 	[KFM_LEAVE]	= { AS_PRIMARY, AS_PRIMARY },
 	[KFM_HASH]	= { AS_SECONDARY, 0 },
 	[KFM_HASHED]	= { AS_PRIMARY, 0 },
+	[KFM_RAIL]	= { AS_PRIMARY | AS_SECONDARY, 0 },
 };
 
 static unsigned int this_role(const struct kfm *m)

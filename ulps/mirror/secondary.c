@@ -121,7 +121,7 @@ static void send_refused(struct kfm_peer *p, const struct kfm_msg *hello, u32 wh
 		refused.peers = kfm_peer_count(p->m);
 		refused.flags = KFM_M_QUORUM;
 	}
-	kfm_net_send(p, &refused);
+	kfm_net_send_by(p->came, &refused);
 }
 
 /**
@@ -157,6 +157,7 @@ void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg)
 			m->log.peer->state = KFM_SESSION_DOWN;
 		kfm_log_close(m);
 		p->state = KFM_SESSION_DOWN;
+		p->rail = p->came;
 		p->session = msg->session;
 		p->refused = 0;
 		p->features = msg->features;
@@ -173,7 +174,7 @@ void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg)
 	if (kfm_wire_any(p))
 		answer.flags = KFM_M_DIRTY;
 	answer.flags |= kfm_quorum_flags(m);
-	kfm_net_send(p, &answer);
+	kfm_net_send_by(p->came, &answer);
 }
 
 /* Does the plan of the primary agree with the generations of this node? */
@@ -241,12 +242,12 @@ static void send_grant(struct kfm_peer *p)
 		grant.ring_addr = kfi_mr_addr(log->mr);
 		grant.ring_len = log->ring_len;
 	}
-	if (m->direct.mr) {
+	if (m->direct.open) {
 		grant.arg = KFM_DIRECT_SLOTS;
 		grant.flags |= (p->features & KFM_F_ZEROES ? KFM_M_ZEROES : 0) |
 			       (p->features & KFM_F_CACHE ? KFM_M_CACHE : 0);
-		grant.slots_key = kfi_mr_key(m->direct.mr);
-		grant.slots_addr = kfi_mr_addr(m->direct.mr);
+		grant.slots_key = kfi_mr_key(p->rail->slots_mr);
+		grant.slots_addr = kfi_mr_addr(p->rail->slots_mr);
 	}
 	if (p->features & KFM_F_CSUM)
 		grant.flags |= KFM_M_CSUM;
@@ -378,6 +379,19 @@ static void on_ping(struct kfm_peer *p, const struct kfm_msg *ping)
 	kfm_net_send(p, &pong);
 }
 
+/* The primary asks for the slots by another rail. */
+static void on_rail(struct kfm_peer *p)
+{
+	struct kfm_msg answer = { .type = KFM_RAIL, .session = p->session };
+	struct kfm_rail *rail = p->came;
+
+	if (p->state != KFM_SESSION_UP || !p->m->direct.open || kfm_direct_rail(rail))
+		return;
+	answer.slots_key = kfi_mr_key(rail->slots_mr);
+	answer.slots_addr = kfi_mr_addr(rail->slots_mr);
+	kfm_net_send_by(rail, &answer);
+}
+
 /**
  * kfm_secondary_message() - handle a message of the present session
  * @p: the primary
@@ -396,6 +410,9 @@ void kfm_secondary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 		break;
 	case KFM_PING:
 		on_ping(p, msg);
+		break;
+	case KFM_RAIL:
+		on_rail(p);
 		break;
 	case KFM_COPY:
 		if (p->state == KFM_SESSION_UP)

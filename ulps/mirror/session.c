@@ -13,6 +13,7 @@
 #include "net.h"
 #include "peer.h"
 #include "quorum.h"
+#include "rail.h"
 #include "refuse.h"
 #include "resync.h"
 #include "session.h"
@@ -136,7 +137,7 @@ void kfm_peer_hello(struct kfm_peer *p, u32 flags)
 		p->candidate_session = hello.session;
 	else
 		p->session = hello.session;
-	WRITE_ONCE(p->net.sent_err, 0);	/* identity_tick() looks at the result of HELLO */
+	WRITE_ONCE(p->rail->sent_err, 0);	/* identity_tick() looks at the result of HELLO */
 	kfm_net_send(p, &hello);
 }
 
@@ -239,14 +240,14 @@ static void reads_stop(struct kfm *m)
 void kfm_peer_lost(struct kfm_peer *p, int err)
 {
 	struct kfm *m = p->m;
-	bool up = p->state == KFM_SESSION_UP;
+	bool up = p->state == KFM_SESSION_UP, other = kfm_rails_lost(p);
 
 	/* the event is sent again: `fenced` was refused while the peer was coming back */
 	if (p->state > KFM_SESSION_HELLO && !kfm_is_alone(p))
 		p->policy_applied = false;
 	p->state = KFM_SESSION_DOWN;
 	p->insync = false;
-	p->next = jiffies + HELLO_EVERY;
+	p->next = other ? jiffies : jiffies + HELLO_EVERY;
 	if (!up)
 		return;
 	DMWARN("%s: the peer is lost (%d)", kfm_name(m), err);
@@ -255,7 +256,8 @@ void kfm_peer_lost(struct kfm_peer *p, int err)
 	p->down = jiffies;
 	kfm_resync_stop(p);
 	kfm_writes_lost(p);
-	apply_policy(p);
+	if (!other)
+		apply_policy(p);
 }
 
 /* End all sessions: no byte of a primary lands after this. */
@@ -284,12 +286,31 @@ void kfm_sessions_drop(struct kfm *m)
 	}
 }
 
-/* Close the endpoint for a peer, after the regions that it may write to. */
+/* Close an endpoint for a peer, after the regions that it may write to. This ends its session. */
+void kfm_rail_close(struct kfm_rail *rail)
+{
+	struct kfm_peer *p = rail->p;
+	struct kfm *m = p->m;
+
+	if (!kfm_rail_up(rail))
+		return;
+	if (m->log.open && m->log.peer == p) {
+		kfm_log_close(m);
+		p->state = KFM_SESSION_DOWN;
+	}
+	rail->failed = true;
+	if (m->primary && (rail == p->rail || rail->open))
+		kfm_peer_lost(p, -ENODEV);
+	kfm_net_close(rail);
+}
+
+/* All of them */
 void kfm_peer_close(struct kfm_peer *p)
 {
-	if (kfm_net_up(p) && p->m->log.peer == p)
-		kfm_log_close(p->m);
-	kfm_net_close(p);
+	struct kfm_rail *rail;
+
+	kfm_for_each_rail(rail, p)
+		kfm_rail_close(rail);
 }
 
 static void leg_lost(struct kfm_peer *p)

@@ -20,6 +20,7 @@ int kfm_go_alone(struct kfm_peer *p);
 void kfm_policy_tick(struct kfm_peer *p);
 void kfm_peer_lost(struct kfm_peer *p, int err);
 void kfm_peer_close(struct kfm_peer *p);
+void kfm_rail_close(struct kfm_rail *rail);
 void kfm_peers_end(struct kfm *m);
 void kfm_sessions_drop(struct kfm *m);
 void kfm_peers_leg_failed(struct kfm *m);

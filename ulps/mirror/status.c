@@ -6,6 +6,7 @@
 #include "leg.h"
 #include "mirror.h"
 #include "peer.h"
+#include "rail.h"
 #include "refuse.h"
 #include "status.h"
 
@@ -44,7 +45,17 @@ struct summary {
 	bool		refused;
 	const char	*why;
 	u64		sectors;
+	unsigned int	rails, rails_used;
 };
+
+static unsigned int rail_count(const struct kfm_peer *p)
+{
+	unsigned int n = 0;
+
+	while (p->rails[n])
+		n++;
+	return n;
+}
 
 static struct summary sum_peer(const struct kfm_peer *p)
 {
@@ -68,6 +79,8 @@ static struct summary sum_peer(const struct kfm_peer *p)
 		.refused = p->refused,
 		.why = kfm_refused_word(p),
 		.sectors = READ_ONCE(p->sectors),
+		.rails = rail_count(p),
+		.rails_used = kfm_rails_used(p),
 	};
 }
 
@@ -92,6 +105,10 @@ static struct summary sum_peers(const struct kfm *m)
 		all.why = all.why ?: one.why;
 		if (!p->witness)
 			all.sectors = min(all.sectors, one.sectors);
+		if (one.rails - one.rails_used > all.rails - all.rails_used) {
+			all.rails = one.rails;
+			all.rails_used = one.rails_used;
+		}
 	}
 	return all;
 }
@@ -137,24 +154,45 @@ static unsigned int emit_remarks(const struct kfm *m, const struct summary *s, c
 		DMEMIT(" %s", s->why);
 	if (s->sectors != m->sectors)
 		DMEMIT(" peer-sectors %llu", s->sectors);
+	if (s->rails > 1)
+		DMEMIT(" rails %u/%u", s->rails_used, s->rails);
 	return sz;
+}
+
+/* Rails to all peers */
+static unsigned int ways(const struct kfm *m)
+{
+	struct kfm_peer *p;
+	unsigned int n = 0;
+
+	kfm_for_each_peer(p, m)
+		n += rail_count(p);
+	return n;
+}
+
+static const char *way_word(const struct kfm_rail *rail)
+{
+	if (rail != rail->p->rails[0])
+		return "rail";
+	return rail->p->witness ? "witness" : "peer";
 }
 
 static void emit_table(const struct kfm *m, char *result, unsigned int maxlen)
 {
 	bool direct = m->logdev && m->direct_min != KFM_DIRECT_DEFAULT;
 	unsigned int least = READ_ONCE(m->rate_min), sz = 0;
-	struct kfm_peer *p = m->peers[0];
+	struct kfm_rail *rail = m->peers[0]->rails[0];
+	struct kfm_peer *p;
 
 	DMEMIT("%s %s %s %s %s %s %s %s %s %u timeout %u rate %u",
 	       m->leg ? m->leg->name : "-", m->internal ? "internal" : m->meta->name,
 	       m->log_at ? "internal" : m->logdev ? m->logdev->name : "-",
-	       p->provider, p->local[0], p->local[1],
-	       p->remote[0], p->remote[1], kfm_policies[m->policy],
+	       rail->provider, rail->local[0], rail->local[1],
+	       rail->remote[0], rail->remote[1], kfm_policies[m->policy],
 	       4 + (direct ? 2 : 0) + (m->data_crc ? 2 : 0) + (m->cache_word ? 2 : 0) +
 	       (least ? 2 : 0) + (m->csum ? 2 : 0) + (m->detach ? 2 : 0) +
 	       (m->reads_quorum ? 2 : 0) + (m->secret ? 2 : 0) +
-	       (kfm_peer_count(m) - 1) * (1 + KFM_PEER_WORDS),
+	       (ways(m) - 1) * (1 + KFM_PEER_WORDS),
 	       jiffies_to_msecs(m->timeout), READ_ONCE(m->rate));
 	if (least)
 		DMEMIT(" rate-min %u", least);
@@ -175,9 +213,12 @@ static void emit_table(const struct kfm *m, char *result, unsigned int maxlen)
 	if (m->secret)
 		DMEMIT(" secret %s", m->secret_name);
 	kfm_for_each_peer(p, m) {
-		if (p->index)
-			DMEMIT(" %s %s %s %s %s %s", p->witness ? "witness" : "peer", p->provider,
-			       p->local[0], p->local[1], p->remote[0], p->remote[1]);
+		kfm_for_each_rail(rail, p) {
+			if (rail == m->peers[0]->rails[0])
+				continue;
+			DMEMIT(" %s %s %s %s %s %s", way_word(rail), rail->provider,
+			       rail->local[0], rail->local[1], rail->remote[0], rail->remote[1]);
+		}
 	}
 }
 
@@ -192,6 +233,7 @@ void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, ch
 {
 	struct kfm *m = ti->private;
 	struct summary s = sum_peers(m);
+	const struct kfm_rail *rail;
 	unsigned int sz = 0;
 	struct kfm_peer *p;
 
@@ -239,7 +281,8 @@ void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, ch
 		return;
 	kfm_for_each_peer(p, m) {
 		s = sum_peer(p);
-		DMEMIT(" peer %s %s %s %u %u %llu", p->remote[0], p->remote[1],
+		rail = p->rails[0];
+		DMEMIT(" peer %s %s %s %u %u %llu", rail->remote[0], rail->remote[1],
 		       session_words[s.state], s.oos, s.percent, s.lag);
 		if (p->witness)
 			DMEMIT(" witness");

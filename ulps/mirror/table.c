@@ -5,8 +5,10 @@
  * Table: 0 LENGTH kfi_mirror LEG META LOG PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE POLICY
  *	[COUNT [timeout MS] [rate KIB] [direct BYTES|off] [data-crc log|all] [cache on|off|auto]
  *	[rate-min KIB] [csum on|off] [on-io-error fail|detach] [reads any|quorum] [secret KEY]
- *	[peer PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE]...
- *	[witness PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE]]
+ *	[rail PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE]...
+ *	[peer PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE [rail ...]...]...
+ *	[witness PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE [rail ...]...]]
+ * A rail is one more way to the peer before it.
  * LEG and LOG of the witness are -. META may be the word internal, and LOG then, too: they are on
  * the leg.
  */
@@ -178,9 +180,9 @@ static int table_fits(struct kfm *m)
 	return m->policy == KFM_QUORUM && m->detach ? -EINVAL : 0;
 }
 
-static int peer_words(struct kfm_peer *p, char **argv)
+static int rail_words(struct kfm_rail *r, char **argv)
 {
-	char **to[] = { &p->provider, &p->local[0], &p->local[1], &p->remote[0], &p->remote[1] };
+	char **to[] = { &r->provider, &r->local[0], &r->local[1], &r->remote[0], &r->remote[1] };
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(to); i++) {
@@ -196,11 +198,45 @@ static bool same_pair(char *const *a, char *const *b)
 	return !strcmp(a[0], b[0]) && !strcmp(a[1], b[1]);
 }
 
-/* Do two peers, or the endpoints for them, have the same address? */
-static bool same_end(const struct kfm_peer *p, char **argv)
+/* Does a rail to any peer have the same address, at either end? */
+static bool same_end(const struct kfm *m, char **argv)
 {
-	return !strcmp(p->provider, argv[0]) &&
-	       (same_pair(p->local, argv + 1) || same_pair(p->remote, argv + 3));
+	struct kfm_rail *rail;
+	struct kfm_peer *p;
+
+	kfm_for_each_peer(p, m) {
+		kfm_for_each_rail(rail, p) {
+			if (!strcmp(rail->provider, argv[0]) &&
+			    (same_pair(rail->local, argv + 1) || same_pair(rail->remote, argv + 3)))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* One more way to the last peer */
+static int table_rail(struct kfm *m, char **argv)
+{
+	struct kfm_peer *p = m->peers[kfm_peer_count(m) - 1];
+	struct kfm_rail *rail;
+	unsigned int n = 0;
+
+	while (p->rails[n])
+		n++;
+	m->ti->error = "Too many rails to a peer, or the same NODE and SERVICE twice";
+	if (n == KFM_RAILS || same_end(m, argv))
+		return -EINVAL;
+	m->ti->error = "No memory";
+	rail = kzalloc(sizeof(*rail), GFP_KERNEL);
+	if (!rail)
+		return -ENOMEM;
+	rail->p = p;
+	INIT_WORK(&rail->work, kfm_net_work);
+	kfi_conn_init(&rail->conn, &kfm_conn_ops);
+	p->rails[n] = rail;
+	p->rail = p->rails[0];
+	p->came = p->rails[0];
+	return rail_words(rail, argv);
 }
 
 static int table_peer(struct kfm *m, char **argv, bool witness)
@@ -208,12 +244,9 @@ static int table_peer(struct kfm *m, char **argv, bool witness)
 	struct kfm_peer *p;
 
 	m->ti->error = "Too many peers, one behind the witness, or the same NODE and SERVICE twice";
-	if (kfm_peer_count(m) == KFM_PEERS)
+	if (kfm_peer_count(m) == KFM_PEERS || same_end(m, argv) ||
+	    (m->peers[0] && m->peers[kfm_peer_count(m) - 1]->witness))
 		return -EINVAL;
-	kfm_for_each_peer(p, m) {
-		if (same_end(p, argv) || p->witness)
-			return -EINVAL;
-	}
 	p = kzalloc(sizeof(*p), GFP_KERNEL);
 	m->ti->error = "No memory";
 	if (!p)
@@ -224,9 +257,7 @@ static int table_peer(struct kfm *m, char **argv, bool witness)
 	p->sectors = m->sectors;
 	m->peers[p->index] = p;
 	INIT_LIST_HEAD(&p->inbox);
-	INIT_WORK(&p->net.work, kfm_net_work);
-	kfi_conn_init(&p->net.conn, &kfm_conn_ops);
-	return peer_words(p, argv);
+	return table_rail(m, argv);
 }
 
 static int table_policy(struct kfm *m, const char *word)
@@ -310,10 +341,19 @@ static int cache_choose(struct kfm *m)
 	return 0;
 }
 
+static const char * const way_words[] = { "peer", "witness", "rail" };
+
+/* PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE, and what they are for */
+static int table_way(struct kfm *m, const char *word, char **argv)
+{
+	return !strcmp(word, "rail") ? table_rail(m, argv) :
+				       table_peer(m, argv, !strcmp(word, "witness"));
+}
+
 static int table_options(struct kfm *m, struct dm_arg_set *as)
 {
 	static const struct dm_arg count = {
-		0, 20 + (KFM_PEERS - 1) * (1 + KFM_PEER_WORDS), "Invalid number of options"
+		0, 20 + (KFM_PEERS * KFM_RAILS - 1) * (1 + KFM_PEER_WORDS), "Invalid number of options"
 	};
 	static const struct dm_arg timeout = { 200, 600000, "Invalid timeout" };
 	unsigned int args = 0, ms = 5000;
@@ -347,12 +387,10 @@ static int table_options(struct kfm *m, struct dm_arg_set *as)
 			ret = table_reads(m, dm_shift_arg(as));
 		} else if (!strcasecmp(word, "secret")) {
 			ret = kfm_secret_get(m, dm_shift_arg(as));
-		} else if ((!strcasecmp(word, "peer") || !strcasecmp(word, "witness")) &&
-			   args <= KFM_PEER_WORDS) {
-			m->ti->error = "Option witness or peer needs five words";
-			ret = -EINVAL;
-		} else if (!strcasecmp(word, "peer") || !strcasecmp(word, "witness")) {
-			ret = table_peer(m, as->argv, !strcasecmp(word, "witness"));
+		} else if (match_string(way_words, ARRAY_SIZE(way_words), word) >= 0) {
+			ret = args > KFM_PEER_WORDS ? table_way(m, word, as->argv) : -EINVAL;
+			if (args <= KFM_PEER_WORDS)
+				m->ti->error = "Options peer, witness and rail need five words";
 			dm_consume_args(as, KFM_PEER_WORDS);
 			args -= KFM_PEER_WORDS - 1;
 		} else {
@@ -442,20 +480,29 @@ int kfm_table_read(struct kfm *m, unsigned int argc, char **argv)
 	return ret ? ret : dm_set_target_max_io_len(ti, KFM_WRITE_MAX / KFM_SECTOR);
 }
 
-static void peer_free(struct kfm_peer *p)
+static void rail_free(struct kfm_rail *rail)
 {
 	int i;
+
+	for (i = 0; i < 2; i++) {
+		kfree(rail->local[i]);
+		kfree(rail->remote[i]);
+	}
+	kfree(rail->provider);
+	kfree(rail);
+}
+
+static void peer_free(struct kfm_peer *p)
+{
+	struct kfm_rail *rail;
 
 	kvfree(p->active);
 	kvfree(p->oos);
 	kvfree(p->stale);
 	kvfree(p->wire);
 	kvfree(p->cached);
-	for (i = 0; i < 2; i++) {
-		kfree(p->local[i]);
-		kfree(p->remote[i]);
-	}
-	kfree(p->provider);
+	kfm_for_each_rail(rail, p)
+		rail_free(rail);
 	kfree(p);
 }
 

@@ -178,7 +178,7 @@ static void differs(struct kfm *m)
 	struct kfm_peer *p = w->peer;
 
 	DMERR_LIMIT("%s: %u bytes from sector %llu on differ from those of %s", kfm_name(m),
-		    w->len, w->sector, p->remote[0]);
+		    w->len, w->sector, kfm_peer_name(p));
 	m->verify.differ++;
 	if (m->verify.report || is_kept(&m->verify, w->sector))
 		return;

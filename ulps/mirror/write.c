@@ -89,11 +89,13 @@ int kfm_acks_collect(struct kfm_peer *p)
 			continue;
 		if (post->err) {
 			err = post->err;
-		} else {
-			post->state = KFM_P_ACKED;
-			kfm_slot_free(p, post);
-			p->live = jiffies;
+			post->rail->failed = true;
+			continue;
 		}
+		post->state = KFM_P_ACKED;
+		kfm_slot_free(p, post);
+		if (post->rail == p->rail)	/* another one says nothing of messages */
+			p->live = jiffies;
 	}
 	return err;
 }

@@ -41,6 +41,8 @@
  * @seq: number of the record in the session, if it was posted; direct records are counted apart
  * @direct: it was posted as a direct record (direct.c)
  * @slot: slot of the direct records of which this is the first one, plus 1; or 0
+ * @bytes: of all records in that slot
+ * @rail: by which it was posted
  * @settled: of a flush: which records it covers, if the session goes on
  * @state: how far the record is
  */
@@ -53,6 +55,8 @@ struct kfm_post {
 	u64			seq;
 	bool			direct;
 	u8			slot;
+	u32			bytes;
+	struct kfm_rail		*rail;
 	struct kfm_settled	settled;
 	enum {
 		KFM_P_NONE,	/* this peer gets no record of the write */

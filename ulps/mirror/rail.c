@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * rail.c - several ways to a peer: pairs of addresses, each with an endpoint of its own at both
+ * nodes.
+ *
+ * A session has one rail for its messages, for the log and for what is read: that by which the
+ * primary has sent HELLO. Direct records have no order among themselves, so they go by all rails:
+ *
+ *   primary					secondary
+ *   RAIL, by each other rail		->	registers its slots at that endpoint, too
+ *					<-	RAIL, with the key
+ *   direct records, by the rail that has
+ *   the fewest bytes to carry		->
+ *
+ * RAIL is repeated. A rail is used when RAIL has gone there and back, and no more when the answer
+ * fails to come for the time-out, which ends no session if nothing is in flight there. But if a rail
+ * of a session fails that is in use, the session ends, whichever it is: the secondary closes
+ * its regions at all rails when the next session begins, so that no byte of the old one lands
+ * later. What was posted by the rail that has failed ends when its endpoint is closed. The next
+ * session begins at once, by a rail that has not failed. The policy is applied if none begins within
+ * the time-out.
+ *
+ * All of it is the worker's, but for kfm_rail_for_slots(), which any context that has claimed the
+ * mirror calls.
+ */
+#include "mirror.h"
+#include "net.h"
+#include "peer.h"
+#include "rail.h"
+
+/* Open the endpoints that are not open, each once a second at most. */
+void kfm_rails_open(struct kfm_peer *p)
+{
+	struct kfm_rail *rail;
+
+	kfm_for_each_rail(rail, p) {
+		if (kfm_busy(&rail->opening) || rail->up || time_before(jiffies, rail->retry))
+			continue;
+		rail->retry = jiffies + HZ;
+		rail->opening = true;
+		queue_work(kfm_open_wq, &rail->work);
+	}
+}
+
+/* The next session, or the next question of a candidate, goes by another rail, if one is open. */
+void kfm_rail_turn(struct kfm_peer *p)
+{
+	struct kfm_rail *rail, *first = NULL;
+	bool behind = false;
+
+	kfm_for_each_rail(rail, p) {
+		if (rail == p->rail) {
+			behind = true;
+		} else if (kfm_rail_up(rail)) {
+			first = first ?: rail;
+			if (behind) {
+				p->rail = rail;
+				return;
+			}
+		}
+	}
+	p->rail = first ?: p->rail;
+}
+
+/**
+ * kfm_rails_lost() - a session, or an attempt to begin one, has ended
+ * @p: peer of a primary, still in the state in which that happened
+ *
+ * Return: true if a rail has failed, and another one may be in order.
+ */
+bool kfm_rails_lost(struct kfm_peer *p)
+{
+	bool failed = false, other = false;
+	struct kfm_rail *rail;
+
+	kfm_for_each_rail(rail, p) {
+		rail->open = false;
+		if (rail->failed && p->rails[1] && p->state > KFM_SESSION_HELLO)
+			kfm_net_close(rail);
+		failed |= rail->failed;
+		other |= !rail->failed && kfm_rail_up(rail);
+	}
+	if (p->rail->failed)
+		kfm_rail_turn(p);
+	kfm_for_each_rail(rail, p)
+		rail->failed = false;
+	return failed && other;
+}
+
+/* A session begins: the peer has granted slots by its rail, or none. */
+void kfm_rails_begin(struct kfm_peer *p, const struct kfm_msg *grant)
+{
+	struct kfm_rail *rail;
+
+	kfm_for_each_rail(rail, p) {
+		rail->open = false;
+		rail->failed = false;
+		rail->bytes = 0;
+	}
+	p->rail->open = grant->arg;
+	p->rail->slots_key = grant->slots_key;
+	p->rail->slots_addr = grant->slots_addr;
+}
+
+/*
+ * Ask for the slots by the other rails; by those that are in use to know that they are. The peer may
+ * have no such rail.
+ */
+void kfm_rails_ask(struct kfm_peer *p)
+{
+	const struct kfm_msg msg = { .type = KFM_RAIL, .session = p->session };
+	struct kfm_rail *rail;
+
+	kfm_for_each_rail(rail, p) {
+		if (rail == p->rail || !p->rail->open)
+			continue;
+		if (!rail->bytes && time_after(jiffies, rail->live + p->m->timeout))
+			rail->open = false;
+		kfm_net_send_by(rail, &msg);
+	}
+}
+
+/* The peer has registered its slots at another rail of the session, or still has them there. */
+void kfm_rail_granted(struct kfm_peer *p, const struct kfm_msg *msg)
+{
+	struct kfm_rail *rail = p->came;
+
+	rail->live = jiffies;
+	if (!p->rail->open || rail->open)
+		return;
+	rail->slots_key = msg->slots_key;
+	rail->slots_addr = msg->slots_addr;
+	p->slots.data_crc |= !rail->checked;
+	rail->open = true;
+}
+
+/* The rail by which the next direct records go: that with the fewest bytes to carry */
+struct kfm_rail *kfm_rail_for_slots(const struct kfm_peer *p)
+{
+	struct kfm_rail *rail, *best = p->rail;
+
+	kfm_for_each_rail(rail, p) {
+		if (rail->open && rail->bytes < best->bytes)
+			best = rail;
+	}
+	return best;
+}
+
+/* How many rails the session has; for the status */
+unsigned int kfm_rails_used(const struct kfm_peer *p)
+{
+	unsigned int n = p->state == KFM_SESSION_UP;
+	struct kfm_rail *rail;
+
+	kfm_for_each_rail(rail, p)
+		n += n && rail != p->rail && (READ_ONCE(rail->open) || READ_ONCE(rail->slots_mr));
+	return n;
+}
