@@ -117,14 +117,20 @@ static void post_direct(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->group[0].count, 1);
 	KUNIT_EXPECT_EQ(test, w->group[0].at, first - KFM_DIRECT_SLOT);
 	KUNIT_EXPECT_EQ(test, w->peers[0].ring.next.seq, 2);
-	/* without a slot a record is logged */
-	w->peers[0].slots.count = 0;
-	write_long(w, 7, 7);
-	write_long(w, 0, 8);
-	write_long(w, 1, 9);
-	mw_run(w);
-	KUNIT_EXPECT_FALSE(test, w->group[0].direct);
-	KUNIT_EXPECT_GT(test, w->peers[0].ring.next.seq, 2);
+	/* without a free slot a record waits for one, and is not logged */
+	mw_ack_run(w, 0);
+	for (i = 0; i < 5; i++)
+		mw_write_at(w, i, (u64)(8 + 4 * i) << w->m.shift, KFM_WRITE_MAX);
+	for (i = 0; i < 3; i++)
+		mw_run(w);
+	KUNIT_EXPECT_EQ(test, s->count, 0);
+	KUNIT_EXPECT_EQ(test, w->nr_posted[0], 4);
+	mw_ack_run(w, 0);
+	KUNIT_EXPECT_TRUE(test, w->group[0].direct);
+	KUNIT_EXPECT_EQ(test, w->nr_posted[0], 1);
+	KUNIT_EXPECT_EQ(test, w->peers[0].ring.next.seq, 2);
+	mw_ack_run(w, 0);
+	KUNIT_EXPECT_EQ(test, w->done, 0x7f);
 }
 
 /* A short record is direct while it is the only one in flight. */

@@ -49,7 +49,7 @@ struct kfm_write;
  * @log_at: byte of @logdev where the log begins; 0 unless that is the leg
  * @leg_tears: the leg is memory that a loss of power may leave with half a sector, see own.c
  * @direct_min: records of so many bytes and more go straight to the leg of a peer that has slots
- * @single_direct: so does a shorter record while no other write is in flight, see slots_fit()
+ * @single_direct: so does a shorter record while no other write is in flight, see is_direct()
  * @data_crc: the data of direct records has a CRC over each network
  * @detach: go on over the network when the leg has failed, see detach.c
  * @cache_word: the word `cache` of the table

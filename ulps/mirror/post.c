@@ -95,14 +95,15 @@ u64 kfm_logged(const struct kfm_peer *p, u64 sector, u32 len)
 }
 
 /*
- * Is the record of a write to be a direct one (direct.c)? It is if there is a slot for it, and if
- * it overlaps no record in the peer's log that a replay may still write to the leg. Else it is
- * logged, and waits for nothing; or, if the peer has no log, for a slot. Zeroes and flushes wait
- * for both.
+ * Is the record of a write to be a direct one (direct.c)? It is if the peer has slots, and if it
+ * overlaps no record in the peer's log that a replay may still write to the leg. Then it waits for
+ * a slot: one is free as soon as another record is on the leg, while a logged one is written twice.
+ * Else it is logged; or, if the peer has no log, it waits until it overlaps nothing. Zeroes and
+ * flushes wait for both.
  */
-static bool slots_fit(const struct kfm_peer *p, const struct kfm_write *w)
+static bool is_direct(const struct kfm_peer *p, const struct kfm_write *w)
 {
-	if (!p->slots.count || (p->ring.len && !direct_wanted(p, w)))
+	if (!p->rail->open || (p->ring.len && !direct_wanted(p, w)))
 		return false;
 	return !kfm_logged(p, w->sector, w->len);
 }
@@ -150,8 +151,10 @@ static bool log_add(const struct kfm_ring *ring, struct kfm_group *g, struct kfm
  */
 static bool group_add(const struct kfm_peer *p, struct kfm_group *g, struct kfm_write *w)
 {
-	bool direct = slots_fit(p, w);
+	bool direct = is_direct(p, w);
 
+	if (direct && !p->slots.count)
+		return false;
 	if (g->count && (direct != g->direct || w->kind != g->writes[0]->kind))
 		return false;
 	if (!direct && w->kind != KFM_DATA)
