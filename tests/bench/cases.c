@@ -57,6 +57,7 @@
 #define MIRROR_CASE(_kind, _what, _arg, _size, _depth)					\
 	{ "mirror-" _kind "-" _what, {							\
 		KB_DISK("kfi", _arg, _size, _depth),					\
+		KB_DISK("log", _arg, _size, _depth),					\
 		KB_DISK("drbd", _arg, _size, _depth),					\
 		KB_DISK("md", _arg, _size, _depth)					\
 	} }
@@ -117,6 +118,7 @@ const struct bench_case bench_cases[] = {
 	DISK_CASES("ntb", "tcp"),
 	DISK_CASES("rxe", "rdma"),
 	MIRROR_CASES("ram", 0), MIRROR_CASE("ram", "64k", KB_DISK_WRITE, SZ_64K, 8),
+	MIRROR_CASE("ram", "1m", KB_DISK_WRITE, SZ_1M, 4),
 	MIRROR_CASES("flush", 0), MIRROR_CASE("flush", "64k", KB_DISK_WRITE, SZ_64K, 8),
 	MIRROR_CASES("span", KB_DISK_SPREAD),
 	{ }

@@ -114,12 +114,12 @@ def mirror(kind, disks, peer, name, latency, iops, bandwidth):
     Who waits for a flush has the CPU idle, so its time is not compared there.
     """
     for what, case, unit, goal in (("4 KiB, depth 1", "4k-1", "us", latency), ("4 KiB, depth 16", "4k-16", "kIOPS", iops),
-                                   ("4 KiB, CPU, both ends", "4k-16", CPU, None), ("64 KiB, depth 8", "64k", "GB/s", bandwidth)):
+                                   ("4 KiB, CPU, both ends", "4k-16", CPU, None), ("64 KiB, depth 8", "64k", "GB/s", bandwidth), ("1 MiB, depth 4", "1m", "GB/s", None)):
         if kind == "flush" and unit == CPU:
             continue
         COMPARISONS.append(Comparison(f"mirror beside {name}, {disks}", f"mirror-{kind}-{case}", f"write, {what}", "kfi", peer, unit, goal))
         for cpus in (1, 2):
-            if kind == "ram" and case != "64k" and unit != CPU:
+            if kind == "ram" and peer != "log" and case in ("4k-1", "4k-16") and unit != CPU:
                 COMPARISONS.append(Comparison(f"mirror beside {name}, {disks}", f"mirror-{kind}-{case}-cpus",
                                               f"{what}, {cpus} CPU{'s' * (cpus > 1)}", f"kfi-{cpus}", f"{peer}-{cpus}", unit, goal))
 
@@ -127,6 +127,7 @@ def mirror(kind, disks, peer, name, latency, iops, bandwidth):
 for kind, disks, iops in (("ram", "memory", 1.6), ("flush", "flush of 1 ms", 2.0), ("span", "80 GiB", 1.6)):
     mirror(kind, disks, "drbd", "DRBD", 0.6, iops, 1.05)
     mirror(kind, disks, "md", "md over nvme-tcp", None, None, None)
+    mirror(kind, disks, "log", "one with logs", None, None, None)
 
 
 @dataclass

@@ -4,6 +4,7 @@
 
 uevents                     print the uevents of mirrors, one a line: NAME EVENT OUTAGE PEER SERVICE. The first line says that
                             it has begun.
+changes                     print the names of disks at which udev is to look again. The first line says that it has begun.
 messages DEVICE WORD...     send a dm message again and again until SIGTERM comes. A message to a suspended mirror may be
                             refused. The last line says how many were sent.
 swapped BYTES SECONDS SEED  memory of this process goes out to swap and comes back, again and again: every page has to be what
@@ -42,6 +43,16 @@ def uevents():
                 continue        # it has gone since
             print(name, words["KFI_MIRROR"], *(words.get("KFI_MIRROR_" + key, "-") for key in ("OUTAGE", "PEER", "SERVICE")),
                   flush=True)
+
+
+def changes():
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, 15) as sock:
+        sock.bind((0, KERNEL_EVENTS))
+        print("begun", flush=True)
+        while True:
+            words = dict(word.partition("=")[::2] for word in sock.recv(65536).decode().split("\0"))
+            if words.get("SUBSYSTEM") == "block" and words.get("ACTION") == "change":
+                print(words["DEVNAME"], flush=True)
 
 
 def messages(device, *words):
@@ -94,4 +105,4 @@ def swapped(*numbers):
 
 
 if __name__ == "__main__":
-    sys.exit({"uevents": uevents, "messages": messages, "swapped": swapped}[sys.argv[1]](*sys.argv[2:]))
+    sys.exit({"uevents": uevents, "changes": changes, "messages": messages, "swapped": swapped}[sys.argv[1]](*sys.argv[2:]))

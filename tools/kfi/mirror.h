@@ -144,6 +144,11 @@ int mirror_create(const char *name, const char *uuid, uint64_t sectors, const ch
 int mirror_reload(const char *name, uint64_t sectors, const char *table);
 /* Return: an exit code, after a message */
 int mirror_remove(const char *name);
+/*
+ * Let udev look at a leg again, whose label is new, or which nothing holds any more. @leg: a path, or
+ * the numbers of the device; NULL for none. Nothing depends on it, so there is no error.
+ */
+void mirror_announce(const char *leg);
 
 /* ---- mirror_conf.c: the configuration ---- */
 

@@ -5,12 +5,14 @@
  * shown unchanged.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 #include <linux/dm-ioctl.h>
 
 #include <libdevmapper.h>
@@ -623,4 +625,29 @@ int mirror_remove(const char *name)
 	else if (err)
 		complain("%s: %s", name, strerror(err));
 	return err ? EXIT_FAILED : EXIT_OK;
+}
+
+void mirror_announce(const char *leg)
+{
+	static const char change[] = "change";
+	unsigned int major, minor;
+	char path[64];
+	struct stat st;
+	int fd;
+
+	if (!leg)
+		return;
+	if (sscanf(leg, "%u:%u", &major, &minor) != 2) {
+		if (stat(leg, &st) || !S_ISBLK(st.st_mode))
+			return;
+		major = major(st.st_rdev);
+		minor = minor(st.st_rdev);
+	}
+	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/uevent", major, minor);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (write(fd, change, sizeof(change) - 1) < 0)
+		errno = 0;	/* the device has gone */
+	close(fd);
 }

@@ -239,8 +239,10 @@ static int format_blank(const struct scope *scope, const struct mirror_conf *con
 	struct mirror *m = NULL;
 	int ret = mirror_find(conf->name, &m);
 
-	if (!ret && !strcmp(m->copy, "unformatted"))
+	if (!ret && !strcmp(m->copy, "unformatted")) {
 		ret = mirror_format(conf->name, conf->uuid, scope->clean);
+		mirror_announce(m->table.at[TABLE_LEG]);
+	}
 	mirror_free(m);
 	return ret;
 }
@@ -356,6 +358,8 @@ static int resize_one(const struct scope *scope, const struct mirror_conf *conf)
 	if (!ret && conf->sectors > m->sectors)
 		ret = give_secret(conf) ?: mirror_reload(conf->name, conf->sectors, conf->table);
 	if (!ret)
+		mirror_announce(m->table.at[TABLE_LEG]);
+	if (!ret)
 		printf("%s: %" PRIu64 " bytes; next: %s\n", conf->name, conf->sectors * SECTOR,
 		       strcmp(m->role, "primary") ? "resize the other nodes, the primary last" :
 						    "let what is on it grow, as by resize2fs");
@@ -396,6 +400,8 @@ static int remove_one(const struct mirror *m)
 		complain("%s: it can't leave, so the primary may hold its writes: %s", m->name,
 			 strerror(err));
 	ret = mirror_remove(m->name);
+	if (!ret)
+		mirror_announce(m->table.at[TABLE_LEG]);
 	if (!ret && !strcmp(m->role, "primary"))
 		complain("%s: it was primary, and no node is primary now", m->name);
 	if (ret && leaves && !err)
