@@ -207,6 +207,7 @@ static void rail_silent(struct kunit *test)
 	write_big(w, 1);
 	mw_run(w);
 	p->live = jiffies - 2 * w->m.timeout;
+	grant(w);	/* RAIL says nothing of them, either */
 	w->posted[0][1]->busy = false;
 	mw_run(w);
 	KUNIT_EXPECT_EQ(test, p->state, KFM_SESSION_DOWN);
@@ -241,6 +242,91 @@ static void rail_none(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->done, 1);
 }
 
+/* What the peer says of a record is no fault of the rail: it is asked again after a while. */
+static void rail_record(struct kunit *test)
+{
+	struct mw *w = two_rails(test, KFM_FENCE);
+	struct kfm_peer *p = &w->peers[0];
+	unsigned int hellos;
+
+	grant(w);
+	write_big(w, 0);
+	mw_run(w);
+	w->posted[0][0]->err = -EPROTO;
+	w->posted[0][0]->busy = false;
+	w->nr_posted[0] = 0;
+	hellos = w->count[0][KFM_HELLO];
+	mw_run(w);
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, p->state, KFM_SESSION_DOWN);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_HELLO], hellos);
+	KUNIT_EXPECT_TRUE(test, p->rails[0]->up);
+	KUNIT_EXPECT_PTR_EQ(test, p->rail, p->rails[0]);
+	KUNIT_EXPECT_NOT_NULL(test, strstr(w->events, "frozen "));
+}
+
+/* A rail that carries RAIL and no records is used after pauses that double. */
+static void rail_pauses(struct kunit *test)
+{
+	struct mw *w = two_rails(test, KFM_FENCE);
+	struct kfm_peer *p = &w->peers[0];
+	struct kfm_rail *bad = p->rails[1];
+	unsigned int i, asked;
+
+	for (i = 0; i < 3; i++) {
+		grant(w);
+		write_big(w, 0);
+		mw_run(w);
+		write_big(w, 1);
+		mw_run(w);
+		cut(w, 1);
+		mw_ack(w, 0);
+		bad->up = true;		/* opened again */
+		KUNIT_EXPECT_EQ(test, bad->pause, w->m.timeout << i);
+		asked = w->count[0][KFM_RAIL];
+		begins_again(w, 0);
+		mw_ack_run(w, 0);
+		KUNIT_EXPECT_EQ(test, w->count[0][KFM_RAIL], asked);
+		bad->again = jiffies;
+		p->next = jiffies;
+		mw_run(w);
+		KUNIT_EXPECT_EQ(test, w->count[0][KFM_RAIL], asked + 1);
+	}
+	bad->again = jiffies - 8 * bad->pause - 1;
+	p->next = jiffies;
+	mw_run(w);
+	KUNIT_EXPECT_EQ(test, bad->pause, 0);
+	KUNIT_EXPECT_EQ(test, w->done, 3);
+}
+
+/* The peer has lost the endpoint of the other rail: the session begins again by this one. */
+static void rail_closed_there(struct kunit *test)
+{
+	struct mw *w = two_rails(test, KFM_ALONE);
+	struct kfm_peer *p = &w->peers[0];
+
+	grant(w);
+	mw_say(w, 0, (struct kfm_msg) { .type = KFM_BYE, .arg = KFM_BYE_RAIL });
+	KUNIT_EXPECT_FALSE(test, kfm_is_alone(p));
+	KUNIT_EXPECT_FALSE(test, p->rails[1]->up);
+	begins_again(w, 0);
+}
+
+/* Somebody else answers by the first rail. */
+static void rail_refused(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 1);
+	struct kfm_peer *p = &w->peers[0];
+
+	mw_rail(w, 0);
+	mw_primary(w, 6);
+	mw_run(w);
+	mw_say(w, 0, (struct kfm_msg) { .type = KFM_REFUSED, .arg = KFM_R_FOREIGN });
+	p->next = jiffies;
+	mw_run(w);
+	KUNIT_EXPECT_PTR_EQ(test, w->by[0][KFM_HELLO], p->rails[1]);
+}
+
 /* A peer that ends the session itself is lost at once, whatever rails there are. */
 static void rail_bye(struct kunit *test)
 {
@@ -268,6 +354,16 @@ static void rail_candidate(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, w->m.primary);
 }
 
+static void hello(struct mw *w, u64 session, u64 start, u64 stamp)
+{
+	mw_say(w, 0, (struct kfm_msg) {
+		.type = KFM_HELLO, .session = session, .gens.cur = 6, .gens.base = 5,
+		.sectors = w->m.sectors, .lbs = KFM_SECTOR, .arg = KFM_FENCE, .peers = 1,
+		.versions = KFM_VERSIONS(4, 4), .features = KFM_F_DIRECT, .start = start,
+		.seq = stamp,
+	});
+}
+
 /* A secondary answers by the rail by which it was asked, and its session is there. */
 static void rail_follows(struct kunit *test)
 {
@@ -279,14 +375,19 @@ static void rail_follows(struct kunit *test)
 	w->newer = true;
 	for (i = 2; i--;) {
 		p->came = p->rails[i];
-		mw_say(w, 0, (struct kfm_msg) {
-			.type = KFM_HELLO, .session = 9 + i, .gens.cur = 6, .gens.base = 5,
-			.sectors = w->m.sectors, .lbs = KFM_SECTOR, .arg = KFM_FENCE, .peers = 1,
-			.versions = KFM_VERSIONS(4, 4), .features = KFM_F_DIRECT,
-		});
+		hello(w, 9 + i, 3, 100 - i);
 		KUNIT_EXPECT_PTR_EQ(test, w->by[0][KFM_STATE], p->rails[i]);
 		KUNIT_EXPECT_PTR_EQ(test, p->rail, p->rails[i]);
 	}
+	/* one that was under way for longer ends nothing; after a loss of power time begins anew */
+	p->came = p->rails[1];
+	hello(w, 11, 3, 99);
+	KUNIT_EXPECT_EQ(test, p->session, 9);
+	KUNIT_EXPECT_EQ(test, w->count[0][KFM_STATE], 2);
+	hello(w, 12, 4, 1);
+	KUNIT_EXPECT_EQ(test, p->session, 12);
+	hello(w, 13, 0, 0);	/* of an older program */
+	KUNIT_EXPECT_EQ(test, p->session, 13);
 	/* it gives no key without a session */
 	mw_say(w, 0, (struct kfm_msg) { .type = KFM_RAIL });
 	KUNIT_EXPECT_EQ(test, w->count[0][KFM_RAIL], 0);
@@ -299,6 +400,10 @@ KFI_SUITE(kfi_mirror_rail,
 	KUNIT_CASE(rail_idle),
 	KUNIT_CASE(rail_silent),
 	KUNIT_CASE(rail_none),
+	KUNIT_CASE(rail_record),
+	KUNIT_CASE(rail_pauses),
+	KUNIT_CASE(rail_closed_there),
+	KUNIT_CASE(rail_refused),
 	KUNIT_CASE(rail_bye),
 	KUNIT_CASE(rail_candidate),
 	KUNIT_CASE(rail_follows));

@@ -259,10 +259,12 @@ static int promote_when_safe(const char *name)
 
 	while (true) {
 		err = mirror_send(name, "promote");
-		if (err != EPERM && err != EAGAIN)
+		/* the table may be loaded again meanwhile */
+		if (err != EPERM && err != EAGAIN && err != EINTR &&
+		    !(err == EBUSY && mirror_suspended(name)))
 			break;
 		if (err == EPERM && !told)
-			complain("%s: waiting for an answer of the other nodes", name);
+			complain("%s: waiting for answers of the other nodes that permit it", name);
 		told |= err == EPERM;
 		pause_at_random();
 	}

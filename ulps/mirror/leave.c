@@ -140,7 +140,7 @@ void kfm_leave_message(struct kfm_peer *p)
 	note_left(p);
 	kfm_peer_lost(p, -ESHUTDOWN);
 	p->next = jiffies + HELLO_AGAIN;
-	kfm_peer_send(p, KFM_BYE, 1, p->session);
+	kfm_peer_send(p, KFM_BYE, KFM_BYE_LEAVE, p->session);
 }
 
 /**

@@ -66,6 +66,8 @@ struct kfm_slot {
  * @live: time at which the peer last answered RAIL, jiffies
  * @bytes: posted by this rail to slots in this session, and not known to be durable
  * @failed: it has failed in this session. Written by the context that has claimed the mirror
+ * @pause: how long it was not used after its last failure, jiffies; 0 if it has been in order since
+ * @again: time until which it is not used, jiffies, if @pause
  */
 struct kfm_rail {
 	struct kfm_peer		*p;
@@ -88,6 +90,8 @@ struct kfm_rail {
 	unsigned long		live;
 	u32			bytes;
 	bool			failed;
+	unsigned long		pause;
+	unsigned long		again;
 };
 
 typedef int kfm_persist_fn(struct kfid_mr *mr, uint64_t offset, size_t len, struct kfi_persist *p);

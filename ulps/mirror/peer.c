@@ -54,7 +54,8 @@ void kfm_peer_message(struct kfm_peer *p, const struct kfm_msg *msg)
 	    msg->session != (m->promote ? p->candidate_session : p->session) ||
 	    (msg->type != KFM_REFUSED && memcmp(m->sb.uuid, msg->uuid, sizeof(msg->uuid))))
 		return;
-	p->live = jiffies;
+	if (!m->primary || p->came == p->rail)	/* another rail says nothing of that one */
+		p->live = jiffies;
 	if (m->promote)
 		kfm_promote_answer(p, msg);
 	else if (m->primary)
@@ -98,7 +99,7 @@ static void receive(struct kfm_peer *p)
 			return;
 		case -ENODEV:
 			kfm_rail_close(p->came);
-			return;
+			break;
 		case -EPROTONOSUPPORT:
 			kfm_peer_other_version(p, msg.session);
 			break;
@@ -133,7 +134,7 @@ static void peer_tick(struct kfm_peer *p)
 		if (m->primary)
 			kfm_peer_lost(p, -ENODEV);
 		p->state = KFM_SESSION_DOWN;
-		kfm_rail_turn(p);
+		p->rail = kfm_rail_next(p->rail);
 	}
 	identity_tick(p);
 	if (!m->formatted || !m->primary)

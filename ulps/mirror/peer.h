@@ -42,6 +42,9 @@ enum kfm_session_state {
  * @gen: generation that the peer has stored in this session, as far as this node knows
  * @began: kfm.numbered when the session began
  * @candidate_session: session number of the last HELLO before a promotion
+ * @asked_by: of @rails, that by which it was sent
+ * @hello_start: kfm.start of the node that has sent the last HELLO which this node has taken
+ * @hello_stamp: when that was, by the clock of that node
  * @answer: answer to that
  * @voter: number of the node that has described its copy so
  * @votes: policy quorum: its answer counts
@@ -109,6 +112,9 @@ struct kfm_peer {
 	u64			gen;
 	u64			began;
 	u64			candidate_session;
+	struct kfm_rail		*asked_by;
+	u64			hello_start;
+	u64			hello_stamp;
 	enum {
 		KFM_A_NONE, KFM_A_STATE, KFM_A_FOLLOWS, KFM_A_NEWER, KFM_A_SPLIT, KFM_A_NO
 	} answer;

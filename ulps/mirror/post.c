@@ -255,9 +255,9 @@ static int post(struct kfm_peer *p, struct kfm_group *g)
 		g->at = kfm_slot_at(s->free[s->count - 1], g->count);
 	group_encode(p, g);
 	ret = kfm_net_write(p, g);
+	g->rail->failed = ret && ret != -EAGAIN;
 	if (ret) {
 		p->m->again |= ret == -EAGAIN;
-		g->rail->failed |= ret != -EAGAIN;
 		return ret;
 	}
 	for (i = 0; i < g->count; i++)

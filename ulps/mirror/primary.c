@@ -251,6 +251,8 @@ void kfm_primary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 		kfm_csum_answered(p, msg);
 		break;
 	case KFM_BYE:
+		if (msg->arg == KFM_BYE_RAIL)
+			kfm_rails_others_failed(p);
 		kfm_peer_lost(p, -ESHUTDOWN);
 		break;
 	case KFM_LEAVE:
@@ -264,8 +266,10 @@ static void fetch_tick(struct kfm_peer *p)
 {
 	if (kfm_busy(&p->fetch_busy))
 		return;
-	if (p->fetch_err || kfm_wire_merge(p))
-		kfm_peer_lost(p, p->fetch_err);
+	if (p->fetch_err)
+		kfm_rail_lost(p->rail, p->fetch_err);
+	else if (kfm_wire_merge(p))
+		kfm_peer_lost(p, 0);
 	else
 		session_up(p);
 }
@@ -322,8 +326,7 @@ static void up_tick(struct kfm_peer *p)
 	struct kfm *m = p->m;
 
 	if (time_after(jiffies, p->live + m->timeout)) {
-		p->rail->failed = true;
-		kfm_peer_lost(p, -ETIMEDOUT);
+		kfm_rail_lost(p->rail, -ETIMEDOUT);
 		return;
 	}
 	if (time_before(jiffies, p->next))
@@ -348,8 +351,8 @@ void kfm_primary_tick(struct kfm_peer *p)
 		if (time_before(jiffies, p->next))
 			return;
 		p->state = KFM_SESSION_HELLO;
-		p->deadline = jiffies + HELLO_EVERY;
-		kfm_peer_hello(p, 0);
+		p->deadline = jiffies + kfm_rails_wait(p, HELLO_EVERY);
+		kfm_peer_hello(p->rail, 0);
 		return;
 	case KFM_SESSION_BITMAP:
 		fetch_tick(p);
@@ -361,8 +364,6 @@ void kfm_primary_tick(struct kfm_peer *p)
 		break;
 	}
 	if (p->state != KFM_SESSION_UP && p->state != KFM_SESSION_DOWN &&
-	    time_after(jiffies, p->deadline)) {
-		p->rail->failed = true;
-		kfm_peer_lost(p, -ETIMEDOUT);
-	}
+	    time_after(jiffies, p->deadline))
+		kfm_rail_lost(p->rail, -ETIMEDOUT);
 }

@@ -107,6 +107,7 @@ static int become_primary(struct kfm *m, bool force)
 		p->policy_applied = false;
 		p->attach = false;
 		p->refused = 0;
+		p->rail = p->asked_by ?: p->rail;	/* it has answered by that */
 		p->down = jiffies;
 		p->next = jiffies;
 	}
@@ -153,7 +154,7 @@ static int promote_decide(struct kfm *m)
 		return become_primary(m, force);
 	if (!kfm_has_word(m->promote, "fenced") || m->policy == KFM_ALONE || !m->was_insync ||
 	    m->sb.state != KFM_UPTODATE) {
-		DMERR("%s: not promoted: this copy may lack acknowledged writes", kfm_name(m));
+		DMERR_LIMIT("%s: not promoted: this copy may lack acknowledged writes", kfm_name(m));
 		return why;
 	}
 	return become_primary(m, false);
@@ -196,6 +197,7 @@ void kfm_promote_answer(struct kfm_peer *p, const struct kfm_msg *msg)
 	struct kfm *m = p->m;
 	int ret = 0;
 
+	p->asked_by = p->came;
 	if (msg->type == KFM_STATE)
 		ret = promote_compared(p, msg);
 	else if (msg->type == KFM_REFUSED)
@@ -223,10 +225,9 @@ void kfm_promote_tick(struct kfm *m)
 	kfm_for_each_peer(p, m) {
 		if (time_before(jiffies, p->next))
 			continue;
-		p->next = jiffies + REQUEST_EVERY;
-		if (p->candidate_session && p->answer == KFM_A_NONE)
-			kfm_rail_turn(p);
-		kfm_peer_hello(p, KFM_M_CANDIDATE);
+		p->next = jiffies + kfm_rails_wait(p, REQUEST_EVERY);
+		p->asked_by = p->asked_by ? kfm_rail_next(p->asked_by) : p->rail;
+		kfm_peer_hello(p->asked_by, KFM_M_CANDIDATE);
 	}
 }
 
@@ -245,7 +246,7 @@ void kfm_promote(struct kfm *m, struct kfm_cmd *cmd)
 	m->promote_by = jiffies + m->timeout + 2 * REQUEST_EVERY;
 	kfm_for_each_peer(p, m) {
 		p->answer = KFM_A_NONE;
-		p->candidate_session = 0;
+		p->asked_by = NULL;
 		p->next = jiffies;
 	}
 }

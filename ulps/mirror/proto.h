@@ -374,7 +374,7 @@ enum kfm_msg_type {
 	KFM_PONG,		/* secondary: answer to PING; @seq as in APPLIED */
 	KFM_SYNCED,		/* primary: the copies are the same; store these generations */
 	KFM_SYNCED_OK,		/* secondary: these generations are durable */
-	KFM_BYE,		/* either: the session ends. @arg: 1 for the answer to LEAVE */
+	KFM_BYE,		/* either: the session ends. @arg: KFM_BYE_ */
 	KFM_COPY,		/* primary: read @arg bytes at @sector to the patch, after @seq */
 	KFM_COPIED,		/* secondary: answer to COPY; @arg as in COPY, or 0 on failure */
 	KFM_LEAVE,		/* secondary: its copy is outdated, durably: go on without it */
@@ -383,6 +383,9 @@ enum kfm_msg_type {
 	KFM_RAIL,		/* primary: grant the slots by this rail; answer: the key */
 	KFM_MSG_TYPES
 };
+
+#define KFM_BYE_LEAVE		1u	/* primary: the answer to LEAVE */
+#define KFM_BYE_RAIL		2u	/* secondary: it has lost another rail; begin again by this one */
 
 enum kfm_refusal {
 	KFM_R_PRIMARY = 1,	/* the other node is primary, too */
@@ -449,7 +452,7 @@ struct kfm_le_msg {
 	__le32	state;		/* HELLO, STATE: enum kfm_state */
 	__le32	flags;		/* KFM_M_ */
 	__le32	arg;		/* HELLO: policy up to KFM_ALONE; GRANT: slots */
-	__le64	seq;
+	__le64	seq;		/* HELLO: time of its sender, ns; 0 from an older program */
 	union {
 		struct {
 			union {
@@ -475,7 +478,7 @@ struct kfm_le_msg {
 		__le64	id;	/* COPY, HASH, and repeated by their answers */
 		__le64	slots_key;	/* GRANT, answer to RAIL */
 		__le64	direct;	/* PING, SYNCED: as @seq, of direct records */
-		__le64	start;	/* STATE: see kfm.start; 0 from an older program */
+		__le64	start;	/* HELLO, STATE: see kfm.start; 0 from an older program */
 	};
 	union {
 		__le64	sector;	/* COPY, HASH */

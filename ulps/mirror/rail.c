@@ -14,19 +14,21 @@
  *
  * RAIL is repeated. A rail is used when RAIL has gone there and back, and no more when the answer
  * fails to come for the time-out, which ends no session if nothing is in flight there. But if a rail
- * of a session fails that is in use, the session ends, whichever it is: the secondary closes
- * its regions at all rails when the next session begins, so that no byte of the old one lands
- * later. What was posted by the rail that has failed ends when its endpoint is closed. The next
- * session begins at once, by a rail that has not failed. The policy is applied if none begins within
- * the time-out.
+ * of a session fails that is in use, the session ends, whichever it is: the secondary closes its
+ * regions at all rails when the next session begins, so that no byte of the old one lands later.
+ * What was posted by the rail that has failed ends when its endpoint is closed. The next session
+ * begins at once, by a rail that has not failed. The policy is applied if none begins within the
+ * time-out. A rail that fails again and again, though RAIL passes, is used after pauses that double.
  *
  * All of it is the worker's, but for kfm_rail_for_slots(), which any context that has claimed the
- * mirror calls.
+ * mirror calls, and kfm_rails_used(), which is for the status.
  */
 #include "mirror.h"
 #include "net.h"
 #include "peer.h"
 #include "rail.h"
+
+#define PAUSE_MOST	(60 * HZ)
 
 /* Open the endpoints that are not open, each once a second at most. */
 void kfm_rails_open(struct kfm_peer *p)
@@ -37,29 +39,49 @@ void kfm_rails_open(struct kfm_peer *p)
 		if (kfm_busy(&rail->opening) || rail->up || time_before(jiffies, rail->retry))
 			continue;
 		rail->retry = jiffies + HZ;
+		rail->failed = false;
 		rail->opening = true;
 		queue_work(kfm_open_wq, &rail->work);
 	}
 }
 
-/* The next session, or the next question of a candidate, goes by another rail, if one is open. */
-void kfm_rail_turn(struct kfm_peer *p)
+/* Return: the rail behind one, of those whose endpoints are open; or the same, if there is no other */
+struct kfm_rail *kfm_rail_next(struct kfm_rail *from)
 {
-	struct kfm_rail *rail, *first = NULL;
-	bool behind = false;
+	struct kfm_rail *rail, *first = NULL, *behind = NULL;
+	bool passed = false;
 
-	kfm_for_each_rail(rail, p) {
-		if (rail == p->rail) {
-			behind = true;
-		} else if (kfm_rail_up(rail)) {
+	kfm_for_each_rail(rail, from->p) {
+		if (rail == from)
+			passed = true;
+		else if (!kfm_rail_up(rail))
+			continue;
+		else if (!passed)
 			first = first ?: rail;
-			if (behind) {
-				p->rail = rail;
-				return;
-			}
-		}
+		else
+			behind = behind ?: rail;
 	}
-	p->rail = first ?: p->rail;
+	return behind ?: first ?: from;
+}
+
+/* How long to wait for an answer by one rail, so that all are tried within half of the time-out */
+unsigned long kfm_rails_wait(const struct kfm_peer *p, unsigned long most)
+{
+	unsigned int n = 0;
+
+	while (p->rails[n])
+		n++;
+	return n == 1 ? most : clamp(p->m->timeout / (2 * n), 1UL, most);
+}
+
+/* A rail of a session has failed: all that was posted there ends now. */
+static void rail_ends(struct kfm_rail *rail)
+{
+	unsigned long least = rail->p->m->timeout;
+
+	rail->pause = min(max(2 * rail->pause, least), max(least, PAUSE_MOST));
+	rail->again = jiffies + rail->pause;
+	kfm_net_close(rail);
 }
 
 /**
@@ -76,15 +98,24 @@ bool kfm_rails_lost(struct kfm_peer *p)
 	kfm_for_each_rail(rail, p) {
 		rail->open = false;
 		if (rail->failed && p->rails[1] && p->state > KFM_SESSION_HELLO)
-			kfm_net_close(rail);
+			rail_ends(rail);
 		failed |= rail->failed;
 		other |= !rail->failed && kfm_rail_up(rail);
 	}
 	if (p->rail->failed)
-		kfm_rail_turn(p);
+		p->rail = kfm_rail_next(p->rail);
 	kfm_for_each_rail(rail, p)
 		rail->failed = false;
 	return failed && other;
+}
+
+/* The peer has lost another rail than that by which it says so. */
+void kfm_rails_others_failed(struct kfm_peer *p)
+{
+	struct kfm_rail *rail;
+
+	kfm_for_each_rail(rail, p)
+		rail->failed |= rail->open && rail != p->came;
 }
 
 /* A session begins: the peer has granted slots by its rail, or none. */
@@ -112,11 +143,14 @@ void kfm_rails_ask(struct kfm_peer *p)
 	struct kfm_rail *rail;
 
 	kfm_for_each_rail(rail, p) {
+		if (rail->pause && time_after(jiffies, rail->again + 8 * rail->pause))
+			rail->pause = 0;
 		if (rail == p->rail || !p->rail->open)
 			continue;
 		if (!rail->bytes && time_after(jiffies, rail->live + p->m->timeout))
 			rail->open = false;
-		kfm_net_send_by(rail, &msg);
+		if (!rail->pause || time_after_eq(jiffies, rail->again))
+			kfm_net_send_by(rail, &msg);
 	}
 }
 
@@ -125,8 +159,10 @@ void kfm_rail_granted(struct kfm_peer *p, const struct kfm_msg *msg)
 {
 	struct kfm_rail *rail = p->came;
 
+	if (!p->rail->open || rail == p->rail)
+		return;
 	rail->live = jiffies;
-	if (!p->rail->open || rail->open)
+	if (rail->open)
 		return;
 	rail->slots_key = msg->slots_key;
 	rail->slots_addr = msg->slots_addr;
@@ -146,13 +182,15 @@ struct kfm_rail *kfm_rail_for_slots(const struct kfm_peer *p)
 	return best;
 }
 
-/* How many rails the session has; for the status */
+/* How many rails share the records to the leg of a peer; 0 without a session in which they do */
 unsigned int kfm_rails_used(const struct kfm_peer *p)
 {
-	unsigned int n = p->state == KFM_SESSION_UP;
+	unsigned int n = 0;
 	struct kfm_rail *rail;
 
+	if (p->state != KFM_SESSION_UP || !READ_ONCE(p->m->primary))
+		return 0;
 	kfm_for_each_rail(rail, p)
-		n += n && rail != p->rail && (READ_ONCE(rail->open) || READ_ONCE(rail->slots_mr));
+		n += READ_ONCE(rail->open);
 	return n;
 }

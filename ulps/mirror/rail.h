@@ -10,8 +10,10 @@ struct kfm_peer;
 struct kfm_rail;
 
 void kfm_rails_open(struct kfm_peer *p);
-void kfm_rail_turn(struct kfm_peer *p);
+struct kfm_rail *kfm_rail_next(struct kfm_rail *from);
+unsigned long kfm_rails_wait(const struct kfm_peer *p, unsigned long most);
 bool kfm_rails_lost(struct kfm_peer *p);
+void kfm_rails_others_failed(struct kfm_peer *p);
 void kfm_rails_ask(struct kfm_peer *p);
 void kfm_rails_begin(struct kfm_peer *p, const struct kfm_msg *grant);
 void kfm_rail_granted(struct kfm_peer *p, const struct kfm_msg *msg);

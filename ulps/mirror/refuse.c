@@ -6,6 +6,7 @@
 #include "event.h"
 #include "mirror.h"
 #include "peer.h"
+#include "rail.h"
 #include "refuse.h"
 
 #define REFUSED_EVERY	(2 * HZ)
@@ -52,6 +53,7 @@ void kfm_refuse(struct kfm_peer *p, unsigned int why)
 		kfm_peer_event(p, "refused");
 	}
 	p->refused = why;
+	p->rail = kfm_rail_next(p->rail);	/* it may be another node that has said so */
 	p->state = KFM_SESSION_DOWN;
 	p->next = jiffies + REFUSED_EVERY;
 }

@@ -432,7 +432,7 @@ static void fetch_failed(struct kfm *m, struct kfm_fetch *f, int err)
 	bool same = p->state == KFM_SESSION_UP && p->session == f->session;
 
 	if (m->detached && same)
-		kfm_peer_lost(p, err);
+		kfm_rail_lost(p->rail, err);
 	repair_abandon(m, f, false);
 }
 

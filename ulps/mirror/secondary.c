@@ -124,6 +124,20 @@ static void send_refused(struct kfm_peer *p, const struct kfm_msg *hello, u32 wh
 	kfm_net_send_by(p->came, &refused);
 }
 
+/*
+ * Has a primary sent HELLO before another one that this node has taken? Those of several rails have
+ * no order, and the primary waits for the answer to the last one alone. An older program has no
+ * stamps, and one rail.
+ */
+static bool is_late(struct kfm_peer *p, const struct kfm_msg *hello)
+{
+	if (hello->start && hello->start == p->hello_start && hello->seq < p->hello_stamp)
+		return true;
+	p->hello_start = hello->start;
+	p->hello_stamp = hello->seq;
+	return false;
+}
+
 /**
  * kfm_secondary_hello() - answer HELLO, in any role
  * @p: its sender
@@ -153,6 +167,8 @@ void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg)
 		return;
 	}
 	if (!(msg->flags & KFM_M_CANDIDATE)) {
+		if (is_late(p, msg))
+			return;
 		if (m->log.open)
 			m->log.peer->state = KFM_SESSION_DOWN;
 		kfm_log_close(m);
@@ -426,7 +442,7 @@ void kfm_secondary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 		if (p->state == KFM_SESSION_UP)
 			kfm_log_close(m);
 		p->state = KFM_SESSION_DOWN;
-		if (msg->arg)	/* this node leaves, and the primary goes on */
+		if (msg->arg == KFM_BYE_LEAVE)	/* the primary goes on */
 			kfm_leave_end(m, 0);
 		else if (m->followed == p)
 			m->followed = NULL;

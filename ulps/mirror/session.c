@@ -69,7 +69,11 @@ bool kfm_node_matches(const struct kfm_peer *p, u64 node)
  */
 void kfm_peer_other_version(struct kfm_peer *p, u64 session)
 {
-	kfm_peer_send(p, KFM_REFUSED, KFM_R_VERSION, session);
+	const struct kfm_msg refused = {
+		.type = KFM_REFUSED, .arg = KFM_R_VERSION, .session = session,
+	};
+
+	kfm_net_send_by(p->came, &refused);
 	if (p->state <= KFM_SESSION_HELLO)
 		kfm_refuse(p, KFM_R_VERSION);
 }
@@ -83,11 +87,15 @@ void kfm_peer_other_version(struct kfm_peer *p, u64 session)
  */
 void kfm_peer_needs_log(struct kfm_peer *p, const struct kfm_msg *hello)
 {
+	const struct kfm_msg refused = {
+		.type = KFM_REFUSED, .arg = hello->versions ? KFM_R_VERSION : KFM_R_LEG,
+		.session = hello->session,
+	};
 	struct kfm *m = p->m;
 
 	if (m->log.open && m->log.peer == p)
 		kfm_log_close(m);	/* the session of an earlier program of this node */
-	kfm_peer_send(p, KFM_REFUSED, hello->versions ? KFM_R_VERSION : KFM_R_LEG, hello->session);
+	kfm_net_send_by(p->came, &refused);
 	kfm_refuse(p, KFM_W_NEEDS_LOG);
 }
 
@@ -104,11 +112,12 @@ enum kfm_verdict kfm_peer_compare(const struct kfm_peer *p, const struct kfm_msg
 
 /**
  * kfm_peer_hello() - begin a session
- * @p: peer of a primary, or of a node that asks before a promotion
+ * @rail: by which rail, to the peer of a primary, or of a node that asks before a promotion
  * @flags: KFM_M_
  */
-void kfm_peer_hello(struct kfm_peer *p, u32 flags)
+void kfm_peer_hello(struct kfm_rail *rail, u32 flags)
 {
+	struct kfm_peer *p = rail->p;
 	struct kfm *m = p->m;
 	struct kfm_msg hello = {
 		.type = KFM_HELLO,
@@ -120,6 +129,8 @@ void kfm_peer_hello(struct kfm_peer *p, u32 flags)
 		.arg = m->policy == KFM_QUORUM ? KFM_STOP : m->policy,
 		.peers = kfm_peer_count(m),
 		.versions = KFM_VERSIONS(KFM_MSG_LOWEST, KFM_MSG_VERSION),
+		.start = m->start,
+		.seq = ktime_get_ns(),
 		.features = KFM_F_LEAVE | KFM_F_DIRECT | KFM_F_NO_LOG | KFM_F_ZEROES |
 			    KFM_F_PATCHES,
 	};
@@ -137,8 +148,8 @@ void kfm_peer_hello(struct kfm_peer *p, u32 flags)
 		p->candidate_session = hello.session;
 	else
 		p->session = hello.session;
-	WRITE_ONCE(p->rail->sent_err, 0);	/* identity_tick() looks at the result of HELLO */
-	kfm_net_send(p, &hello);
+	WRITE_ONCE(rail->sent_err, 0);	/* identity_tick() looks at the result of HELLO */
+	kfm_net_send_by(rail, &hello);
 }
 
 /* ---- without a peer ---- */
@@ -286,7 +297,17 @@ void kfm_sessions_drop(struct kfm *m)
 	}
 }
 
-/* Close an endpoint for a peer, after the regions that it may write to. This ends its session. */
+/* The same, because a rail of it has failed, or does not answer */
+void kfm_rail_lost(struct kfm_rail *rail, int err)
+{
+	rail->failed = true;
+	kfm_peer_lost(rail->p, err);
+}
+
+/*
+ * Close an endpoint for a peer, after the regions that it may write to. If the session is at that
+ * rail, or the primary has posted there, it ends.
+ */
 void kfm_rail_close(struct kfm_rail *rail)
 {
 	struct kfm_peer *p = rail->p;
@@ -294,13 +315,14 @@ void kfm_rail_close(struct kfm_rail *rail)
 
 	if (!kfm_rail_up(rail))
 		return;
-	if (m->log.open && m->log.peer == p) {
+	if (m->log.open && m->log.peer == p && (rail == p->rail || rail->slots_mr)) {
 		kfm_log_close(m);
 		p->state = KFM_SESSION_DOWN;
+		if (rail != p->rail)
+			kfm_peer_send(p, KFM_BYE, KFM_BYE_RAIL, p->session);
 	}
-	rail->failed = true;
 	if (m->primary && (rail == p->rail || rail->open))
-		kfm_peer_lost(p, -ENODEV);
+		kfm_rail_lost(rail, -ENODEV);
 	kfm_net_close(rail);
 }
 

@@ -79,7 +79,7 @@ static struct summary sum_peer(const struct kfm_peer *p)
 		.refused = p->refused,
 		.why = kfm_refused_word(p),
 		.sectors = READ_ONCE(p->sectors),
-		.rails = rail_count(p),
+		.rails = kfm_rails_used(p) ? rail_count(p) : 0,
 		.rails_used = kfm_rails_used(p),
 	};
 }

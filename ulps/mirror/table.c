@@ -341,13 +341,26 @@ static int cache_choose(struct kfm *m)
 	return 0;
 }
 
-static const char * const way_words[] = { "peer", "witness", "rail" };
-
-/* PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE, and what they are for */
-static int table_way(struct kfm *m, const char *word, char **argv)
+static bool is_way(const char *word)
 {
-	return !strcmp(word, "rail") ? table_rail(m, argv) :
-				       table_peer(m, argv, !strcmp(word, "witness"));
+	return !strcasecmp(word, "peer") || !strcasecmp(word, "witness") ||
+	       !strcasecmp(word, "rail");
+}
+
+/* PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE, of @args words that are left, and what they are for */
+static int table_way(struct kfm *m, const char *word, unsigned int args, struct dm_arg_set *as)
+{
+	int ret;
+
+	m->ti->error = "Options peer, witness and rail need five words";
+	if (args < KFM_PEER_WORDS || as->argc < KFM_PEER_WORDS)
+		return -EINVAL;
+	if (!strcasecmp(word, "rail"))
+		ret = table_rail(m, as->argv);
+	else
+		ret = table_peer(m, as->argv, !strcasecmp(word, "witness"));
+	dm_consume_args(as, KFM_PEER_WORDS);
+	return ret;
 }
 
 static int table_options(struct kfm *m, struct dm_arg_set *as)
@@ -387,12 +400,9 @@ static int table_options(struct kfm *m, struct dm_arg_set *as)
 			ret = table_reads(m, dm_shift_arg(as));
 		} else if (!strcasecmp(word, "secret")) {
 			ret = kfm_secret_get(m, dm_shift_arg(as));
-		} else if (match_string(way_words, ARRAY_SIZE(way_words), word) >= 0) {
-			ret = args > KFM_PEER_WORDS ? table_way(m, word, as->argv) : -EINVAL;
-			if (args <= KFM_PEER_WORDS)
-				m->ti->error = "Options peer, witness and rail need five words";
-			dm_consume_args(as, KFM_PEER_WORDS);
-			args -= KFM_PEER_WORDS - 1;
+		} else if (is_way(word)) {
+			ret = table_way(m, word, args - 1, as);
+			args -= ret ? 0 : KFM_PEER_WORDS - 1;
 		} else {
 			m->ti->error = "Unknown option";
 			ret = -EINVAL;

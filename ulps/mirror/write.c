@@ -76,6 +76,13 @@ static void finish(struct kfm *m, struct kfm_write *w)
 	kfm_write_put(w);
 }
 
+/* Is an error that of a record, or of the peer, and not of the way to it? */
+static bool is_of_peer(int err)
+{
+	return err == -EACCES || err == -EBADMSG || err == -EIO || err == -EPROTO ||
+	       err == -EREMOTEIO;
+}
+
 /* Check which posted records are durable at the peer. Return: 0, or the error of a record. */
 int kfm_acks_collect(struct kfm_peer *p)
 {
@@ -89,7 +96,7 @@ int kfm_acks_collect(struct kfm_peer *p)
 			continue;
 		if (post->err) {
 			err = post->err;
-			post->rail->failed = true;
+			post->rail->failed |= !is_of_peer(err);
 			continue;
 		}
 		post->state = KFM_P_ACKED;
