@@ -30,7 +30,16 @@ struct net;
  * (kfi_ep_bind()) and enables the endpoint (kfi_enable()).
  *
  * Objects are opaque. Each begins with a struct kfid, and is closed by
- * kfi_close().
+ * kfi_close(). A parent stays while it has children, and what is bound to an
+ * object stays while that is open, so a consumer closes in reverse order of
+ * opening.
+ *
+ * When a network namespace goes, all operations of its fabrics complete, and
+ * calls on the objects return -ENODEV. The objects stay until the consumer closes
+ * them. When a device goes, the same happens to its domain, to what is in that,
+ * and to listeners at the device: KFI_SHUTDOWN is written to the event queues of
+ * the domain and its endpoints, and the error ENODEV to those of the listeners.
+ * The fabric and its other domains still work.
  */
 
 /**

@@ -17,7 +17,9 @@
  * client opens an endpoint and connects it. Both sides get KFI_CONNECTED when
  * data can be sent. A rejection is reported to the client as an error with
  * ECONNREFUSED and the private data of the server. KFI_SHUTDOWN reports that the
- * connection has ended, and that all its operations have ended before. See
+ * connection has ended, and that all its operations have ended before. It is
+ * raised on both sides, whichever of them, or the network, has ended the
+ * connection. An endpoint is connected once, unless kfi_ep_reset() is called. See
  * fi_cm(3).
  */
 
@@ -68,6 +70,8 @@ int kfi_getpeer(struct kfid_ep *ep, void *addr, size_t *addrlen);
 /**
  * kfi_listen() - accept connection requests
  * @pep: passive endpoint with an event queue
+ *
+ * Up to 128 requests wait for the consumer; others are refused.
  *
  * Context: Process context, may sleep.
  * Return: 0; -KFI_ENOEQ if there is no event queue; -KFI_EOPBADSTATE if the

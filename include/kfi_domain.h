@@ -165,6 +165,16 @@ int kfi_cntr_open(struct kfid_domain *domain, struct kfi_cntr_attr *attr,
  * Kernel memory is pinned already, so local buffers need no registration. A
  * region lets peers read or write memory by its key.
  *
+ * A consumer that sends kfi_mr_key() and kfi_mr_addr() to its peer, and does not
+ * compute them, works with every kind of domain. A peer can use a key when it has
+ * received a message that was posted, to the endpoint to which the region is
+ * bound, after kfi_mr_enable() or kfi_mr_register(). If the device chooses the
+ * keys (KFI_MR_PROV_KEY), a long-lived region has none until it is bound to its
+ * endpoint; a key that reaches the peer by another path, or before the endpoint is
+ * connected, may not be usable yet; and kfi_mr_enable() on a connected endpoint
+ * waits up to a second for the device. If kfabric chooses them, a key is usable at
+ * once.
+ *
  * A *long-lived* region is created by kfi_mr_reg() and its variants, which may
  * sleep, and ends by kfi_close(). A *per-I/O* region is a handle that
  * kfi_mr_alloc() creates once. kfi_mr_register() attaches memory to it, and
@@ -178,7 +188,8 @@ int kfi_cntr_open(struct kfid_domain *domain, struct kfi_cntr_attr *attr,
  * time that the longest payload takes at 256 KiB per second. A place
  * (kfi_place.h) of kfi_loop has no such bound: the end waits for the consumer
  * that has the place. The end also waits for calls of persist() that have not
- * ended.
+ * ended; a message in the kernel log names a region that waits for a place every
+ * 30 seconds.
  * kfi_close() of a region and kfi_mr_bind() of an endpoint wait in the call; after
  * kfi_mr_invalidate() done() is called when the wait is over.
  *
@@ -570,7 +581,9 @@ int kfi_mr_invalidate(struct kfid_mr *mr, struct kfi_mr_work *work);
  * DOC: Address vectors
  *
  * An address vector converts addresses of peers to handles of type kfi_addr_t,
- * which posts use. Insertion is synchronous, and does not send anything. Inserting
+ * which posts use, and which means nothing in another vector or to another node.
+ * Insertion is synchronous, and does not send anything: the peer need not exist
+ * yet. Inserting
  * an address again returns the same handle; the address is removed when
  * kfi_av_remove() has been called as many times. A removed index is used again
  * only after all others.

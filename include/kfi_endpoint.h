@@ -44,6 +44,12 @@
  *
  * Errors that are detected later, such as an unreachable peer, are reported by
  * the completion. Every operation that was posted completes exactly once.
+ *
+ * Messages between two endpoints match receives, and lie in a multi-receive buffer,
+ * in the order of their posts as far as msg_order says. Completions may come in
+ * another order, because one CPU may report a message that came before its receive
+ * while another reports one that came after it. The completion with KFI_MULTI_RECV is
+ * the last one of its buffer in any case.
  */
 
 /**
@@ -83,26 +89,68 @@ enum {
 	KFI_OPT_ENDPOINT,
 };
 
-/*
- * Options of level KFI_OPT_ENDPOINT. All values are of type size_t. Those that are read only can't
- * be set. Those from KFI_OPT_RECLAIM on exist only in kfabric, and can be set before the endpoint
- * is enabled:
+/**
+ * DOC: Options of endpoints
  *
- * KFI_OPT_RECLAIM: not 0 if memory reclaim may wait for operations of the endpoint, for example
- *	because a block device uses it. The operations may then use memory reserves.
- * KFI_OPT_AV_ONLY: not 0 if an RDM endpoint refuses callers that are not in its address vector
- * KFI_OPT_OP_TIMEOUT_MS: time limit of transmit operations in milliseconds, 0 for no limit; see
- *	kfi_setopt()
- * KFI_OPT_UNPRIVILEGED: not 0 if the endpoint or shared receive context belongs to a process: it
- *	neither uses reserved ports nor requires them of its peers, and its payload has no pages
- *	of PCI devices, for which it is not searched
- * KFI_OPT_EAGER_SIZE: length of the longest message that peers send without waiting for its
- *	receive, bytes; see kfi_setopt()
- * KFI_OPT_NEED_PRIVILEGE: not 0 if an MSG endpoint without an authorization key uses reserved ports
- *	and requires them of its peer, as RDM endpoints do. A passive endpoint has it, too, before
- *	kfi_listen(): then it refuses callers from other ports
- * KFI_OPT_RESERVED_PORT: not 0 if an MSG endpoint calls from a port that no unprivileged process
- *	of its machine can use, where the network has ports
+ * All values are of type size_t, and those of KFI_OPT_ENDPOINT. KFI_OPT_MIN_MULTI_RECV
+ * may be set at any time; those marked as read only can't be set. The others exist
+ * only in kfabric, and are set before the endpoint is enabled; contexts inherit them
+ * from their scalable endpoint. An option that a provider or endpoint does not have
+ * is refused (-ENOPROTOOPT, -EOPNOTSUPP).
+ *
+ * KFI_OPT_RECLAIM: not 0 if memory reclaim may wait for operations of the endpoint,
+ * for example because a disk to which pages are written uses it. They may then use
+ * memory reserves (vm.min_free_kbytes), and so may packets of its peers, because
+ * TCP can't know which packet ends an operation before it has received it. An
+ * admitted peer can hold as much of the reserves as the receive buffer of its
+ * connection, and no other caller any of it: such an endpoint calls its peers
+ * itself, or has KFI_OPT_AV_ONLY or an authorization key. A shared receive context
+ * has no connections, and so not this option.
+ *
+ * KFI_OPT_AV_ONLY: not 0 if an RDM endpoint refuses callers that are not in its
+ * address vector.
+ *
+ * KFI_OPT_UNPRIVILEGED: not 0 if the endpoint or shared receive context belongs to
+ * a process. It neither uses reserved ports nor requires them of its peers, which
+ * without an authorization key are other such endpoints. Its payload has no pages
+ * of PCI devices, for which it is not searched.
+ *
+ * KFI_OPT_NEED_PRIVILEGE: not 0 if an MSG endpoint without an authorization key
+ * uses reserved ports and requires them of its peer, as RDM endpoints do, so that
+ * no unprivileged process takes the place of a peer that is known by its address
+ * alone. A passive endpoint has it, too, before kfi_listen(): then it refuses
+ * callers from other ports, before there is a request. Only kfi_sockets has it.
+ *
+ * KFI_OPT_RESERVED_PORT: not 0 if an MSG endpoint calls from a port that no
+ * unprivileged process of its machine can use, where the network has ports. The
+ * acceptor gets the port with the address of the caller. At most 512 such
+ * connections lead from one address to one listening port.
+ *
+ * KFI_OPT_EAGER_SIZE: length in bytes of the longest message that peers send without
+ * waiting for its receive. Its bytes go through a buffer of the provider, and
+ * without a receive they are kept. A longer message is transferred when its receive
+ * is found, which takes an additional round trip. SIZE_MAX is the highest value that
+ * the provider has, and a higher one fails with -EMSGSIZE. The option is of use to a
+ * consumer whose receives are posted before the messages come, in memory to which
+ * the provider can't transfer them without a copy. It does not change how much an
+ * endpoint keeps: a connection has no higher value than half of its allowance (128
+ * KiB unless the provider is configured otherwise). One or two messages of that
+ * length without a receive take the allowance, and then the peer sends no message of
+ * this kind, tagged or untagged, until one of them is received. So a consumer whose
+ * receives are not used in the order of the messages should set an eighth of the
+ * allowance at most. MSG and RDM endpoints of the message protocol have the option,
+ * unless they are transmit contexts or belong to processes.
+ *
+ * KFI_OPT_OP_TIMEOUT_MS: time limit in milliseconds of transmit operations of an MSG
+ * or RDM endpoint or a transmit context; 0, the default, for none. It is for peers
+ * that pass every keep-alive check and do not answer. A connection that does not
+ * complete an operation within the limit is ended, at most a quarter of the limit
+ * later; with a limit below 200 ms, at most 100 ms later. When the connection is
+ * down, this operation and all others of the connection complete with ETIMEDOUT:
+ * their memory is not used any more, and whether they were performed at the peer is
+ * unknown. An RDM endpoint connects to that peer again with the next operation; an
+ * MSG endpoint is disconnected. Receives have no time limit. The time during which an
+ * operation waits for a connection does not count.
  */
 enum {
 	KFI_OPT_MIN_MULTI_RECV,		/* bytes */
@@ -136,6 +184,23 @@ enum {
 
 /** KFI_OP_TIMEOUT_MAX_MS - highest value of KFI_OPT_OP_TIMEOUT_MS: one day */
 #define KFI_OP_TIMEOUT_MAX_MS	86400000UL
+
+/**
+ * DOC: Life of an endpoint
+ *
+ * An endpoint is opened with an info, bound to what it needs, and enabled::
+ *
+ *	idle ----> enabled ----> connecting ----> connected
+ *	                             |                |
+ *	                             +----> shut <----+
+ *
+ * RDM and DGRAM endpoints are ready when they are enabled, an MSG endpoint can
+ * connect then. When a connection is refused or ends, the endpoint is shut;
+ * kfi_ep_reset() makes it enabled again. When the device or the namespace goes, an
+ * endpoint is dead in any state: its operations complete, calls return -ENODEV, and
+ * only kfi_close() is of use. All memory that operations need is allocated when the
+ * endpoint is opened.
+ */
 
 /**
  * kfi_endpoint() - open an endpoint
@@ -291,28 +356,7 @@ ssize_t kfi_cancel(struct kfid *fid, void *context);
  * @optval: the value
  * @optlen: length in bytes
  *
- * See fi_setopt(3), and above for the options that exist only in kfabric.
- *
- * KFI_OPT_EAGER_SIZE is the length of the longest message that peers send without
- * waiting for its receive. Its bytes go through a buffer of the provider, and
- * without a receive they are kept. A longer message is transferred when its receive
- * is found, which takes an additional round trip. SIZE_MAX is the highest value
- * that the provider has. The option is of use to a consumer whose receives are
- * posted before the messages come, in memory to which the provider can't transfer
- * them without a copy. It does not change how much an endpoint keeps, so a
- * connection may have a lower value. MSG and RDM endpoints of the message protocol
- * have it, unless they are transmit contexts; a receive context for which it is
- * not set has that of its scalable endpoint.
- *
- * KFI_OPT_OP_TIMEOUT_MS is a time limit for transmit operations of an MSG or RDM
- * endpoint, or of a transmit context. A connection that does not complete an
- * operation within the limit is ended with ETIMEDOUT, at most a quarter of the
- * limit later; with a limit below 200 ms, at most 100 ms later. When the connection
- * is down, this operation and all other operations of the connection complete with
- * ETIMEDOUT: their memory is not used any more, and whether they were performed at
- * the peer is unknown. An RDM endpoint connects to the peer again with the next
- * operation; an MSG endpoint is disconnected. Receives have no time limit. The time
- * during which an operation waits for a connection does not count.
+ * See fi_setopt(3), and "Options of endpoints".
  *
  * Context: Process context, may sleep.
  * Return: 0; -ENOPROTOOPT if the level or option is unknown, read only, or not

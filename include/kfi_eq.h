@@ -93,7 +93,8 @@ struct kfi_eq_err_entry {
 
 /**
  * struct kfi_eq_cm_entry - an event that concerns a connection
- * @fid: the passive endpoint for KFI_CONNREQ, else the endpoint
+ * @fid: the passive endpoint for KFI_CONNREQ, else the endpoint; or a domain for
+ *	KFI_SHUTDOWN, whose device or namespace has gone
  * @info: with KFI_CONNREQ, info to open the new endpoint with. It belongs to
  *	the reader, which frees it with kfi_freeinfo() after kfi_accept() or
  *	kfi_reject(). Else NULL.
@@ -221,6 +222,31 @@ ssize_t kfi_eq_write(struct kfid_eq *eq, uint32_t event, const void *buf,
  */
 ssize_t kfi_eq_sread(struct kfid_eq *eq, uint32_t *event, void *buf,
 		     size_t len, int timeout, uint64_t flags);
+
+/**
+ * DOC: Completions
+ *
+ * Every operation that was posted ends exactly once: with an entry in the
+ * completion queue of its endpoint, with a call of its own done() (KFI_CQE), or
+ * silently if it succeeds and no completion was requested. A post reserves what
+ * its completion needs, or returns -EAGAIN, so no completion is lost and a queue
+ * does not overrun.
+ *
+ * An error stops the reader: kfi_cq_read() returns -KFI_EAVAIL until
+ * kfi_cq_readerr() has taken the entry.
+ *
+ * Handlers and done() never run inside a post, or in a function of a provider
+ * that completes: a consumer may hold a lock when it posts, and take it in its
+ * handler. With KFI_CQE the request contains the callback::
+ *
+ *	static void my_done(struct kfid_cq *cq, struct kfi_cqe *cqe,
+ *			    const struct kfi_cq_err_entry *wc)
+ *	{
+ *		struct my_request *req = container_of(cqe, struct my_request, cqe);
+ *
+ *		my_finish(req, wc->err);
+ *	}
+ */
 
 /**
  * enum kfi_cq_format - structure of the entries of a completion queue
@@ -373,8 +399,11 @@ enum kfi_cq_wait_cond {
  *	data has arrived.
  * KFI_CQ_DIRECT: callbacks run in kfi_cq_poll(). kfi_close() and kfi_ep_reset()
  *	of an endpoint call the done() of its last operations, too. The device
- *	of a provider need not interrupt for such queues: kfi_cq_poll(), and a
- *	read of an empty queue, poll the device. Not with KFI_CQ_SOFTIRQ.
+ *	of a provider need not interrupt if all queues of an endpoint are of this
+ *	kind, and it has no counter: kfi_cq_poll(), and a read of an empty queue,
+ *	poll the device. Completions do not depend on that: unless it is polled
+ *	every millisecond or two, softirq handles them, at first up to three
+ *	jiffies later. Not with KFI_CQ_SOFTIRQ.
  * KFI_CQ_ROUNDS: the handler is also called after each batch of done(), so that
  *	it can start the operations that they have posted with KFI_MORE.
  * KFI_CQ_LOCAL: callbacks run in the workqueue on the CPU on which the operation

@@ -11,13 +11,27 @@
  * DOC: Error numbers
  *
  * kfabric uses the kernel's errno values. Functions return them negated; the
- * err member of a completion or event error entry holds them positive. The
- * KFI_E names of standard errors are aliases that exist for sources ported
- * from libfabric; code written for the kernel may use the plain names.
+ * err member of a completion or event error entry holds them positive. Aliases
+ * such as KFI_EAGAIN exist for sources ported from libfabric; code written for the
+ * kernel may use the plain names.
  *
  * Conditions that errno has no name for have numbers from 256 on, with the values
  * of libfabric (fi_errno(3)). The kernel's internal errors begin at 512, so the
  * numbers do not collide.
+ *
+ * These mean the same everywhere:
+ *
+ * - EAGAIN: there is no room, or no entry. Do not try again in a loop, which may
+ *   spin for ever: kfi_ep_tx_space() and the handlers of queues report when.
+ * - EOPNOTSUPP: the provider, or this object, does not support it.
+ * - ENODEV: the device or the network namespace has gone. Close the object.
+ * - EACCES: the peer's region does not allow the access; no byte has moved.
+ * - ECANCELED: kfi_cancel() or kfi_close() has ended the operation.
+ * - EHOSTUNREACH, ETIMEDOUT, ECONNREFUSED: the peer can't be reached, does not
+ *   answer, or refuses. ETIMEDOUT also ends the operations of a connection that
+ *   has exceeded KFI_OPT_OP_TIMEOUT_MS; their outcome is unknown.
+ *
+ * prov_errno of an error entry is a number of the provider.
  */
 
 #define KFI_SUCCESS		0

@@ -11,6 +11,38 @@ struct net;
 struct notifier_block;
 
 /**
+ * DOC: Hints
+ *
+ * Everything begins with kfi_getinfo(). One info of its answer describes one kind
+ * of endpoint of one domain of one fabric, and is what kfi_fabric(), kfi_domain()
+ * and kfi_endpoint() take. An answer meets all hints, and is in reach: a provider
+ * answers only for a node that it can use, so a consumer may take the first one.
+ *
+ * - caps of an answer are those of the hints, and those that cost nothing
+ *   (KFI_MULTI_RECV and the like). KFI_MSG or KFI_TAGGED without a direction means
+ *   KFI_SEND and KFI_RECV; KFI_RMA or KFI_ATOMIC without one means KFI_READ,
+ *   KFI_WRITE, KFI_REMOTE_READ and KFI_REMOTE_WRITE.
+ * - op_flags of the answer support a completion level among those of the hints.
+ *   No capability shows which levels a provider has.
+ * - Default sizes are small: ask for what is needed.
+ * - Requirements on regions (mr_mode) are checked only if there is a domain_attr.
+ *
+ * An RDM endpoint of the sockets provider that reaches a node::
+ *
+ *	struct kfi_info *hints = kfi_allocinfo(), *info;
+ *
+ *	if (!hints)
+ *		return -ENOMEM;
+ *	hints->caps = KFI_MSG | KFI_RMA;
+ *	hints->ep_attr->type = KFI_EP_RDM;
+ *	hints->tx_attr->op_flags = KFI_DELIVERY_COMPLETE;
+ *	hints->domain_attr->mr_mode = KFI_MR_ENDPOINT | KFI_MR_PROV_KEY;
+ *	hints->fabric_attr->prov_name = kstrdup("sockets", GFP_KERNEL);
+ *	ret = kfi_getinfo(KFI_VERSION(2, 1), "192.0.2.7", "7471", 0, hints, &info);
+ *	kfi_freeinfo(hints);
+ */
+
+/**
  * struct kfi_tx_attr - attributes of a transmit context, fi_endpoint(3)
  * @caps: capabilities, a subset of those of the info
  * @mode: mode bits
@@ -243,7 +275,9 @@ struct kfi_info {
  * @node: address, name of a local interface or the like, or NULL
  * @service: port number or the like, or NULL
  * @flags: KFI_SOURCE if @node and @service name the local side;
- *	KFI_NUMERICHOST; KFI_PROV_ATTR_ONLY
+ *	KFI_NUMERICHOST, which has no effect, as names of hosts are never looked
+ *	up; KFI_PROV_ATTR_ONLY for one answer from each provider, with its name and
+ *	version alone. A wildcard, or a service alone, means all local addresses.
  * @hints: what is wanted, or NULL for everything. Members that are 0 mean "any".
  *	Not changed, and not used after the call.
  * @info: where to store the list of answers, best first

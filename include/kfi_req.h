@@ -61,6 +61,7 @@ static inline void kfi_req_begin(struct kfi_req *req, struct kfi_conn *conn, u32
  * @n: pieces of memory, at most &kfi_conn_attr.region_segs
  * @access: KFI_REMOTE_READ, KFI_REMOTE_WRITE
  *
+ * Context: As kfi_req_begin().
  * Return: 0: kfi_req_send() has to follow. -EAGAIN if there is no room; -EINVAL if there is no
  * piece, or there are too many; -ENOTCONN if the connection is not open; or an error of
  * kfi_mr_register(): no memory is attached.
@@ -76,6 +77,7 @@ int kfi_req_map(struct kfi_req *req, const struct bio_vec *vec, unsigned int n, 
  * @n: pieces of @data, less than &kfi_conn.tx_segs
  * @flags: KFI_MORE or 0
  *
+ * Context: As kfi_req_begin().
  * Return: 0: &kfi_conn_ops.req_done follows, or was called. -EAGAIN if there is no room; -EINVAL if
  * @data has too many pieces, or @len is too large with it; -ENOTCONN if the connection is not open;
  * or an error of kfi_sendmsg(): the request is the caller's again, as no answer is accepted. An

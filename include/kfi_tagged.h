@@ -8,6 +8,18 @@
 #include <kfi_endpoint.h>
 
 /**
+ * DOC: Tagged messages
+ *
+ * A message with a tag is placed in the first receive of the peer that matches:
+ * the tags are equal in all bits that are clear in the receive's ignore, and the
+ * sender is the one that the receive names, if it names one (KFI_DIRECTED_RECV).
+ * Tagged and untagged messages never match one another. A message that comes
+ * before its receive waits at one of the sides, in memory that is bounded. Buffers,
+ * flags, errors and completions are those of kfi_endpoint.h; mem_tag_format of
+ * struct kfi_ep_attr says which bits of a tag can be used.
+ */
+
+/**
  * struct kfi_msg_tagged - a tagged message, fi_tagged(3)
  * @type: which member of the union is valid
  * @msg_iov: KFI_KVEC
@@ -53,6 +65,7 @@ struct kfi_msg_tagged {
  *	KFI_PEEK | KFI_DISCARD: drop it;
  *	KFI_CLAIM: receive the message that is reserved for this context;
  *	KFI_CLAIM | KFI_DISCARD: drop the message that is reserved.
+ *	None of these waits for a message, and only KFI_CLAIM alone needs a buffer.
  *
  * Receives match in the order of posting, and messages of one peer in the order
  * of sending. A receive that names a peer (KFI_DIRECTED_RECV) ignores the bits of

@@ -66,6 +66,18 @@ enum {
 #define KFI_COMMIT_COMPLETE	(1ULL << 30)
 #define KFI_MATCH_COMPLETE	(1ULL << 31)
 
+/*
+ * Completion levels: when a transmit completes. Without one it is as with INJECT.
+ * A level that an endpoint does not have is refused, not weakened.
+ *
+ * KFI_INJECT_COMPLETE: the local buffer may be used again.
+ * KFI_TRANSMIT_COMPLETE: the peer has the data.
+ * KFI_DELIVERY_COMPLETE: the message is in the receiver's buffer; a reader at the
+ *	peer sees what was written.
+ * KFI_MATCH_COMPLETE: a receive has been found for the message.
+ * KFI_COMMIT_COMPLETE: what was written survives a loss of power at the peer.
+ */
+
 /* Capabilities, and flags of functions */
 #define KFI_PEER_TRANSFER	(1ULL << 36)
 #define KFI_AV_USER_ID		(1ULL << 41)
@@ -103,7 +115,9 @@ enum {
  * Capability that exists only in kfabric: an RMA operation that is posted with
  * KFI_TAGGED names a posted tagged receive of the peer instead of a region;
  * rma_iov.key is the tag. The operation moves data to or from the buffer of the
- * receive and completes it. Both sides get a completion.
+ * receive and completes it. Both sides get a completion. It never waits at the
+ * peer: without such a receive it ends with EACCES. If the receive is shorter, what
+ * fits is moved, and both sides get ETRUNC.
  */
 #define KFI_TAGGED_RMA		(1ULL << 60)
 
