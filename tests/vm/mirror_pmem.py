@@ -81,8 +81,7 @@ def faulty(series, modules):
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
     with open(os.path.join(work, "Kbuild"), "w", encoding="utf-8") as file:
-        file.write("NOSTDINC_FLAGS += -I$(src)/include/compat\nsubdir-ccflags-y += -I$(src)/include -I$(src)/include/uapi\n"
-                   "obj-m += ulps/mirror/\n")
+        file.write("include $(src)/include/compat/Kbuild\nobj-m += ulps/mirror/\n")
     done = subprocess.run([os.path.join(vm.HERE, "kmake"), series, f"M={work}",
                            f"KBUILD_EXTRA_SYMBOLS={modules}/Module.symvers", "modules"],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)

@@ -97,12 +97,12 @@ static const struct nvme_ctrl_ops kfn_ctrl_ops = {
 	.reg_read32		= nvmf_reg_read32,
 	.reg_read64		= nvmf_reg_read64,
 	.reg_write32		= nvmf_reg_write32,
-	.subsystem_reset	= nvmf_subsystem_reset,
 	.free_ctrl		= kfn_free_ctrl,
 	.submit_async_event	= kfn_submit_async_event,
 	.delete_ctrl		= kfn_delete_ctrl,
 	.stop_ctrl		= kfn_stop_ctrl,
 	.get_address		= kfn_get_address,
+	KFN_SUBSYSTEM_RESET_OP(nvmf_subsystem_reset)
 	KFN_VIRT_BOUNDARY_OP(kfn_get_virt_boundary)
 };
 

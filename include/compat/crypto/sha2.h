@@ -4,9 +4,8 @@
 #define _KFI_COMPAT_CRYPTO_SHA2_H
 
 #include_next <crypto/sha2.h>
-#include <linux/version.h>
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
+#ifndef KFI_HAVE_SHA256_CTX
 #define sha256_ctx	sha256_state
 #endif
 

@@ -4,11 +4,18 @@
 #define _KFI_COMPAT_HOST_FABRICS_H
 
 #include <linux/blk-mq.h>
-#include <linux/version.h>
 #include_next <host/fabrics.h>
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
-/* NVMe has TLS since 6.7; of the kernels that kfabric supports, 6.12 is the first. */
+#ifdef KFI_HAVE_NVMF_TLS
+#define KFN_TLS_ROWS			KFN_OFFSET(nvmf_ctrl_options, tls),	\
+					KFN_OFFSET(nvmf_ctrl_options, keyring),
+
+/* nvme-cli passes the keyring of --tls to each transport, but tls itself only to tcp. */
+static inline bool kfn_demands_tls(const struct nvmf_ctrl_options *opts)
+{
+	return opts->tls || opts->keyring;
+}
+#else
 #define NVMF_OPT_TLS			0
 #define NVMF_OPT_KEYRING		0
 #define KFN_TLS_ROWS
@@ -17,9 +24,13 @@ static inline bool kfn_demands_tls(const struct nvmf_ctrl_options *opts)
 {
 	return false;
 }
+#endif
 
+#ifndef KFI_HAVE_NVMF_RECONNECT_STATUS
 #define nvmf_should_reconnect(ctrl, status)	((void)(status), nvmf_should_reconnect(ctrl))
+#endif
 
+#ifndef KFI_HAVE_NVMF_MAP_QUEUES
 static inline unsigned int nvmf_nr_io_queues(struct nvmf_ctrl_options *opts)
 {
 	unsigned int cpus = num_online_cpus();
@@ -65,15 +76,6 @@ static inline void nvmf_map_queues(struct blk_mq_tag_set *set, struct nvme_ctrl 
 	if (set->nr_maps > HCTX_TYPE_POLL)
 		kfn_map_type(set, HCTX_TYPE_POLL, count[HCTX_TYPE_DEFAULT] + own,
 			     count[HCTX_TYPE_POLL]);
-}
-#else
-#define KFN_TLS_ROWS			KFN_OFFSET(nvmf_ctrl_options, tls),	\
-					KFN_OFFSET(nvmf_ctrl_options, keyring),
-
-/* nvme-cli passes the keyring of --tls to each transport, but tls itself only to tcp. */
-static inline bool kfn_demands_tls(const struct nvmf_ctrl_options *opts)
-{
-	return opts->tls || opts->keyring;
 }
 #endif
 

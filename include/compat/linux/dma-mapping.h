@@ -7,9 +7,8 @@
 #define _KFI_COMPAT_LINUX_DMA_MAPPING_H
 
 #include_next <linux/dma-mapping.h>
-#include <linux/version.h>
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0)
+#ifndef KFI_HAVE_DMA_IOVA
 struct dma_iova_state {
 	dma_addr_t addr;
 };

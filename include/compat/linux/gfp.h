@@ -4,9 +4,8 @@
 #define _KFI_COMPAT_LINUX_GFP_H
 
 #include_next <linux/gfp.h>
-#include <linux/version.h>
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
+#ifdef KFI_HAVE_ALLOC_PAGES_BULK_ARRAY
 #undef alloc_pages_bulk
 #define alloc_pages_bulk(gfp, n, pages) alloc_pages_bulk_array(gfp, n, pages)
 #endif

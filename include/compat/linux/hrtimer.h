@@ -4,9 +4,8 @@
 #define _KFI_COMPAT_LINUX_HRTIMER_H
 
 #include_next <linux/hrtimer.h>
-#include <linux/version.h>
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+#ifndef KFI_HAVE_HRTIMER_SETUP
 static inline void hrtimer_setup(struct hrtimer *timer,
 				 enum hrtimer_restart (*function)(struct hrtimer *),
 				 clockid_t clock_id, enum hrtimer_mode mode)

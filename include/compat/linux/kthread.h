@@ -4,9 +4,8 @@
 #define _KFI_COMPAT_LINUX_KTHREAD_H
 
 #include_next <linux/kthread.h>
-#include <linux/version.h>
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
+#ifndef KFI_HAVE_KTHREAD_RUN_WORKER
 #define kthread_run_worker(flags, ...)	kthread_create_worker(flags, __VA_ARGS__)
 #endif
 

@@ -4,9 +4,8 @@
 #define _KFI_COMPAT_LINUX_MEMREMAP_H
 
 #include_next <linux/memremap.h>
-#include <linux/version.h>
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
+#ifndef KFI_HAVE_PAGEMAP_OF_PFN
 #define get_dev_pagemap(pfn) get_dev_pagemap(pfn, NULL)
 #endif
 

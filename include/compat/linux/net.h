@@ -3,10 +3,9 @@
 #define _KFI_COMPAT_LINUX_NET_H
 
 #include_next <linux/net.h>
-#include <linux/version.h>
 
 /* Came with 6.12: may TCP take references of all pages in a range? */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
+#ifndef KFI_HAVE_SENDPAGES_OK
 static inline bool sendpages_ok(struct page *page, size_t len, size_t offset)
 {
 	size_t i, end = DIV_ROUND_UP(offset + len, PAGE_SIZE);

@@ -4,9 +4,8 @@
 #define _KFI_COMPAT_LINUX_NTB_H
 
 #include_next <linux/ntb.h>
-#include <linux/version.h>
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
+#ifndef KFI_HAVE_NTB_DMA_DEV
 static inline struct device *ntb_get_dma_dev(struct ntb_dev *ntb)
 {
 	return ntb->dev.parent;

@@ -2,10 +2,9 @@
 #ifndef _KFI_COMPAT_LINUX_NVME_RDMA_H
 #define _KFI_COMPAT_LINUX_NVME_RDMA_H
 
-#include <linux/version.h>
 #include <linux/types.h>
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
+#ifndef KFI_HAVE_NVME_RDMA_CNTLID
 
 /* The same bytes, before they had a name for the controller */
 #define nvme_rdma_cm_req nvme_rdma_cm_req_without_cntlid

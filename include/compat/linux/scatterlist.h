@@ -4,9 +4,8 @@
 #define _KFI_COMPAT_LINUX_SCATTERLIST_H
 
 #include_next <linux/scatterlist.h>
-#include <linux/version.h>
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+#ifndef KFI_HAVE_SG_DMA_IS_BUS_ADDRESS
 #define sg_dma_is_bus_address	sg_is_dma_bus_address
 #endif
 

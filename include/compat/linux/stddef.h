@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * __counted_by() came with 6.6, in a header that is included before all others. Every file of
+ * Attributes that the kernel defines in a header that is included before all others. Every file of
  * kfabric includes this header.
  */
 #ifndef _KFI_COMPAT_LINUX_STDDEF_H
@@ -10,6 +10,10 @@
 
 #ifndef __counted_by
 #define __counted_by(member)
+#endif
+
+#ifndef __uninitialized
+#define __uninitialized
 #endif
 
 #endif

@@ -3,9 +3,8 @@
 #ifndef _KFI_COMPAT_UNALIGNED_H
 #define _KFI_COMPAT_UNALIGNED_H
 
-#include <linux/version.h>
 
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+#ifdef KFI_HAVE_UNALIGNED_H
 #include_next <linux/unaligned.h>
 #else
 #include <asm/unaligned.h>

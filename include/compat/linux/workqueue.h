@@ -11,13 +11,12 @@
 #define _KFI_COMPAT_LINUX_WORKQUEUE_H
 
 #include_next <linux/workqueue.h>
-#include <linux/version.h>
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
+#ifndef KFI_HAVE_WQ_PERCPU
 #define WQ_PERCPU	0
 #endif
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
+#ifndef KFI_HAVE_BH_WORK
 #define bh_work_struct		tasklet_struct
 #define INIT_BH_WORK(work, fn)	tasklet_setup(work, fn)
 #define queue_bh_work(work)	tasklet_schedule(work)

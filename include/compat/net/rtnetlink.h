@@ -3,13 +3,12 @@
 #define _KFI_COMPAT_NET_RTNETLINK_H
 
 #include_next <net/rtnetlink.h>
-#include <linux/version.h>
 
 /*
  * Since 6.15 &rtnl_link_ops.newlink gets a structure. Define @name with the arguments that the
  * kernel has, for @fn with those of the newest one.
  */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0)
+#ifdef KFI_HAVE_NEWLINK_PARAMS
 #define KFI_DEFINE_NEWLINK(name, fn)							\
 static int name(struct net_device *dev, struct rtnl_newlink_params *params,		\
 		struct netlink_ext_ack *extack)						\

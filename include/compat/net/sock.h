@@ -3,7 +3,6 @@
 #define _KFI_COMPAT_NET_SOCK_H
 
 #include_next <net/sock.h>
-#include <linux/version.h>
 
 /*
  * Make the socket copy payload into page fragments of its own, and not into those of the current
@@ -12,7 +11,7 @@
  */
 static inline void sock_own_page_frag(struct sock *sk)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+#ifdef KFI_HAVE_USE_TASK_FRAG
 	sk->sk_use_task_frag = false;
 #endif
 }
@@ -21,7 +20,7 @@ static inline void sock_own_page_frag(struct sock *sk)
  * Make a kernel socket hold a reference of its namespace, as the socket of a process does. Stable
  * kernels since 6.12 have this function.
  */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
+#ifndef KFI_HAVE_NET_REFCNT_UPGRADE
 static inline void sk_net_refcnt_upgrade(struct sock *sk)
 {
 	struct net *net = sock_net(sk);

@@ -4,9 +4,8 @@
 #define _KFI_COMPAT_RDMA_IB_UMEM_H
 
 #include_next <rdma/ib_umem.h>
-#include <linux/version.h>
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
+#ifndef KFI_HAVE_IB_UMEM_GET_VA
 #define ib_umem_get_va	ib_umem_get
 #endif
 

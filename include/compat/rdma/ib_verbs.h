@@ -14,9 +14,8 @@
 
 #include_next <rdma/ib_verbs.h>
 #include <rdma/uverbs_ioctl.h>
-#include <linux/version.h>
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+#ifndef KFI_HAVE_IB_VIRT_DMA_TO_PTR
 static inline void *ib_virt_dma_to_ptr(u64 dma_addr)
 {
 	return (void *)(uintptr_t)dma_addr;
@@ -28,11 +27,11 @@ static inline struct page *ib_virt_dma_to_page(u64 dma_addr)
 }
 #endif
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
+#ifndef KFI_HAVE_IB_NAME_BY_USER
 #define ib_mark_name_assigned_by_user(dev)	do { } while (0)
 #endif
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
+#ifndef KFI_HAVE_IB_CQ_ATTRS
 static inline struct ib_ucontext *kfi_ib_cq_context(struct ib_udata *udata)
 {
 	return udata ? container_of(udata, struct uverbs_attr_bundle, driver_udata)->context : NULL;
@@ -56,7 +55,7 @@ static inline struct ib_udata *kfi_ib_cq_udata(struct uverbs_attr_bundle *attrs)
 }
 #endif
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 19, 0)
+#ifndef KFI_HAVE_IB_DMAH
 #define KFI_IB_DMAH_ARG
 #define KFI_IB_DMAH_GIVEN	false
 #else
@@ -64,6 +63,6 @@ static inline struct ib_udata *kfi_ib_cq_udata(struct uverbs_attr_bundle *attrs)
 #define KFI_IB_DMAH_GIVEN	(dmah)
 #endif
 
-#define KFI_IB_REPORTS_PORT	(LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0))
+#define KFI_IB_REPORTS_PORT	(!IS_ENABLED(KFI_HAVE_IB_PORT_EVENTS))
 
 #endif

@@ -7,9 +7,7 @@
 #define _KFI_COMPAT_RDMA_RESTRACK_H
 
 #include_next <rdma/restrack.h>
-#include <linux/version.h>
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
 static inline int kfi_restrack_count(struct ib_device *dev, enum rdma_restrack_type type,
 				     bool show_details)
 {
@@ -23,6 +21,5 @@ static inline int kfi_restrack_count(struct ib_device *dev, enum rdma_restrack_t
 	return all(dev, type);
 }
 #define rdma_restrack_count kfi_restrack_count
-#endif
 
 #endif

@@ -3,11 +3,10 @@
 #ifndef _KFI_COMPAT_TARGET_NVMET_H
 #define _KFI_COMPAT_TARGET_NVMET_H
 
-#include <linux/version.h>
 #include_next <target/nvmet.h>
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
-/* Before 7.0 completion queues have no references, and a request names its completion queue. */
+#ifndef KFI_HAVE_NVMET_CQ_REFS
+/* Completion queues have no references, and a request names its completion queue. */
 static inline void nvmet_cq_init(struct nvmet_cq *cq)
 {
 }
@@ -21,11 +20,12 @@ static inline void nvmet_cq_put(struct nvmet_cq *cq)
 	nvmet_req_init(req, &container_of(sqp, struct kfnt_queue, sq)->cq, sqp, ops)
 #endif
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
-/* The name is NVME_SC_DNR, until a stable release of 6.1 takes the newest one. */
-#define NVME_STATUS_DNR			0x4000
+#ifndef KFI_HAVE_NVME_STATUS_DNR
+#define NVME_STATUS_DNR			0x4000	/* NVME_SC_DNR */
+#endif
 
-/* Before 6.12 the transport alone determines the length of queues; ports have no setting for it. */
+#ifndef KFI_HAVE_NVMET_PORT_QUEUE_SIZE
+/* The transport alone determines the length of queues; ports have no setting for it. */
 static inline int kfnt_port_queue_size(struct nvmet_port *nport, int preset)
 {
 	return preset;
