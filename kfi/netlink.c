@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * netlink.c - the generic netlink family: its commands, and the dumps of providers, devices,
- * fabrics and domains. uapi/linux/kfi.h documents the family.
+ * netlink.c - the generic netlink family, and the dumps of providers, devices, fabrics and domains.
+ * docs/netlink/kfi.yaml specifies the family; commands and policies are made from it
+ * (netlink_gen.c).
  *
  * A dump holds the mutexes of the objects that it walks, and fills one message buffer at a time.
  * Between two buffers it holds no lock and no reference, only the ids of the cursor.
@@ -19,15 +20,12 @@
 void kfi_nl_dump_init(struct kfi_nl_dump *d, struct sk_buff *skb, struct netlink_callback *cb)
 {
 	const struct genlmsghdr *request = nlmsg_data(cb->nlh);
-	struct nlattr **attrs = genl_info_dump(cb)->attrs;
-	struct nlattr *ep = attrs ? attrs[KFI_A_EP_ID] : NULL;
 
 	memset(d, 0, sizeof(*d));
 	d->skb = skb;
 	d->cb = cb;
 	d->cur = kfi_nl_cursor(cb);
 	d->cmd = request->cmd;
-	d->only_ep = ep ? nla_get_u32(ep) : 0;
 }
 
 /**
@@ -182,7 +180,7 @@ static int show_provider(struct kfi_provider *prov, void *arg)
 	return kfi_nl_show(arg, prov->id, 0, 0, put_provider, prov);
 }
 
-static int dump_providers(struct sk_buff *skb, struct netlink_callback *cb)
+int kfi_nl_get_provider_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct kfi_nl_dump d;
 
@@ -231,7 +229,7 @@ static int show_devices(struct kfi_provider *prov, void *arg)
 	return prov->ops->parts ? prov->ops->parts(sock_net(d->cb->skb->sk), show_part, d) : 0;
 }
 
-static int dump_devices(struct sk_buff *skb, struct netlink_callback *cb)
+int kfi_nl_get_device_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct kfi_nl_dump d;
 
@@ -353,89 +351,64 @@ static int show_writers(struct kfi_fabric *fabric, void *arg)
 	return ret;
 }
 
-/* Dump fabrics, or objects that belong to fabrics. Peers and statistics belong to endpoints. */
-static int dump_fabrics(struct sk_buff *skb, struct netlink_callback *cb)
+/* ---- dumps of fabrics, and of objects that belong to fabrics ---- */
+
+static int dump_fabrics(struct kfi_nl_dump *d, int (*show)(struct kfi_fabric *fabric, void *arg))
 {
-	static int (*const show[])(struct kfi_fabric *fabric, void *arg) = {
-		[KFI_CMD_GET_FABRIC]	= show_fabric,
-		[KFI_CMD_GET_DOMAIN]	= show_domains,
-		[KFI_CMD_GET_EP]	= kfi_nl_show_eps,
-		[KFI_CMD_GET_PEER]	= kfi_nl_show_eps,
-		[KFI_CMD_GET_STATS]	= kfi_nl_show_eps,
-		[KFI_CMD_GET_PLACE]	= show_writers,
-	};
+	return kfi_nl_dump_result(d, kfi_walk_fabrics(sock_net(d->cb->skb->sk), show, d));
+}
+
+int kfi_nl_get_fabric_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+{
 	struct kfi_nl_dump d;
 
 	kfi_nl_dump_init(&d, skb, cb);
-	return kfi_nl_dump_result(&d, kfi_walk_fabrics(sock_net(cb->skb->sk), show[d.cmd], &d));
+	return dump_fabrics(&d, show_fabric);
+}
+
+int kfi_nl_get_domain_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct kfi_nl_dump d;
+
+	kfi_nl_dump_init(&d, skb, cb);
+	return dump_fabrics(&d, show_domains);
+}
+
+int kfi_nl_get_place_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct kfi_nl_dump d;
+
+	kfi_nl_dump_init(&d, skb, cb);
+	return dump_fabrics(&d, show_writers);
+}
+
+/* Peers and statistics belong to endpoints. The policies of all three commands have EP_ID. */
+static int dump_eps(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct nlattr *ep = genl_info_dump(cb)->attrs[KFI_A_EP_ID];
+	struct kfi_nl_dump d;
+
+	kfi_nl_dump_init(&d, skb, cb);
+	d.only_ep = ep ? nla_get_u32(ep) : 0;
+	return dump_fabrics(&d, kfi_nl_show_eps);
+}
+
+int kfi_nl_get_ep_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	return dump_eps(skb, cb);
+}
+
+int kfi_nl_get_peer_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	return dump_eps(skb, cb);
+}
+
+int kfi_nl_get_stats_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	return dump_eps(skb, cb);
 }
 
 /* ---- the family ---- */
-
-static const struct nla_policy no_policy[KFI_A_MAX + 1] = { };
-
-static const struct nla_policy info_policy[KFI_A_MAX + 1] = {
-	[KFI_A_PROV_NAME]	= { .type = NLA_NUL_STRING, .len = KFI_NAME_MAX - 1 },
-	[KFI_A_NODE]		= { .type = NLA_NUL_STRING, .len = 255 },
-	[KFI_A_SERVICE]		= { .type = NLA_NUL_STRING, .len = 63 },
-	[KFI_A_SOURCE]		= { .type = NLA_FLAG },
-	[KFI_A_EP_TYPE]		= NLA_POLICY_MAX(NLA_U32, KFI_EP_RDM),
-	[KFI_A_CAPS]		= { .type = NLA_U64 },
-};
-
-static const struct nla_policy ep_policy[KFI_A_MAX + 1] = {
-	[KFI_A_EP_ID]		= NLA_POLICY_MIN(NLA_U32, 1),
-};
-
-/* Not const: struct nla_policy of Linux 6.1 takes a pointer to a modifiable range. */
-static struct netlink_range_validation map_id_range = { 1, KFI_MAP_ID_MAX };
-
-static const struct nla_policy map_add_policy[KFI_A_MAX + 1] = {
-	[KFI_A_MAP_ID]		= NLA_POLICY_FULL_RANGE(NLA_U32, &map_id_range),
-	[KFI_A_MAP_ADDR]	= { .type = NLA_BE32 },
-};
-
-static const struct nla_policy map_del_policy[KFI_A_MAX + 1] = {
-	[KFI_A_MAP_ID]		= NLA_POLICY_FULL_RANGE(NLA_U32, &map_id_range),
-};
-
-#define KFI_DUMP(command, dump, pol) {		\
-	.cmd	 = KFI_CMD_GET_##command,	\
-	.dumpit	 = dump,			\
-	.policy	 = pol,				\
-	.maxattr = KFI_A_MAX,			\
-}
-
-/* Needs CAP_NET_ADMIN in the user namespace that owns the network namespace. */
-#define KFI_CHANGE(command, change, pol) {		\
-	.cmd	 = KFI_CMD_##command,		\
-	.doit	 = change,				\
-	.policy	 = pol,				\
-	.maxattr = KFI_A_MAX,			\
-	.flags	 = GENL_UNS_ADMIN_PERM,		\
-}
-
-static const struct genl_ops kfi_nl_ops[] = {
-	KFI_DUMP(PROVIDER, dump_providers, no_policy),
-	KFI_DUMP(DEVICE, dump_devices, no_policy),
-	KFI_DUMP(FABRIC, dump_fabrics, no_policy),
-	KFI_DUMP(DOMAIN, dump_fabrics, no_policy),
-	KFI_DUMP(EP, dump_fabrics, ep_policy),
-	KFI_DUMP(PEER, dump_fabrics, ep_policy),
-	KFI_DUMP(STATS, dump_fabrics, ep_policy),
-	KFI_DUMP(MAP, kfi_nl_map_dump, no_policy),
-	KFI_DUMP(PLACE, dump_fabrics, no_policy),
-	KFI_CHANGE(ADD_MAP, kfi_nl_map_add, map_add_policy),
-	KFI_CHANGE(DEL_MAP, kfi_nl_map_del, map_del_policy),
-	{
-		.cmd	 = KFI_CMD_GET_INFO,
-		.start	 = kfi_nl_info_start,
-		.dumpit	 = kfi_nl_info_dump,
-		.done	 = kfi_nl_info_done,
-		.policy	 = info_policy,
-		.maxattr = KFI_A_MAX,
-	},
-};
 
 /*
  * Dumps take locks of their own and may wait for a provider, so they do not serialize each other.
@@ -446,8 +419,8 @@ struct genl_family kfi_family __ro_after_init = {
 	.maxattr	= KFI_A_MAX,
 	.netnsok	= true,
 	.parallel_ops	= true,
-	.ops		= kfi_nl_ops,
-	.n_ops		= ARRAY_SIZE(kfi_nl_ops),
+	.split_ops	= kfi_nl_ops,
+	.n_split_ops	= ARRAY_SIZE(kfi_nl_ops),
 	.resv_start_op	= KFI_CMD_GET_STATS + 1,
 	.module		= THIS_MODULE,
 };

@@ -9,6 +9,7 @@
 #include <net/sock.h>
 #include <linux/kfi.h>
 
+#include "netlink_gen.h"
 #include "registry.h"
 
 extern struct genl_family kfi_family;
@@ -72,17 +73,7 @@ int kfi_nl_put_fabric(struct sk_buff *skb, void *object);
 int kfi_nl_put_ctx(struct sk_buff *skb, int attr, const struct kfi_tx_attr *tx,
 		   const struct kfi_rx_attr *rx);
 
-/* netlink_info.c */
-int kfi_nl_info_start(struct netlink_callback *cb);
-int kfi_nl_info_dump(struct sk_buff *skb, struct netlink_callback *cb);
-int kfi_nl_info_done(struct netlink_callback *cb);
-
 /* netlink_ep.c */
 int kfi_nl_show_eps(struct kfi_fabric *fabric, void *arg);
-
-/* netlink_map.c */
-int kfi_nl_map_dump(struct sk_buff *skb, struct netlink_callback *cb);
-int kfi_nl_map_add(struct sk_buff *skb, struct genl_info *info);
-int kfi_nl_map_del(struct sk_buff *skb, struct genl_info *info);
 
 #endif /* _KFI_NETLINK_H */

@@ -55,7 +55,7 @@ static int get_info(struct net *net, struct nlattr **attrs, struct kfi_info **an
 }
 
 /**
- * kfi_nl_info_start() - query the providers
+ * kfi_nl_get_info_start() - query the providers
  * @cb: callback state of the dump
  *
  * No module may be loaded here: a module may register a netlink family, and registering would wait
@@ -64,7 +64,7 @@ static int get_info(struct net *net, struct nlattr **attrs, struct kfi_info **an
  *
  * Return: 0, -ENODATA, or another error of kfi_getinfo().
  */
-int kfi_nl_info_start(struct netlink_callback *cb)
+int kfi_nl_get_info_start(struct netlink_callback *cb)
 {
 	struct nlattr **attrs = genl_info_dump(cb)->attrs;
 	struct kfi_nl_cursor *cur = kfi_nl_cursor(cb);
@@ -84,12 +84,12 @@ int kfi_nl_info_start(struct netlink_callback *cb)
 }
 
 /**
- * kfi_nl_info_done() - free the answer
+ * kfi_nl_get_info_done() - free the answer
  * @cb: callback state of the dump
  *
  * Return: 0.
  */
-int kfi_nl_info_done(struct netlink_callback *cb)
+int kfi_nl_get_info_done(struct netlink_callback *cb)
 {
 	kfi_freeinfo(kfi_nl_cursor(cb)->infos);
 	return 0;
@@ -183,13 +183,13 @@ static int put_info(struct sk_buff *skb, const struct kfi_info *info)
 }
 
 /**
- * kfi_nl_info_dump() - show the next entries of the answer
+ * kfi_nl_get_info_dumpit() - show the next entries of the answer
  * @skb: buffer
  * @cb: callback state of the dump
  *
  * Return: bytes in the buffer, 0 at the end, or a negative errno.
  */
-int kfi_nl_info_dump(struct sk_buff *skb, struct netlink_callback *cb)
+int kfi_nl_get_info_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct kfi_nl_dump d;
 	int ret = 0;

@@ -26,13 +26,13 @@ static int show_entry(struct kfi_nl_dump *d, u32 id, __be32 addr)
 }
 
 /**
- * kfi_nl_map_dump() - KFI_CMD_GET_MAP, ordered by id
+ * kfi_nl_get_map_dumpit() - KFI_CMD_GET_MAP, ordered by id
  * @skb: buffer
  * @cb: callback state of the dump
  *
  * Return: bytes in the buffer, 0 at the end, or a negative errno.
  */
-int kfi_nl_map_dump(struct sk_buff *skb, struct netlink_callback *cb)
+int kfi_nl_get_map_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct net *net = sock_net(cb->skb->sk);
 	struct kfi_nl_dump d;
@@ -70,13 +70,13 @@ static void report_add_error(struct genl_info *info, int ret, u32 id)
 }
 
 /**
- * kfi_nl_map_add() - KFI_CMD_ADD_MAP
+ * kfi_nl_add_map_doit() - KFI_CMD_ADD_MAP
  * @skb: request
  * @info: attributes of the request
  *
  * Return: 0, -EINVAL, -EEXIST, -ENOSPC, -ENOMEM.
  */
-int kfi_nl_map_add(struct sk_buff *skb, struct genl_info *info)
+int kfi_nl_add_map_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	int ret;
 	u32 id;
@@ -93,13 +93,13 @@ int kfi_nl_map_add(struct sk_buff *skb, struct genl_info *info)
 }
 
 /**
- * kfi_nl_map_del() - KFI_CMD_DEL_MAP
+ * kfi_nl_del_map_doit() - KFI_CMD_DEL_MAP
  * @skb: request
  * @info: attributes of the request
  *
  * Return: 0, -EINVAL, -ENOENT.
  */
-int kfi_nl_map_del(struct sk_buff *skb, struct genl_info *info)
+int kfi_nl_del_map_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	int ret;
 

@@ -21,9 +21,10 @@ def constants(path):
     text = re.sub(r"/\*.*?\*/", "", open(path).read(), flags=re.S)
     values = {}
     for body in re.findall(r"enum \w+ \{(.*?)\}", text, re.S):
-        for number, name in enumerate(n.strip() for n in body.split(",") if n.strip()):
-            if "=" not in name:
-                values[name] = number
+        number = -1
+        for name, given in re.findall(r"(\w+)(?: = (\d+))?", body.split("__KFI_")[0]):
+            number = int(given) if given else number + 1
+            values[name] = number
     return values
 
 
