@@ -7,9 +7,6 @@ moment. The pair can't go on, so one of its programs ends by itself, with an err
 endpoints without connections may wait for a message, and so may both that have sent theirs. Then the cable is put back, and a pair that is
 left alone ends well. The last line is "N passed, N failed"."""
 
-import argparse
-import os
-import random
 import subprocess
 import sys
 import time
@@ -95,29 +92,5 @@ def play(args, dice, number):
     return fault, f"{command}: after {delay:.3f} s"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--programs", required=True, help="what tests/user/fabtests prints")
-    parser.add_argument("--logs", required=True, help="a folder for the output of the programs")
-    parser.add_argument("--tool", required=True, help="the command kfi")
-    parser.add_argument("--count", type=int, default=len(PROGRAMS), help="rounds")
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
-    args = parser.parse_args()
-    args.target, args.timeout = "usb4", 60
-    os.makedirs(args.logs, exist_ok=True)
-    print(f"pulls: seed {args.seed}, {args.count} rounds", flush=True)
-    dice, failed = random.Random(args.seed), 0
-    for number in range(args.count):
-        fault, what = play(args, dice, number)
-        print(f"{'NOT OK' if fault else 'ok':<7} pulls {number} {what}", flush=True)
-        if fault:
-            failed += 1
-            print(f"        {fault}")
-            ft.tail(f"{args.logs}/{number:03}")
-    print(f"{args.count - failed} passed, {failed} failed")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(removals.rounds("pulls", __doc__, "usb4", len(PROGRAMS), play, ("--tool", "the command kfi")))

@@ -87,21 +87,23 @@ def play(args, dice, number):
     return fault, what
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+def rounds(name, about, target, programs, play_one, *more):
+    """The command line, and one round after the other; @more: arguments of this command. Return its code."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--programs", required=True, help="what tests/user/fabtests prints")
     parser.add_argument("--logs", required=True, help="a folder for the output of the programs")
-    parser.add_argument("--count", type=int, default=2 * len(PROGRAMS), help="rounds")
+    for word, what in more:
+        parser.add_argument(word, required=True, help=what)
+    parser.add_argument("--count", type=int, default=programs, help="rounds")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     args = parser.parse_args()
-    args.target, args.timeout = "verbs", 60
+    args.target, args.timeout = target, 60
     os.makedirs(args.logs, exist_ok=True)
-    print(f"removals: seed {args.seed}, {args.count} rounds", flush=True)
+    print(f"{name}: seed {args.seed}, {args.count} rounds", flush=True)
     dice, failed = random.Random(args.seed), 0
     for number in range(args.count):
-        fault, what = play(args, dice, number)
-        print(f"{'NOT OK' if fault else 'ok':<7} removals {number} {what}", flush=True)
+        fault, what = play_one(args, dice, number)
+        print(f"{'NOT OK' if fault else 'ok':<7} {name} {number} {what}", flush=True)
         if fault:
             failed += 1
             print(f"        {fault}")
@@ -111,4 +113,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(rounds("removals", __doc__, "verbs", 2 * len(PROGRAMS), play))

@@ -11,11 +11,10 @@ import time
 import bed
 import pair as vm
 from bed import check
+from load import BUSY, all_fail, end, load_all, quick
 
 DEVICE = ("0000:00:10.0", "0000:00:11.0")
 DRIVER = "/sys/bus/pci/drivers/ntb_hw_intel"
-# Bytes that an endpoint has sent when it is well under way.
-BUSY = 1 << 17
 CASES = []
 case = bed.register_in(CASES)
 
@@ -44,25 +43,6 @@ def wait_bytes(s, more=1 << 19, device="ntb0.b", seconds=60):
     s.pair.devices.wait_until(lambda stats: stats["devices"][device]["window_bytes_in"] >= target, seconds)
 
 
-def load_all(s):
-    """Start writes of many sessions and small messages of a connected endpoint over the first bridge."""
-    to = other_end(0)
-    jobs = [s.long_run(200, address=to, no_check=True, depth=64, op="write"),
-            s.long_run(200, address=to, no_check=True, op="send", size=300, type="msg", service=7472)]
-    deadline = time.monotonic() + 60
-    while not {"rdm", "msg"} <= {row["type"] for row in s.kfi.json("a", "stats") if row["tx_bytes"] > BUSY}:
-        check(time.monotonic() < deadline, "the runs do not get going")
-        time.sleep(0.2)
-    alive(jobs)
-    return jobs
-
-
-def alive(jobs):
-    for job in jobs:
-        result = job.poll()
-        check(result is None, f"{job} ended before its time:\n{result and result.text}")
-
-
 def sent(s, kind):
     """Return the bytes that the endpoints of that kind on a have sent."""
     return sum(row["tx_bytes"] for row in s.kfi.json("a", "stats") if row["type"] == kind)
@@ -78,27 +58,6 @@ def fails_or_goes_on(s, job, seconds=60):
         check(job.result.status == 1, f"{job} ended with {job.result.status}:\n{job.result.text}")
 
 
-def all_fail(s, jobs):
-    start = time.monotonic()
-    try:
-        for job in jobs:
-            s.fails_in_time(job, start)
-    finally:
-        end(jobs)
-
-
-def end(jobs):
-    for job in jobs:
-        if job.poll() is None:
-            job.kill("INT")
-
-
-def quick(s):
-    """Some verified traffic of all kinds"""
-    s.traffic(size="64,65536", iterations=10)
-    s.traffic("msg", size="64,65536", iterations=10)
-
-
 def resets(s):
     return [link_stats(s, name)["resets"] for name in s.pair.vms]
 
@@ -107,7 +66,7 @@ def flap(s, lot):
     """Flap once under load. Return whether kfi_ntb noticed: a driver may look too late to see it.
     """
     wait_up(s)
-    jobs = load_all(s)
+    jobs = load_all(s, address=other_end(0))
     before, downs = resets(s), s.pair.devices.counters("ntb0.a")["link_downs"]
     s.pair.devices.command(f"link 0 delay {lot.choice((0, 20, 200))}")
     s.pair.devices.command(f"link 0 flap {lot.choice((1, 1, 3))} {lot.choice((5, 20, 300))} {lot.choice((5, 100))}")
@@ -144,7 +103,7 @@ def flaps(s):
 @case(300)
 def silent(s):
     """a link that seems up and drops everything: errors in time, and traffic when it is back"""
-    jobs = load_all(s)
+    jobs = load_all(s, address=other_end(0))
     s.pair.devices.command("link 0 stuck on")
     s.pair.devices.command("link 0 down")
     try:
@@ -183,7 +142,7 @@ def dma_errors(s):
     for kind in ("write", "read"):
         for device in ("dma.a", "dma.b"):
             wait_up(s)
-            jobs = load_all(s)
+            jobs = load_all(s, address=other_end(0))
             # What b sends otherwise is so short that its CPU writes it.
             jobs.append(s.long_run(200, address=other_end(0), no_check=True, op="read"))
             before, ups = s.pair.devices.counters(device)["dma_errors"], link_stats(s, "a")["ups"]
@@ -215,7 +174,7 @@ def driver_gone(s):
     """the bridge's driver is removed under load, on either side: errors in time, and it comes back
     """
     for name in ("b", "a"):
-        jobs = load_all(s)
+        jobs = load_all(s, address=other_end(0))
         s.pair.run(name, f"echo {DEVICE[0]} >{DRIVER}/unbind", 60)
         all_fail(s, jobs)
         domains = {row["domain"] for row in s.kfi.json(name, "info -p ntb")}

@@ -11,10 +11,9 @@ import time
 import bed
 import usb4sim
 from bed import check
+from load import all_fail, load_all, quick
 from simulator import SimulatorError
 
-# Bytes that an endpoint has sent when it is well under way.
-BUSY = 1 << 17
 CASES = []
 case = bed.register_in(CASES)
 # A loaded machine takes its time for the core's handshake.
@@ -55,43 +54,6 @@ def wait_up(s, *names):
 def wait_down(s, *names):
     for name in names or s.pair.vms:
         wait(lambda n=name: not is_up(s, n), f"{name} is not down")
-
-
-def load_all(s):
-    """Start writes of many sessions and small messages of a connected endpoint."""
-    jobs = [s.long_run(200, no_check=True, depth=64, op="write"),
-            s.long_run(200, no_check=True, op="send", size=300, type="msg", service=7472)]
-    wait(lambda: {"rdm", "msg"} <= {row["type"] for row in s.kfi.json("a", "stats") if row["tx_bytes"] > BUSY},
-         "the runs do not get going", 60)
-    alive(jobs)
-    return jobs
-
-
-def alive(jobs):
-    for job in jobs:
-        result = job.poll()
-        check(result is None, f"{job} ended before its time:\n{result and result.text}")
-
-
-def all_fail(s, jobs):
-    start = time.monotonic()
-    try:
-        for job in jobs:
-            s.fails_in_time(job, start)
-    finally:
-        end(jobs)
-
-
-def end(jobs):
-    for job in jobs:
-        if job.poll() is None:
-            job.kill("INT")
-
-
-def quick(s):
-    """Some verified traffic of all kinds"""
-    s.traffic(size="64,65536", iterations=10)
-    s.traffic("msg", size="64,65536", iterations=10)
 
 
 @case(1800)
