@@ -137,10 +137,11 @@ static struct page *addr_page(const void *addr)
 /* Describe the first bytes of @it, up to the end of their page. */
 static bool first_piece(const struct iov_iter *it, struct bio_vec *bv)
 {
-	struct bvec_iter at = { .bi_size = iov_iter_count(it), .bi_bvec_done = it->iov_offset };
+	struct bvec_iter at = { .bi_size = it->iov_offset + iov_iter_count(it) };
 	void *addr;
 
 	if (iov_iter_is_bvec(it)) {
+		bvec_iter_advance(it->bvec, &at, it->iov_offset);
 		*bv = bvec_iter_bvec(it->bvec, at);
 		return true;
 	}
