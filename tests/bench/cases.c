@@ -117,6 +117,7 @@ const struct bench_case bench_cases[] = {
 	DISK_CASES("ram", "tcp", &bench_tcp_stream_copy),
 	DISK_CASES("ntb", "tcp"),
 	DISK_CASES("rxe", "rdma"),
+	DISK_CASES("ib", "rdma"),
 	MIRROR_CASES("ram", 0), MIRROR_CASE("ram", "64k", KB_DISK_WRITE, SZ_64K, 8),
 	MIRROR_CASE("ram", "1m", KB_DISK_WRITE, SZ_1M, 4),
 	MIRROR_CASES("flush", 0), MIRROR_CASE("flush", "64k", KB_DISK_WRITE, SZ_64K, 8),

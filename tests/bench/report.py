@@ -106,6 +106,7 @@ def nvme(ways, name, provider, peer, latency, iops, bandwidth):
 nvme("ram", "RAM disk", "sockets", "tcp", 0.95, 1.2, None)
 nvme("ntb", "bridge", "ntb", "tcp", 1.0, None, 3.0)
 nvme("rxe", "rxe", "verbs", "rdma", 1.03, 0.97, 0.97)
+nvme("ib", "TCP, beside kfi_ib", "sockets", "rdma", None, None, None)
 
 
 def mirror(kind, disks, peer, name, latency, iops, bandwidth):
