@@ -510,6 +510,14 @@ static inline unsigned int kfi_mux_life(const struct kfi_mux *mux)
  */
 void kfi_mux_up(struct kfi_mux *mux);
 /**
+ * kfi_mux_ending() - the life will end, and that may take long
+ * @mux: the way, which was up
+ *
+ * Optional, before kfi_mux_down(): connections end now. Those of which the provider still reads
+ * memory, or whose memory the peer may still write, wait for &kfi_mux_ops.closed. Context: process.
+ */
+void kfi_mux_ending(struct kfi_mux *mux);
+/**
  * kfi_mux_down() - the way is down, and a life has ended
  * @mux: the way. &kfi_mux.life was changed, and all records have had their callbacks
  *

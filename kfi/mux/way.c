@@ -318,6 +318,22 @@ static void kmx_stream_way_down(struct kfi_mux_stream *s)
 	}
 }
 
+void kfi_mux_ending(struct kfi_mux *mux)
+{
+	struct kfi_mux_stream *s;
+	unsigned long id;
+
+	rcu_read_lock();
+	xa_for_each(&mux->streams, id, s) {
+		spin_lock_bh(&s->lock);
+		if (s->state == KFI_MUX_OPEN)
+			kfi_mux_end(s, -ECONNRESET);
+		spin_unlock_bh(&s->lock);
+	}
+	rcu_read_unlock();
+}
+EXPORT_SYMBOL_GPL(kfi_mux_ending);
+
 /*
  * End all connections of the life; calls that were not answered wait for the next one. After the
  * grace period no post of the old life is under way; see kfi_mux_over().

@@ -151,8 +151,9 @@ static bool nt_queues_idle(struct nt_link *link, unsigned int ms)
 
 /*
  * Wait for the engine, however long that takes, because memory that the engine may still read or
- * write must not be reused. Only at the end of this kernel the wait is limited. Before the link
- * was up, the engine has copies for the proof only.
+ * write must not be reused. Only at the end of this kernel the wait is limited. Operations that the
+ * engine has nothing of do not wait for it. Before the link was up, the engine has copies for the
+ * proof only.
  * Return: true if the engine has no copies of ours.
  */
 static bool nt_life_quiesce(struct nt_link *link, bool was_up)
@@ -169,6 +170,8 @@ static bool nt_life_quiesce(struct nt_link *link, bool was_up)
 		if (ended && nt_queues_idle(link, NT_ABORT_MS))
 			break;
 		dev_warn_ratelimited(&link->ntb->dev, "the DMA engine does not come to an end\n");
+		if (was_up)
+			kfi_mux_ending(&link->mux);
 		if (READ_ONCE(link->halting))
 			return false;
 	}
