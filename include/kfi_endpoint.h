@@ -132,9 +132,10 @@ enum {
  * is found, which takes an additional round trip. SIZE_MAX is the highest value that
  * the provider has, and a higher one fails with -EMSGSIZE. The option is of use to a
  * consumer whose receives are posted before the messages come, in memory to which
- * the provider can't transfer them without a copy. It does not change how much an
- * endpoint keeps: a connection has no higher value than half of its allowance (128
- * KiB unless the provider is configured otherwise). One or two messages of that
+ * the provider can't transfer them without a copy. The highest value is half of an
+ * allowance (128 KiB unless the provider is configured otherwise). An MSG endpoint
+ * that has set the option keeps eight messages of that length, or its allowance if
+ * that is more. What an RDM endpoint keeps does not change: one or two messages of that
  * length without a receive take the allowance, and then the peer sends no message of
  * this kind, tagged or untagged, until one of them is received. So a consumer whose
  * receives are not used in the order of the messages should set an eighth of the

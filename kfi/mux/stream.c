@@ -250,8 +250,8 @@ EXPORT_SYMBOL_GPL(kfi_mux_dial);
 
 /*
  * The peer has proved its identity, and gets a window that is longer than a hello. If it may send
- * longer messages at once than by default, four of them have room: the next ones have to be under
- * way while one is handled.
+ * longer messages at once than by default, eight of them have room: the next ones have to be under
+ * way while one is handled, and limits travel with other records then.
  */
 void kfi_mux_admit(struct kfi_link *link)
 {
@@ -260,7 +260,7 @@ void kfi_mux_admit(struct kfi_link *link)
 	u32 usual = mp->stream_kib * 1024, window = usual;
 
 	if (link->eager > mp->proto->params.eager_size)
-		window = max_t(u32, window, 4 * roundup_pow_of_two(link->eager));
+		window = max_t(u32, window, 8 * roundup_pow_of_two(link->eager));
 	/* without memory for a long window a short one will do */
 	if ((s->mux->ops->admitted && s->mux->ops->admitted(s)) ||
 	    (kmx_window_grow(s, window) && kmx_window_grow(s, usual)))

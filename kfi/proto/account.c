@@ -404,10 +404,17 @@ void kfp_account_msg_close(struct kfi_proto_ep *pe)
 	kfi_account_uncharge(kfi_ep_account(&pe->ep), kfp_allowance_mem(pe->allowance));
 }
 
-/* Determine the allowances of a connection that has its MSG endpoint now. */
+/*
+ * Determine the allowances of a connection that has its MSG endpoint now. A consumer that wants
+ * long messages without a request may have several of them under way, so that credit returns with
+ * other frames. It is in the kernel, and pays for nothing.
+ */
 void kfp_account_msg_join(struct kfp_conn *conn)
 {
-	kfp_set_allowance(conn, conn->ep->allowance);
+	const struct kfi_ep *ep = &conn->ep->ep;
+	u32 ahead = ep->eager_set ? KFP_AHEAD * kfw_cost(ep->eager_size) : 0;
+
+	kfp_set_allowance(conn, max(conn->ep->allowance, ahead));
 }
 
 /* ---- late peers ---- */

@@ -17,6 +17,7 @@ struct kfi_proto_ep;
 struct kfp_conn;
 
 #define KFP_ACCOUNT_MIN	16U		/* credits of each allowance of a connection */
+#define KFP_AHEAD	8U		/* messages of an eager size that was set */
 #define KFP_ACCOUNT_SPARE	1024U	/* credits for an origin when the endpoint is full */
 #define KFP_PAYER_SHARE	256U		/* a connection gets 1/n of what the payer has left */
 

@@ -46,6 +46,7 @@ enum {
 	KNET_BUF	= 128 << 10,	/* bytes of each: room for one longest frame */
 	KNET_GIVEN	= 16,		/* full buffers of a peer that are kept, to be used again */
 	KNET_COPY	= 2048,		/* a frame up to this length is copied */
+	KNET_WAY_MTU	= 65280,	/* a frame and all headers are a record of 64 KiB */
 	KNET_HEAD	= 256,		/* of a longer one so many bytes are copied */
 	KNET_CONNECT_MS	= 3000,		/* time limit of a call */
 	KNET_OP_MS	= 5000,		/* a peer that takes no frame for so long is lost */
@@ -272,6 +273,10 @@ void knet_link_down(struct knet_link *link);
 /* send.c */
 netdev_tx_t knet_xmit(struct sk_buff *skb, struct net_device *dev);
 u16 knet_select_queue(struct net_device *dev, struct sk_buff *skb, struct net_device *sb_dev);
+
+/* Frames for @link that this CPU sends in between wait for the second call. Softirq */
+void knet_hold(struct knet_link *link);
+void knet_release(struct knet_link *link);
 
 /* recv.c */
 int knet_poll(struct napi_struct *napi, int budget);

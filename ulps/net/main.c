@@ -39,7 +39,7 @@ static void way_add(const char *domain)
 	kn = netdev_priv(dev);
 	strscpy(kn->domain, domain, sizeof(kn->domain));
 	knet_init(dev, &init_net);
-	dev->mtu = dev->max_mtu;	/* a way has no limit, and TCP begins slowly */
+	dev->mtu = KNET_WAY_MTU;	/* a way has no limit, and TCP begins slowly */
 	ret = register_netdev(dev);
 	if (ret) {
 		pr_warn("kfi_net: no device for %s (%d)\n", domain, ret);

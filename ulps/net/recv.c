@@ -196,6 +196,7 @@ int knet_poll(struct napi_struct *napi, int budget)
 	struct kfi_cq_data_entry wc[8];
 	int i, n, done = 0;
 
+	knet_hold(link);
 	while (done < budget) {
 		n = kfi_cq_read(link->conn.cq, wc, min_t(int, budget - done, ARRAY_SIZE(wc)));
 		if (n == -KFI_EAVAIL)
@@ -213,6 +214,7 @@ int knet_poll(struct napi_struct *napi, int budget)
 	post_bufs(link);
 	if (done < budget)
 		napi_complete_done(napi, done);
+	knet_release(link);	/* that has given the stack what GRO had kept */
 	return min(done, budget);
 }
 

@@ -108,6 +108,34 @@ static int stop_queue(struct knet_link *link)
 	return 0;
 }
 
+/**
+ * struct knet_polled - what this CPU polls
+ * @link: the stack gets frames of this link. What it sends there meanwhile, such as
+ *	acknowledgements of TCP, waits for the end of the poll, so that the peer is woken once
+ * @waits: there is such a frame
+ */
+struct knet_polled {
+	struct knet_link	*link;
+	bool			waits;
+};
+
+static DEFINE_PER_CPU(struct knet_polled, knet_polled);
+
+void knet_hold(struct knet_link *link)
+{
+	this_cpu_write(knet_polled.link, link);
+	this_cpu_write(knet_polled.waits, false);
+}
+
+void knet_release(struct knet_link *link)
+{
+	this_cpu_write(knet_polled.link, NULL);
+	if (!this_cpu_read(knet_polled.waits) || !kfi_conn_enter(&link->conn))
+		return;
+	kfi_ep_tx_flush(link->conn.ep);
+	kfi_conn_exit(&link->conn);
+}
+
 /*
  * Send a frame, with its header in front. @queue: the queue of the peer is the caller's, and may
  * be stopped. Return: 0; -EBUSY: the queue was stopped; or another error. The frame is the
@@ -117,7 +145,7 @@ static int knet_send(struct knet_link *link, struct sk_buff *skb, bool queue, bo
 {
 	struct knet_cb old = *knet_cb(skb);
 	unsigned int len = skb->len;
-	bool kick = !more;
+	bool kick;
 	int ret;
 
 	*knet_cb(skb) = (struct knet_cb) {
@@ -125,6 +153,11 @@ static int knet_send(struct knet_link *link, struct sk_buff *skb, bool queue, bo
 	};
 	if (!kfi_conn_enter(&link->conn))
 		return -ENOTCONN;
+	if (this_cpu_read(knet_polled.link) == link) {
+		this_cpu_write(knet_polled.waits, true);
+		more = true;
+	}
+	kick = !more;
 	if (queue)
 		kick = __netdev_tx_sent_queue(link_queue(link), len, more);
 	ret = post(link, skb, kick ? 0 : KFI_MORE);
