@@ -331,6 +331,18 @@ void nt_bulk_submit(struct nt_ring *ring)
 
 /* ---- reaping: the engine has completed copies, with or without an error ---- */
 
+/*
+ * The engine has copied the line, and no signal. A peer that polls needs none; when it stops, its
+ * line says what it has not found, see nt_in_sleep().
+ */
+static void nt_line_copied(struct nt_ring *ring, const struct nt_batch *b)
+{
+	if (!nt_peer_awake(ring))
+		return nt_line_signal(ring);
+	ring->out.quiet = b->end;
+	ring->stats.signals_saved++;
+}
+
 static void nt_complete(struct nt_ring *ring, struct nt_batch *b, struct list_head *done)
 {
 	list_splice_tail_init(&b->recs, done);
@@ -340,9 +352,8 @@ static void nt_complete(struct nt_ring *ring, struct nt_batch *b, struct list_he
 		ring->stats.batches++;
 	if (!ring->engine.cpu)
 		ring->engine.failures = 0;
-	/* If the engine can't write doorbells, the CPU does when the engine has copied the line. */
 	if (!b->rings && ring->state == NT_UP)
-		nt_line_signal(ring);
+		nt_line_copied(ring, b);
 }
 
 /*
@@ -475,6 +486,7 @@ void nt_bulk_reset(struct nt_out *out)
 	for (i = 0; i < NT_SLOTS; i++)
 		nt_batch_reset(&out->batch[i]);
 	out->arrived = 0;
+	out->quiet = 0;
 	out->filling = 0;
 	out->giving = 0;
 	out->oldest = 0;

@@ -118,9 +118,19 @@ void nt_engine_write_word(struct nt_engine *e, u32 at, u64 word)
 	e->count.cpu_bytes += sizeof(le);
 }
 
+/* memcpy_toio() of x86 stores four bytes at a time. */
+static void nt_engine_store(struct nt_engine *e, size_t at, const void *from, size_t len)
+{
+	if (IS_ENABLED(CONFIG_X86) && e->peer.is_iomem &&
+	    IS_ALIGNED(at | (uintptr_t)from | len, sizeof(u64)))
+		__iowrite64_copy(e->peer.vaddr_iomem + at, from, len / sizeof(u64));
+	else
+		iosys_map_memcpy_to(&e->peer, at, from, len);
+}
+
 void nt_engine_write(struct nt_engine *e, u32 at, const void *from, size_t len)
 {
-	iosys_map_memcpy_to(&e->peer, at, from, len);
+	nt_engine_store(e, at, from, len);
 	e->count.cpu_bytes += len;
 }
 
@@ -133,7 +143,7 @@ static void nt_work_copy(struct nt_engine *e, const struct nt_desc *d)
 		return nt_engine_ordered(e, d->at, d->from, d->len);
 	for (done = 0; done < d->len && !READ_ONCE(e->halt); done += n) {
 		n = min(d->len - done, NT_SLICE);
-		iosys_map_memcpy_to(&e->peer, d->at + done, d->from + done, n);
+		nt_engine_store(e, d->at + done, d->from + done, n);
 		cond_resched();
 	}
 }

@@ -355,10 +355,17 @@ static void nt_in_echo(struct nt_in *in, struct nt_out *out)
 
 /*
  * If the last line had NTW_AWAKE and the BH work does not run again, send a line without it. If the
- * peer is not awake any more, wake it for a line that it has not seen.
+ * peer is not awake any more, wake it for what it has not seen: a line of the CPU, or batches.
  */
-static void nt_in_sleep(struct nt_in *in, struct nt_out *out)
+static void nt_in_sleep(struct nt_ring *ring)
 {
+	struct nt_in *in = &ring->in;
+	struct nt_out *out = &ring->out;
+
+	if (out->tx[NTW_BULK].acked < out->quiet && !(in->seen & NTW_AWAKE)) {
+		out->quiet = 0;
+		nt_line_signal(ring);
+	}
 	if ((!out->awake || in->awake) && (!out->unsignalled || in->seen & NTW_AWAKE))
 		return;
 	out->unsignalled = false;	/* the next line has a signal, or sets @unsignalled again */
@@ -376,7 +383,7 @@ void nt_in_due(struct nt_ring *ring, bool more)
 	nt_in_echo(in, out);
 	in->seen = in->serial;
 	in->awake = more;
-	nt_in_sleep(in, out);
+	nt_in_sleep(ring);
 	out->due |= in->awake && !out->awake;
 	/*
 	 * Progress is not reported at once, but with the next line, or when 1/NT_LAG of a ring was

@@ -72,7 +72,7 @@ static bool nt_line_unsignalled(struct nt_ring *ring)
 	bool leaving = out->leaving;
 
 	out->leaving = false;
-	if (!(nt_ring_peer_serial(ring) & NTW_AWAKE) || out->awaits_answer || leaving)
+	if (!nt_peer_awake(ring) || out->awaits_answer || leaving)
 		return false;
 	out->unsignalled = true;
 	out->unsignalled_serial = out->serial;
@@ -97,7 +97,7 @@ static bool nt_line_spared(const struct nt_ring *ring)
 	const struct nt_out *out = &ring->out;
 
 	return out->crc && nt_unannounced(out) && !out->due && !out->awaits_answer &&
-	       bulk->to_report == bulk->reported && !(nt_ring_peer_serial(ring) & NTW_AWAKE);
+	       bulk->to_report == bulk->reported && !nt_peer_awake(ring);
 }
 
 void nt_line_send(struct nt_ring *ring)

@@ -97,8 +97,7 @@
  *   A: write signal                       B: read the line
  *
  *	No wake-up is lost: a signal that comes after B has cleared the doorbell causes another
- *	interrupt, and the line of a signal that came before is seen by the read. Each line of the
- *	engine has a signal.
+ *	interrupt, and the line of a signal that came before is seen by the read.
  *
  *   A: write line (asking), write signal  B: read serial
  *                                         B: write line (consumed, echo), then signal
@@ -115,6 +114,14 @@
  *	serial. The first line of B without NTW_AWAKE has a signal, and its echo shows A what B has
  *	not seen: A then sends a signal again. A line that asks always has a signal, because A may
  *	send nothing else before the answer.
+ *
+ *   A: engine writes line (produced)      B: read produced of the bulk ring
+ *   A: reap; no signal, because B is      B: write line (not awake, consumed), then signal
+ *      awake                              A: read serial, read consumed
+ *                                         A: write signal
+ *
+ *	The same for a line of the engine: `consumed` shows A which batches B has found. Whether B
+ *	is awake is read again when the engine has copied the line.
  *
  * docs/wire-ntb.md describes what all this requires of the hardware; tests/model has models of it,
  * which fail without any one of these orders.

@@ -25,11 +25,16 @@
 #include <linux/workqueue.h>
 #include "dma.h"
 
-/* batches that may be under way, a power of two; one more is being filled */
-#define NT_BATCHES	4U
+/*
+ * Batches that may be under way, a power of two; one more is being filled. Two keep an engine busy;
+ * with more there would be fewer records in each, and more lines and signals
+ */
+#define NT_BATCHES	2U
 #define NT_SLOTS	(2 * NT_BATCHES)
 #define NT_RUNS		16U	/* pieces of the shadow in a batch */
 #define NT_TRIES	3U	/* times that a batch is given to an engine that fails */
+/* ops->room() is called when 1/NT_ROOM of a ring is free */
+#define NT_ROOM		4U
 /* the peer is told when 1/NT_LAG of a ring was handled without being reported */
 #define NT_LAG		4U
 /*
@@ -301,6 +306,8 @@ struct nt_tx {
  *	followed yet
  * @unsignalled: the peer got no signal for the line @unsignalled_serial, and has not echoed it
  * @unsignalled_serial: serial number of that line
+ * @quiet: end of the last batch whose line has no signal, because the peer was awake when the
+ *	engine had copied it
  */
 struct nt_out {
 	struct nt_tx		tx[NTW_RINGS];
@@ -335,6 +342,7 @@ struct nt_out {
 	bool			leaving;
 	bool			unsignalled;
 	u32			unsignalled_serial;
+	u64			quiet;
 };
 
 /**
@@ -603,6 +611,12 @@ void nt_ring_bye(struct nt_ring *ring, u32 peer_id, u32 bye);
 /* Read the words of the peer as they are now */
 u32 nt_ring_peer_serial(const struct nt_ring *ring);
 u32 nt_ring_peer_bye(const struct nt_ring *ring);	/* 0: the peer has not said so */
+/* Return: true if the peer polls, so it needs no signal */
+static inline bool nt_peer_awake(const struct nt_ring *ring)
+{
+	return nt_ring_peer_serial(ring) & NTW_AWAKE;
+}
+
 /* Return: true if our doorbells overtake our bytes, as the peer has found */
 bool nt_ring_peer_late(const struct nt_ring *ring);
 /* Read from the window before each doorbell from here on. Process context */
@@ -721,7 +735,7 @@ void nt_bulk_reset(struct nt_out *out);
 /* Return: true if the engine writes the doorbell behind the batch that it copies */
 static inline bool nt_engine_signals(const struct nt_ring *ring)
 {
-	return ring->engine.bells && !ring->engine.cpu && !ring->flush;
+	return ring->engine.bells && !ring->engine.cpu && !ring->flush && !nt_peer_awake(ring);
 }
 
 /* ring.c, under the lock: send what is there and may be sent, through both rings */

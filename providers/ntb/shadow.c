@@ -95,7 +95,7 @@ static bool nt_batch_takes(struct nt_out *out, u32 span, u32 load)
 {
 	const struct nt_batch *b = nt_filling(out);
 
-	if (b->runs + 3 > NT_RUNS || (b->bytes && b->bytes + span > out->size / NT_BATCHES))
+	if (b->runs + 3 > NT_RUNS || (b->bytes && b->bytes + span > out->size / 2))
 		return false;
 	return !b->load || b->load + load <= NT_LOAD_MAX;
 }
@@ -389,9 +389,10 @@ bool nt_shadow_has_room(const struct nt_out *out, enum ntw_which which)
 {
 	const struct nt_batch *b = &out->batch[out->filling % NT_SLOTS];
 	const struct nt_tx *tx = &out->tx[which];
-	u32 room = out->size / NT_BATCHES;
+	u32 room = out->size / NT_ROOM;
 
-	if (tx->acked + out->size - tx->placed < room)
+	/* The longest record of the bulk ring may need a filler of that length in front of it. */
+	if (tx->acked + out->size - tx->placed < (which == NTW_MSG ? room : 2 * room))
 		return false;
 	return which == NTW_MSG ||
 	       (list_empty(&out->waiting) && b->runs + 3 <= NT_RUNS && b->bytes <= room / 2);

@@ -21,8 +21,8 @@
 #endif
 
 #define NTW_MAGIC		0x4e46		/* "FN": the upper half of the first scratchpad */
-#define NTW_VERSION		5		/* newest version that this side supports */
-#define NTW_VERSION_MIN		5		/* oldest version that this side supports */
+#define NTW_VERSION		6		/* newest version that this side supports */
+#define NTW_VERSION_MIN		6		/* oldest version that this side supports */
 
 /*
  * Inbound memory: queues, one behind the other, and the arena. A queue has a control page, a
@@ -41,8 +41,8 @@
 /* Set in an address of memory of the other side if the memory is in the other side's flat window */
 #define NTW_FLAT		(1ULL << 63)
 #define NTW_BELLS_MAX		64		/* doorbell bits of a link */
-/* maximum length of a record; it is also at most an eighth of the ring */
-#define NTW_REC_MAX		32768U
+/* maximum length of a record: a frame of kfi_net. It is at most a quarter of the ring, too */
+#define NTW_REC_MAX		65536U
 
 /**
  * enum ntw_which - the two rings of a side, in the order of their memory
@@ -368,7 +368,7 @@ static_assert(sizeof(struct ntw_addr) == 8, "address");
 /* Maximum length of a record in rings of @ring bytes */
 static inline u32 ntw_rec_max(u32 ring)
 {
-	return ring / 8 < NTW_REC_MAX ? ring / 8 : NTW_REC_MAX;
+	return ring / 4 < NTW_REC_MAX ? ring / 4 : NTW_REC_MAX;
 }
 
 /* Bytes of the ring that a record of @len bytes takes */
