@@ -22,12 +22,14 @@ static inline void kfi_ntb_mock_writeq(u64 value, void __iomem *to)
 #undef ioremap_wc
 #undef iounmap
 #undef memcpy_toio
+#undef __iowrite64_copy
 #undef readl
 #undef writeq
 #define ioremap(at, len)		kfi_ntb_mock_ioremap(at, len)
 #define ioremap_wc(at, len)		kfi_ntb_mock_ioremap(at, len)
 #define iounmap(mapping)		((void)(mapping))
 #define memcpy_toio(to, from, len)	kfi_ntb_mock_write(to, from, len)
+#define __iowrite64_copy(to, from, n)	kfi_ntb_mock_write(to, from, (n) * sizeof(u64))
 #define readl(from)			kfi_ntb_mock_readl(from)
 #define writeq(value, to)		kfi_ntb_mock_writeq(value, to)
 
