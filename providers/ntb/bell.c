@@ -34,6 +34,16 @@ int nt_bell_check_params(void)
 	return -EINVAL;
 }
 
+/* One bit at a time: the drivers of such bridges ring the lowest one only. */
+static void nt_bells_work(struct work_struct *work)
+{
+	struct nt_link *link = container_of(work, struct nt_link, bells.work);
+	u64 due = atomic64_xchg(&link->bells.due, 0);
+
+	for (; due; due &= due - 1)
+		ntb_peer_db_set(link->ntb, due & -due);
+}
+
 /* Use the lowest valid bits of our doorbell register that are adjacent */
 int nt_bell_init(struct nt_link *link)
 {
@@ -44,6 +54,9 @@ int nt_bell_init(struct nt_link *link)
 		dev_err(&link->ntb->dev, "no doorbell\n");
 		return -ENODEV;
 	}
+	INIT_WORK(&bells->work, nt_bells_work);
+	/* It takes a mutex, up to Linux 7.1. */
+	bells->sleeps = nt_driver_is(link->ntb, "pci-vntb");
 	bells->first = __ffs64(valid);
 	while (bells->count < NTW_BELLS_MAX && bells->first + bells->count < 64 &&
 	       valid >> (bells->first + bells->count) & 1)
@@ -54,6 +67,8 @@ int nt_bell_init(struct nt_link *link)
 
 void nt_bell_exit(struct nt_link *link)
 {
+	if (link->bells.sleeps)
+		flush_work(&link->bells.work);
 	ntb_db_set_mask(link->ntb, link->bells.bits);
 	ntb_db_clear(link->ntb, link->bells.bits);
 }
@@ -145,7 +160,13 @@ void nt_bell_ring(struct nt_ring *ring)
 	/* A read does not overtake writes: when it has returned, they have arrived. */
 	if (ring->flush)
 		readl(link->win.peer);
-	ntb_peer_db_set(link->ntb, BIT_ULL(bells->peer_first + bit));
+	bit += bells->peer_first;
+	if (!bells->sleeps) {
+		ntb_peer_db_set(link->ntb, BIT_ULL(bit));
+		return;
+	}
+	atomic64_or(BIT_ULL(bit), &link->bells.due);
+	queue_work(system_highpri_wq, &link->bells.work);
 }
 
 void nt_bell_revive(struct nt_link *link)

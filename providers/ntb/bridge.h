@@ -72,6 +72,9 @@ struct nt_inbound {
  * @open: the peer can write to @mem
  * @parked: bytes at the beginning of @mem that the window still shows after it was closed, or 0
  * @proven: the peer has tried to write through the closed window, see nt_win_tried()
+ * @scrap: @size bytes that the window shows instead of being closed, because the driver can't close
+ *	it; or NULL
+ * @scrap_dma: address of @scrap for the device
  * @unshut: what it wrote has arrived: the window is open as long as the bridge is there
  * @off: whether a translation of length 0 closes the window: -1: it does not, whatever the driver
  *	returns; 1: as the driver says, and -EIO of ntb_hw_intel on Ice Lake is no error; 0: as the
@@ -98,6 +101,8 @@ struct nt_window {
 	bool			open;
 	u32			parked;
 	bool			proven;
+	void			*scrap;
+	dma_addr_t		scrap_dma;
 	bool			unshut;
 	s8			off;
 	void __iomem		*peer;
@@ -179,6 +184,9 @@ struct nt_paged {
  *	them if none has
  * @rang: our bits that have rung since our hello, counted from @first. Interrupts set them
  * @why: why the CPU rings and not the engine, or NULL
+ * @sleeps: the driver may sleep when it rings, so @work does
+ * @due: bits of the peer that @work rings
+ * @work: the work item
  */
 struct nt_bells {
 	u64	bits;
@@ -188,6 +196,9 @@ struct nt_bells {
 	u64	good;
 	atomic64_t rang;
 	const char *why;
+	bool	sleeps;
+	atomic64_t due;
+	struct work_struct work;
 };
 
 /**
@@ -633,7 +644,7 @@ int nt_mw_switch_off(struct ntb_dev *ntb, int index, s8 off);
  * what has arrived of that. Return: the next way to be tried; 0: there is none
  */
 int nt_win_try(struct nt_window *win, struct ntb_dev *ntb, u8 how);
-u8 nt_win_tried(struct nt_window *win, u8 how, u32 own_id);
+u8 nt_win_tried(struct nt_window *win, struct ntb_dev *ntb, u8 how, u32 own_id, bool scrap);
 int nt_win_check_params(void);
 
 /* flat.c. Process context, but for nt_flat_at() */

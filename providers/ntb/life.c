@@ -442,7 +442,8 @@ static bool nt_life_proven(struct nt_link *link, const struct ntw_handshake *han
 		return false;
 	}
 	if (link->tries)
-		next = nt_win_tried(win, link->tries, link->own_id);
+		next = nt_win_tried(win, link->ntb, link->tries, link->own_id,
+				    link->flat.index < 0);
 	link->tries = 0;
 	if (!next)
 		return true;

@@ -130,7 +130,8 @@ static int nt_part_window(struct nt_shown *w, const struct nt_window *win)
 	if (win->unshut)
 		return nt_part(w, name, "none: this bridge can't be used",
 			       "can't be shut: the link stays down");
-	return nt_part(w, name, NULL, "is shut when closed");
+	return nt_part(w, name, NULL, win->scrap ? "shows scrap memory when closed" :
+						   "is shut when closed");
 }
 
 static int nt_part_flat(struct nt_shown *w, const struct nt_flat *flat)

@@ -21,10 +21,14 @@
  * (kexec) does not close them.
  *
  * A driver may do nothing and return 0 (pci-epf-vntb). So before the first life the window is
- * opened and closed, and the peer writes to it. If that arrives, the bridge is not used. That it
- * does not arrive is the peer's word: one that does not write gains that the bridge is used as its
- * driver describes it, and no more. In one case that word counts against the driver: ntb_hw_intel
- * returns -EIO on Ice Lake when it has switched a window off.
+ * opened and closed, and the peer writes to it. If that arrives, a window is closed by pointing it
+ * to *scrap* memory of its whole length, because such a bridge translates all of a BAR or nothing.
+ * That is tried in the same way, and if it fails the bridge is not used. The window shows the scrap
+ * memory for good, so that is never freed.
+ *
+ * That what the peer writes does not arrive is the peer's word: one that does not write gains that
+ * the bridge is used as its driver describes it, and no more. In one case that word counts against
+ * the driver: ntb_hw_intel returns -EIO on Ice Lake when it has switched a window off.
  */
 #include <linux/dma-mapping.h>
 #include <linux/io.h>
@@ -310,6 +314,8 @@ int nt_win_ready(struct nt_window *win, struct ntb_dev *ntb)
 void nt_win_exit(struct nt_window *win, struct ntb_dev *ntb, bool shown)
 {
 	nt_win_put(win, ntb, shown);
+	if (win->scrap)
+		dev_warn(&ntb->dev, "a window shows %zu bytes, which stay allocated\n", win->size);
 	nt_inbound_put(win->in);
 	if (win->peer)
 		iounmap(win->peer);
@@ -386,7 +392,10 @@ int nt_win_close(struct nt_window *win, struct ntb_dev *ntb)
 
 	if (!win->open)
 		return 0;
-	ret = nt_mw_close(ntb, win->index, win->dma, nt_win_park(win));
+	if (win->scrap)
+		ret = ntb_mw_set_trans(ntb, NT_PEER, win->index, win->scrap_dma, win->shown);
+	else
+		ret = nt_mw_close(ntb, win->index, win->dma, nt_win_park(win));
 	if (ret < 0)
 		return ret;
 	win->open = false;
@@ -422,21 +431,34 @@ static bool nt_win_wrote(const struct nt_window *win, u32 at, u8 how, u32 own_id
 			       &value) && value == how;
 }
 
+/* Allocate scrap memory, which is as long and as aligned as what the window shows otherwise. */
+static bool nt_win_scrap(struct nt_window *win, struct ntb_dev *ntb)
+{
+	struct device *dev = ntb_get_dma_dev(ntb);
+
+	win->scrap = dma_alloc_coherent(dev, win->size, &win->scrap_dma, GFP_KERNEL | __GFP_NOWARN);
+	if (!win->scrap)
+		dev_warn(&ntb->dev, "no memory for a window to show when closed\n");
+	return win->scrap;
+}
+
 /*
  * The peer has written to the beginning of the memory and to the end of the first queue, and then
  * to our scratchpads, which come behind that. A parked window shows the beginning.
  */
-u8 nt_win_tried(struct nt_window *win, u8 how, u32 own_id)
+u8 nt_win_tried(struct nt_window *win, struct ntb_dev *ntb, u8 how, u32 own_id, bool scrap)
 {
 	bool first = nt_win_wrote(win, offsetof(struct ntw_ctl, shut), how, own_id);
+	bool all = nt_win_wrote(win, ntw_shut_at(win->ring), how, own_id);
 
-	if (how == NTW_TRY_CLOSED) {
-		win->unshut = nt_win_wrote(win, ntw_shut_at(win->ring), how, own_id);
-		if (!win->unshut && win->parked)
-			return NTW_TRY_OFF;
-	} else {
+	if (how == NTW_TRY_CLOSED && all && scrap && nt_win_scrap(win, ntb))
+		return NTW_TRY_SCRAP;
+	if (how == NTW_TRY_CLOSED && !all && win->parked)
+		return NTW_TRY_OFF;
+	if (how == NTW_TRY_OFF)
 		win->off = first ? -1 : 1;
-	}
+	else
+		win->unshut = all || (first && how == NTW_TRY_SCRAP);
 	win->proven = true;
 	return 0;
 }

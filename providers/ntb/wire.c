@@ -46,7 +46,7 @@ static bool handshake_sane(const struct ntw_handshake *handshake)
 {
 	u64 need;
 
-	if (handshake->state > NTW_TRY_OFF || handshake->tried > NTW_TRY_OFF ||
+	if (handshake->state > NTW_TRY_SCRAP || handshake->tried > NTW_TRY_SCRAP ||
 	    handshake->side > 2 || !handshake->own_id || !handshake->queues ||
 	    handshake->queues > NTW_QUEUES_MAX || handshake->ring_shift < NTW_RING_SHIFT_MIN ||
 	    handshake->ring_shift > NTW_RING_SHIFT_MAX)

@@ -101,6 +101,8 @@ enum ntw_state {
 	NTW_TRY_CLOSED,
 	/* the same, and it has given the window a translation of length 0 */
 	NTW_TRY_OFF,
+	/* the same, and the window shows other memory of the same length */
+	NTW_TRY_SCRAP,
 };
 
 /**

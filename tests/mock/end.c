@@ -101,7 +101,8 @@ static int nm_mw_set_trans(struct ntb_dev *ntb, int pidx, int widx, dma_addr_t a
 	if (READ_ONCE(end->stuck) || (nm_no_zero && !size && !nm_eio_close))
 		return -EIO;
 	write_lock_irqsave(&end->bridge->lock, flags);
-	if (!nm_no_close || size > end->trans[widx].size)
+	if (!nm_no_close || size > end->trans[widx].size ||
+	    (nm_moves && size == end->trans[widx].size))
 		end->trans[widx] = (struct nm_trans){ .addr = addr, .size = size };
 	write_unlock_irqrestore(&end->bridge->lock, flags);
 	nm_add(end, NM_REG_WRITES, 1);
@@ -207,6 +208,10 @@ static int nm_peer_db_set(struct ntb_dev *ntb, u64 bits)
 
 	if (bits & ~NM_BELL_MASK)
 		return -EINVAL;
+	if (nm_slow_bells) {
+		might_sleep();
+		bits &= -bits;
+	}
 	for (bit = 0; bits >> bit; bit++)
 		if (bits & BIT_ULL(bit))
 			nm_reg_write(nm_of(ntb), NM_REG_BELL + bit * sizeof(u32), 1);

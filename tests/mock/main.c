@@ -64,6 +64,14 @@ u64 nm_dead_bells;
 module_param_named(dead_bells, nm_dead_bells, ullong, 0444);
 MODULE_PARM_DESC(dead_bells, "mask of doorbells that never ring");
 
+bool nm_moves;
+module_param_named(moves, nm_moves, bool, 0444);
+MODULE_PARM_DESC(moves, "with no_close: a window can show other memory of the same length (EPF)");
+
+bool nm_slow_bells;
+module_param_named(slow_bells, nm_slow_bells, bool, 0444);
+MODULE_PARM_DESC(slow_bells, "ringing may sleep, and rings the lowest bit only (EPF)");
+
 bool nm_no_close;
 module_param_named(no_close, nm_no_close, bool, 0444);
 MODULE_PARM_DESC(no_close, "a window can't be closed or shortened, and the calls say that it was (EPF)");
