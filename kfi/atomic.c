@@ -4,7 +4,7 @@
  */
 #include <linux/export.h>
 #include <linux/uio.h>
-#include "atomic.h"
+#include "post.h"
 
 /* ---- from a call to an operation ---- */
 
@@ -74,31 +74,34 @@ static int take_vector(struct kfi_oper *op, struct iov_iter *iter, unsigned int 
 	return 0;
 }
 
-int kfi_op_atomic(struct kfi_oper *op, const struct kfi_post *post)
+/* Return 0, -EOPNOTSUPP, -EMSGSIZE or -EINVAL. */
+static int fill_atomic(struct kfi_oper *op, const struct kfi_msg_atomic *msg,
+		       const struct kfi_ioc *compare, size_t compares,
+		       const struct kfi_ioc *result, size_t results)
 {
-	const struct kfi_post_atomic *call = post->atomic;
-	size_t size = kfi_atomic_size(call->datatype), limit = op->ep->tx.iov_limit;
-	bool operands = call->op != KFI_ATOMIC_READ, compare = post->code == KFI_OPC_COMPARE_ATOMIC;
 	struct kfi_oper_atomic *a = op->atomic;
 	ssize_t len;
 	int ret;
 
-	if (!kfi_atomic_valid(post->code, call->op, call->datatype))
+	op->addr = msg->addr;
+	op->data = msg->data;
+	op->tag = 0;
+	if (!kfi_atomic_valid(op->code, msg->op, msg->datatype))
 		return -EOPNOTSUPP;
-	len = take_targets(op, call->targets, post->rma_count, size);
+	len = take_targets(op, msg->rma_iov, msg->rma_iov_count, kfi_atomic_size(msg->datatype));
 	if (len < 0)
 		return len;
 	op->len = len;
-	a->op = call->op;
-	a->datatype = call->datatype;
-	ret = take_vector(op, &op->iter, ITER_SOURCE, op->iov.kvec, post->iov, post->count,
-			  operands);
+	a->op = msg->op;
+	a->datatype = msg->datatype;
+	ret = take_vector(op, &op->iter, ITER_SOURCE, op->iov.kvec, msg->msg_iov, msg->iov_count,
+			  msg->op != KFI_ATOMIC_READ);
 	if (!ret)
-		ret = take_vector(op, &a->compare, ITER_SOURCE, a->iov, call->compare,
-				  call->compare_count, compare);
+		ret = take_vector(op, &a->compare, ITER_SOURCE, a->iov, compare, compares,
+				  op->code == KFI_OPC_COMPARE_ATOMIC);
 	if (!ret)
-		ret = take_vector(op, &a->result, ITER_DEST, a->iov + limit, call->result,
-				  call->result_count, post->code != KFI_OPC_ATOMIC);
+		ret = take_vector(op, &a->result, ITER_DEST, a->iov + op->ep->tx.iov_limit, result,
+				  results, op->code != KFI_OPC_ATOMIC);
 	if (!ret && (op->flags & KFI_INJECT))
 		ret = kfi_op_inject(op);
 	return ret;
@@ -106,20 +109,23 @@ int kfi_op_atomic(struct kfi_oper *op, const struct kfi_post *post)
 
 /* ---- the calls ---- */
 
-static ssize_t post_atomic(struct kfid_ep *ep, const struct kfi_msg_atomic *msg,
-			   struct kfi_post_atomic *atomic, u64 flags, enum kfi_opcode code)
+static ssize_t post_atomic(struct kfid_ep *fid, enum kfi_opcode code,
+			   const struct kfi_msg_atomic *msg, const struct kfi_ioc *compare,
+			   size_t compares, const struct kfi_ioc *result, size_t results,
+			   u64 flags)
 {
-	struct kfi_post post __uninitialized;
+	struct kfi_ep *ep = kfi_to_ep(fid);
+	struct kfi_oper *op = kfi_tx_begin(ep, code, msg->context, flags);
+	int ret = PTR_ERR_OR_ZERO(op);
 
-	kfi_post_atomic(&post, atomic, code, msg, flags);
-	return kfi_post_tx(ep, &post);
+	if (!ret)
+		ret = fill_atomic(op, msg, compare, compares, result, results);
+	return kfi_tx_start(ep, op, ret);
 }
 
 ssize_t kfi_atomicmsg(struct kfid_ep *ep, const struct kfi_msg_atomic *msg, uint64_t flags)
 {
-	struct kfi_post_atomic atomic = {};
-
-	return post_atomic(ep, msg, &atomic, flags, KFI_OPC_ATOMIC);
+	return post_atomic(ep, KFI_OPC_ATOMIC, msg, NULL, 0, NULL, 0, flags);
 }
 EXPORT_SYMBOL_GPL(kfi_atomicmsg);
 
@@ -127,9 +133,7 @@ ssize_t kfi_fetch_atomicmsg(struct kfid_ep *ep, const struct kfi_msg_atomic *msg
 			    struct kfi_ioc *resultv, void **result_desc, size_t result_count,
 			    uint64_t flags)
 {
-	struct kfi_post_atomic atomic = { .result = resultv, .result_count = result_count };
-
-	return post_atomic(ep, msg, &atomic, flags, KFI_OPC_FETCH_ATOMIC);
+	return post_atomic(ep, KFI_OPC_FETCH_ATOMIC, msg, NULL, 0, resultv, result_count, flags);
 }
 EXPORT_SYMBOL_GPL(kfi_fetch_atomicmsg);
 
@@ -138,12 +142,8 @@ ssize_t kfi_compare_atomicmsg(struct kfid_ep *ep, const struct kfi_msg_atomic *m
 			      size_t compare_count, struct kfi_ioc *resultv, void **result_desc,
 			      size_t result_count, uint64_t flags)
 {
-	struct kfi_post_atomic atomic = {
-		.compare = comparev, .compare_count = compare_count,
-		.result = resultv, .result_count = result_count,
-	};
-
-	return post_atomic(ep, msg, &atomic, flags, KFI_OPC_COMPARE_ATOMIC);
+	return post_atomic(ep, KFI_OPC_COMPARE_ATOMIC, msg, comparev, compare_count, resultv,
+			   result_count, flags);
 }
 EXPORT_SYMBOL_GPL(kfi_compare_atomicmsg);
 

@@ -7,58 +7,7 @@
 #define _KFI_CORE_ATOMIC_H
 
 #include "core.h"
-#include "post.h"
-
-/**
- * struct kfi_post_atomic - arguments of an atomic call that struct kfi_post does not have
- * @op: enum kfi_op
- * @datatype: enum kfi_datatype
- * @compare: values to compare with
- * @compare_count: number of entries of @compare
- * @result: where the previous values are stored
- * @result_count: number of entries of @result
- * @targets: remote segments; their number is &kfi_post.rma_count. They have as many elements as the
- *	operands
- */
-struct kfi_post_atomic {
-	unsigned int			op;
-	unsigned int			datatype;
-	const struct kfi_ioc		*compare;
-	size_t				compare_count;
-	const struct kfi_ioc		*result;
-	size_t				result_count;
-	const struct kfi_rma_ioc	*targets;
-};
-
-/* Describe the call. The caller sets &kfi_post_atomic.compare and result. */
-static __always_inline void kfi_post_atomic(struct kfi_post *post, struct kfi_post_atomic *atomic,
-					    enum kfi_opcode code, const struct kfi_msg_atomic *msg,
-					    u64 flags)
-{
-	atomic->op = msg->op;
-	atomic->datatype = msg->datatype;
-	atomic->targets = msg->rma_iov;
-	post->code = code;
-	post->type = KFI_KVEC;
-	post->iov = msg->msg_iov;
-	post->count = msg->iov_count;
-	post->addr = msg->addr;
-	post->context = msg->context;
-	post->flags = flags;
-	post->data = msg->data;
-	post->inv_key = 0;
-	post->tag = 0;
-	post->ignore = 0;
-	post->rma = NULL;
-	post->rma_count = msg->rma_iov_count;
-	post->atomic = atomic;
-}
-
-/*
- * atomic.c: check an atomic call and describe it in @op. Returns 0, -EOPNOTSUPP, -EMSGSIZE or
- * -EINVAL.
- */
-int kfi_op_atomic(struct kfi_oper *op, const struct kfi_post *post);
+#include <linux/types.h>
 
 /*
  * atomic_math.c: perform one element, and store the previous value of @target in @old.

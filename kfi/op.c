@@ -18,57 +18,19 @@
 #include <linux/slab.h>
 #include "cq.h"
 #include "ep.h"
+#include "opcode.h"
 #include <trace/events/kfi.h>
 
 /* Bits of kfi_op_pool.starved */
 #define KFI_POOL_STARVED	0	/* ep->space is to be called */
 #define KFI_POOL_CLOSING	1	/* close waits for the last operation */
 
-/*
- * Completion flags of operations that this side initiates. Those of a receive come from the
- * message.
- */
-static const u64 kfi_tx_wc_flags[KFI_OPC_CODES] = {
-	[KFI_OPC_SEND]	= KFI_MSG | KFI_SEND,
-	[KFI_OPC_TSEND]	= KFI_TAGGED | KFI_SEND,
-	[KFI_OPC_WRITE]	= KFI_RMA | KFI_WRITE,
-	[KFI_OPC_READ]	= KFI_RMA | KFI_READ,
-	[KFI_OPC_TWRITE]	= KFI_TAGGED | KFI_RMA | KFI_WRITE | KFI_SEND,
-	[KFI_OPC_TREAD]	= KFI_TAGGED | KFI_RMA | KFI_READ | KFI_SEND,
-	[KFI_OPC_PLACE_GET] = KFI_RMA | KFI_WRITE,
-	[KFI_OPC_PLACE_PUT] = KFI_RMA | KFI_WRITE,
-	[KFI_OPC_ATOMIC] = KFI_ATOMIC | KFI_WRITE,
-	[KFI_OPC_FETCH_ATOMIC] = KFI_ATOMIC | KFI_READ,
-	[KFI_OPC_COMPARE_ATOMIC] = KFI_ATOMIC | KFI_READ,
-};
-
-static const u8 kfi_op_cntr[KFI_OPC_CODES] = {
-	[KFI_OPC_SEND]	= KFI_CNTR_SEND,
-	[KFI_OPC_TSEND]	= KFI_CNTR_SEND,
-	[KFI_OPC_WRITE]	= KFI_CNTR_WRITE,
-	[KFI_OPC_READ]	= KFI_CNTR_READ,
-	[KFI_OPC_TWRITE]	= KFI_CNTR_WRITE,
-	[KFI_OPC_TREAD]	= KFI_CNTR_READ,
-	[KFI_OPC_PLACE_GET] = KFI_CNTR_WRITE,	/* not counted, see op_counts() */
-	[KFI_OPC_PLACE_PUT] = KFI_CNTR_WRITE,
-	[KFI_OPC_ATOMIC] = KFI_CNTR_WRITE,
-	[KFI_OPC_FETCH_ATOMIC] = KFI_CNTR_READ,
-	[KFI_OPC_COMPARE_ATOMIC] = KFI_CNTR_READ,
-	[KFI_OPC_RECV]	= KFI_CNTR_RECV,
-	[KFI_OPC_TRECV]	= KFI_CNTR_RECV,
-};
-
 /* The segments of both kinds of local vectors share kfi_oper.iov. */
 static_assert(sizeof(struct kvec) == sizeof(struct bio_vec));
 
-static bool kfi_op_is_rx(const struct kfi_oper *op)
-{
-	return op->code >= KFI_OPC_RECV;
-}
-
 static struct kfi_op_pool *kfi_op_pool(struct kfi_oper *op)
 {
-	return kfi_op_is_rx(op) ? &op->ep->rx : &kfi_tx_owner(op->ep)->tx;
+	return kfi_opc_is_rx(op->code) ? &op->ep->rx : &kfi_tx_owner(op->ep)->tx;
 }
 
 /*
@@ -130,7 +92,7 @@ static void kfi_op_layout(struct kfi_op_pool *pool, struct kfi_ep *ep, u32 index
 	struct kfi_oper *op = p;
 
 	op->ep = ep;
-	/* a post sets the opcode; until then only the direction counts, see kfi_op_is_rx() */
+	/* a post sets the opcode; until then only the direction counts, see kfi_op_pool() */
 	op->code = pool == &ep->rx ? KFI_OPC_RECV : KFI_OPC_SEND;
 	op->index = index;
 	op->next = index + 1 < pool->depth ? index + 2 : 0;
@@ -329,7 +291,7 @@ static inline bool op_counts(const struct kfi_oper *op)
 static __always_inline void kfi_op_count(const struct kfi_oper *op, struct kfi_ep *ep,
 					 const struct kfi_cq_err_entry *wc)
 {
-	bool rx = kfi_op_is_rx(op);
+	bool rx = kfi_opc_is_rx(op->code);
 	struct kfi_cntr *cntr;
 
 	if (unlikely(wc->flags == KFI_MULTI_RECV))
@@ -343,7 +305,7 @@ static __always_inline void kfi_op_count(const struct kfi_oper *op, struct kfi_e
 		__kfi_stat_inc(ep, rx_ops);
 		__kfi_stat_add(ep, rx_bytes, wc->len);
 	}
-	cntr = ep->cntr[kfi_op_cntr[op->code]];
+	cntr = ep->cntr[kfi_opcode_rows[op->code].cntr];
 	if (cntr)
 		kfi_cntr_count(cntr, wc->err);
 }
@@ -411,7 +373,7 @@ void kfi_op_part(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_entry
  */
 static inline void op_finish_unreported(struct kfi_oper *op)
 {
-	struct kfi_cntr *cntr = op->ep->cntr[kfi_op_cntr[op->code]];
+	struct kfi_cntr *cntr = op->ep->cntr[kfi_opcode_rows[op->code].cntr];
 	bool reserved = op->cq && !(op->flags & KFI_CQE);
 	struct kfi_cq *cq = op->cq;
 
@@ -426,7 +388,7 @@ static noinline void op_finish_tx(struct kfi_oper *op, int err)
 {
 	struct kfi_cq_err_entry wc __uninitialized;
 
-	wc.flags = kfi_tx_wc_flags[op->code];
+	wc.flags = kfi_opcode_rows[op->code].wc_flags;
 	wc.len = 0;
 	wc.buf = NULL;
 	wc.data = 0;
@@ -435,7 +397,7 @@ static noinline void op_finish_tx(struct kfi_oper *op, int err)
 	wc.err = -err;
 	wc.prov_errno = -err;
 	wc.src_addr = KFI_ADDR_NOTAVAIL;
-	WARN_ON_ONCE(err > 0 || kfi_op_is_rx(op));
+	WARN_ON_ONCE(err > 0 || kfi_opc_is_rx(op->code));
 	__kfi_op_finish(op, op->ep, &wc);
 }
 

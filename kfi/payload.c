@@ -11,6 +11,7 @@
 #include <linux/overflow.h>
 #include <linux/scatterlist.h>
 #include <linux/uio.h>
+#include "opcode.h"
 #include "post.h"
 
 static noinline int payload_kvec(struct kfi_oper *op, const struct kvec *iov, size_t count,
@@ -103,17 +104,6 @@ static noinline int payload_iter(struct kfi_oper *op, const struct iov_iter *ite
 	return 0;
 }
 
-static noinline int payload_pages(struct kfi_oper *op, const struct kfi_post *post, u32 limit,
-				  unsigned int dir)
-{
-	if (post->type == KFI_BVEC)
-		return payload_bvec(op, post->iov, post->count, dir);
-	if (post->type == KFI_SGL)
-		return payload_sgl(op, (struct scatterlist *)post->iov, post->count, limit, dir);
-	if (post->type == KFI_ITER && post->count == 1)
-		return payload_iter(op, post->iov, dir);
-	return -EINVAL;
-}
 
 /*
  * Memory of a PCI device may be out of reach for another device. So its pages are accepted only if
@@ -140,14 +130,24 @@ static int payload_check_devices(const struct kfi_oper *op, unsigned int dir)
 	return 0;
 }
 
-static noinline int payload_vector(struct kfi_oper *op, const struct kfi_post *post, u32 limit,
-				   unsigned int dir)
+static noinline int payload_vector(struct kfi_oper *op, enum kfi_iov_type type, const void *iov,
+				   size_t count, unsigned int dir)
 {
-	if (unlikely(post->count > limit || (post->count && !post->iov)))
+	const struct kfi_ep *ep = op->ep;
+	u32 limit = kfi_opc_is_rx(op->code) ? ep->rx.iov_limit : ep->tx.iov_limit;
+	int ret = -EINVAL;
+
+	if (unlikely(count > limit || (count && !iov)))
 		return -EINVAL;
-	if (!post->count || post->type == KFI_KVEC)
-		return payload_kvec(op, post->iov, post->count, dir);
-	return payload_pages(op, post, limit, dir) ?: payload_check_devices(op, dir);
+	if (!count || type == KFI_KVEC)
+		return payload_kvec(op, iov, count, dir);
+	if (type == KFI_BVEC)
+		ret = payload_bvec(op, iov, count, dir);
+	else if (type == KFI_SGL)
+		ret = payload_sgl(op, (struct scatterlist *)iov, count, limit, dir);
+	else if (type == KFI_ITER && count == 1)
+		ret = payload_iter(op, iov, dir);
+	return ret ?: payload_check_devices(op, dir);
 }
 
 /* Make op->inline_buf the payload. */
@@ -185,13 +185,14 @@ static int payload_one(struct kfi_oper *op, const struct kvec *vec, unsigned int
 	return 0;
 }
 
-int kfi_op_payload(struct kfi_oper *op, const struct kfi_post *post, u32 limit, unsigned int dir)
+int kfi_op_payload(struct kfi_oper *op, enum kfi_iov_type type, const void *iov, size_t count)
 {
+	unsigned int dir = kfi_opcode_rows[op->code].dir;
 	int ret;
 
-	if (likely(post->type == KFI_KVEC && post->count == 1 && post->iov))
-		return payload_one(op, post->iov, dir);
-	ret = payload_vector(op, post, limit, dir);
+	if (likely(type == KFI_KVEC && count == 1 && iov))
+		return payload_one(op, iov, dir);
+	ret = payload_vector(op, type, iov, count, dir);
 	if (likely(!ret) && (op->flags & KFI_INJECT))
 		ret = kfi_op_inject(op);
 	return ret;

@@ -211,16 +211,32 @@ static void place_set(struct kfi_dev_place *place, int state)
 	smp_store_release(&place->state, state);	/* pairs with cmpxchg() in place_move() */
 }
 
-/* Post the operation. After an error the place is in state @before again. */
-static ssize_t place_post(struct kfid_ep *fid, struct kfi_dev_place *place, struct kfi_post *post,
-			  int before)
+/*
+ * Post the operation for the first @len bytes of the place, of which it counts @reported. After an
+ * error the place is in state @before again.
+ */
+static ssize_t place_post(struct kfid_ep *fid, struct kfi_dev_place *place, enum kfi_opcode code,
+			  size_t len, size_t reported, u64 flags, void *context, int before)
 {
+	struct kfi_ep *ep = kfi_to_ep(fid);
+	struct kfi_oper *op;
 	ssize_t ret;
 
-	post->place = place;
-	post->addr = place->addr;
-	post->rma_count = 1;
-	ret = kfi_post_tx(fid, post);
+	place->reported = reported;
+	op = kfi_tx_begin(ep, code, context, flags);
+	ret = PTR_ERR_OR_ZERO(op);
+	if (!ret) {
+		op->addr = place->addr;
+		op->data = 0;
+		op->tag = 0;
+		op->place = place;
+		op->rma[0] = place->rma;
+		op->rma[0].len = len;
+		op->rma_count = 1;
+		ret = kfi_op_payload(op, KFI_KVEC, NULL, 0);
+		op->len = reported;
+	}
+	ret = kfi_tx_start(ep, op, ret);
 	if (ret)
 		place_set(place, before);
 	return ret;
@@ -231,12 +247,6 @@ ssize_t kfi_place_get(struct kfid_ep *fid, struct kfid_place *pfid, kfi_addr_t a
 {
 	struct kfi_dev_place *place = to_place(pfid);
 	struct kfi_ep *ep = kfi_to_ep(fid);
-	struct kfi_post post = {
-		.code = KFI_OPC_PLACE_GET,
-		.context = context,
-		.flags = flags | KFI_COMPLETION,
-		.rma = rma,
-	};
 
 	if (!rma || !rma->len)
 		return -EINVAL;
@@ -249,8 +259,8 @@ ssize_t kfi_place_get(struct kfid_ep *fid, struct kfid_place *pfid, kfi_addr_t a
 	place->ep_life = READ_ONCE(ep->life);
 	place->addr = addr;
 	place->rma = *rma;
-	place->reported = 0;
-	return place_post(fid, place, &post, PLACE_FREE);
+	return place_post(fid, place, KFI_OPC_PLACE_GET, rma->len, 0, flags | KFI_COMPLETION,
+			  context, PLACE_FREE);
 }
 EXPORT_SYMBOL_GPL(kfi_place_get);
 
@@ -258,13 +268,6 @@ ssize_t kfi_place_put(struct kfid_ep *fid, struct kfid_place *pfid, size_t len, 
 		      void *context)
 {
 	struct kfi_dev_place *place = to_place(pfid);
-	struct kfi_rma_iov rma;
-	struct kfi_post post = {
-		.code = KFI_OPC_PLACE_PUT,
-		.context = context,
-		.flags = flags,
-		.rma = &rma,
-	};
 
 	if (!place_move(place, PLACE_GOT, PLACE_PUTTING))
 		return -KFI_EOPBADSTATE;
@@ -272,10 +275,7 @@ ssize_t kfi_place_put(struct kfid_ep *fid, struct kfid_place *pfid, size_t len, 
 		place_set(place, PLACE_GOT);
 		return -EINVAL;
 	}
-	rma = place->rma;
-	rma.len = len;
-	place->reported = len;
-	return place_post(fid, place, &post, PLACE_GOT);
+	return place_post(fid, place, KFI_OPC_PLACE_PUT, len, len, flags, context, PLACE_GOT);
 }
 EXPORT_SYMBOL_GPL(kfi_place_put);
 

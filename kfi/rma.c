@@ -1,25 +1,52 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rma.c - posting of remote memory access
+ * rma.c - posting of remote memory access. With KFI_TAGGED it accesses a tagged receive of the peer.
  */
 #include <linux/export.h>
+#include <linux/overflow.h>
 #include "post.h"
+
+/* Copy the remote segments. Their length must be that of the payload. */
+static int rma_segments(struct kfi_oper *op, const struct kfi_rma_iov *rma, size_t count)
+{
+	size_t i, len = 0;
+
+	if (unlikely(!rma || !count || count > op->ep->rma_iov_limit))
+		return -EINVAL;
+	for (i = 0; i < count; i++) {
+		op->rma[i] = rma[i];
+		if (check_add_overflow(len, rma[i].len, &len))
+			return -EINVAL;
+	}
+	op->rma_count = count;
+	op->tag = rma[0].key;	/* for tagged RMA, where the key is the tag of a receive */
+	return len == op->len ? 0 : -EINVAL;
+}
+
+static ssize_t post_rma(struct kfid_ep *fid, enum kfi_opcode code, const struct kfi_msg_rma *msg,
+			u64 flags)
+{
+	struct kfi_ep *ep = kfi_to_ep(fid);
+	struct kfi_oper *op = kfi_tx_begin(ep, code, msg->context, flags & ~KFI_TAGGED);
+	int ret = PTR_ERR_OR_ZERO(op);
+
+	if (likely(!ret)) {
+		op->addr = msg->addr;
+		op->data = msg->data;
+		ret = kfi_op_payload(op, msg->type, msg->msg_iov, msg->iov_count) ?:
+		      rma_segments(op, msg->rma_iov, msg->rma_iov_count);
+	}
+	return kfi_tx_start(ep, op, ret);
+}
 
 ssize_t kfi_readmsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg, uint64_t flags)
 {
-	struct kfi_post post __uninitialized;
-
-	kfi_post_rma(&post, false, msg, flags);
-	return kfi_post_tx(ep, &post);
+	return post_rma(ep, flags & KFI_TAGGED ? KFI_OPC_TREAD : KFI_OPC_READ, msg, flags);
 }
 EXPORT_SYMBOL_GPL(kfi_readmsg);
 
 ssize_t kfi_writemsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg, uint64_t flags)
 {
-	struct kfi_post post __uninitialized;
-
-	kfi_post_rma(&post, true, msg, flags);
-	return kfi_post_tx(ep, &post);
+	return post_rma(ep, flags & KFI_TAGGED ? KFI_OPC_TWRITE : KFI_OPC_WRITE, msg, flags);
 }
 EXPORT_SYMBOL_GPL(kfi_writemsg);
-
