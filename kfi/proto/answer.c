@@ -92,12 +92,7 @@ void kfp_answers_drop(struct kfp_conn *conn)
 
 void kfp_send_ack(struct kfp_conn *conn, struct kfp_answer *answer)
 {
-	struct kfw_frame f = {
-		.type = KFW_ACK,
-		.id = answer->id, .gen = answer->gen, .status = answer->status,
-	};
-
-	kfp_send_frame(conn, &f);
+	kfp_send_answer_frame(conn, answer, KFW_ACK)->status = cpu_to_le16(answer->status);
 	answer->row->done(conn, answer);
 }
 

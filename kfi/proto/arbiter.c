@@ -97,19 +97,12 @@ static bool kfp_bye_due(struct kfp_conn *conn)
 	return kfp_drained(conn) && !test_and_set_bit(KFP_BYE_SENT, &conn->flags);
 }
 
-static noinline void kfp_send_header(struct kfp_conn *conn, u8 type)
-{
-	struct kfw_frame f = { .type = type };
-
-	kfp_send_frame(conn, &f);
-}
-
 static bool kfp_send_control(struct kfp_conn *conn)
 {
 	if (READ_ONCE(conn->credit_due))
-		kfp_send_header(conn, KFW_CREDIT);
+		kfp_send_frame(conn, KFW_CREDIT);
 	else if (kfp_bye_due(conn))
-		kfp_send_header(conn, KFW_BYE);
+		kfp_send_frame(conn, KFW_BYE);
 	else
 		return false;
 	return true;

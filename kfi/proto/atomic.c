@@ -41,20 +41,18 @@ static void kfp_stage_values(struct kfp_conn *conn, struct kfi_oper *op, struct 
 
 static bool kfp_send_atomic(struct kfp_conn *conn, struct kfi_oper *op)
 {
-	struct kfw_frame f = kfp_op_frame(op, KFW_ATOMIC);
+	u16 flags = kfp_op_flags(op) | (op->code == KFI_OPC_FETCH_ATOMIC ? KFW_F_FETCH : 0) |
+		    (op->code == KFI_OPC_COMPARE_ATOMIC ? KFW_F_COMPARE : 0);
+	struct kfw_hdr *hdr = kfp_send_op_frame(conn, op, KFW_ATOMIC, flags);
 
 	list_del(&op->link);
-	if (op->code == KFI_OPC_FETCH_ATOMIC)
-		f.flags |= KFW_F_FETCH;
-	if (op->code == KFI_OPC_COMPARE_ATOMIC)
-		f.flags |= KFW_F_COMPARE;
-	f.rma_count = op->rma_count;
-	f.op = op->atomic->op;
-	f.datatype = op->atomic->datatype;
-	f.payload = iov_iter_count(&op->iter) + iov_iter_count(&op->atomic->compare);
+	hdr->rma_count = cpu_to_le16(op->rma_count);
+	hdr->op = op->atomic->op;
+	hdr->datatype = op->atomic->datatype;
+	hdr->payload = cpu_to_le64(iov_iter_count(&op->iter) +
+				   iov_iter_count(&op->atomic->compare));
 	kfp_op_request(conn, op);
 	kfp_op_unplaced(conn, op);
-	kfp_send_frame(conn, &f);
 	kfp_send_segments(conn, op);
 	kfp_stage_values(conn, op, &op->iter);
 	kfp_stage_values(conn, op, &op->atomic->compare);
@@ -201,13 +199,11 @@ static void kfp_atomic_run(struct kfp_conn *conn)
 /* Encode the old values and the ACK. */
 static void kfp_send_fetched(struct kfp_conn *conn, struct kfp_answer *answer)
 {
-	struct kfw_frame f = {
-		.type = KFW_READ_DATA, .id = answer->id, .gen = answer->gen,
-		.payload = answer->len, .len = answer->len,
-	};
+	struct kfw_hdr *hdr = kfp_send_answer_frame(conn, answer, KFW_READ_DATA);
 
+	hdr->len = cpu_to_le64(answer->len);
+	hdr->payload = hdr->len;
 	conn->tx.yields = true;
-	kfp_send_frame(conn, &f);
 	kfp_send_bytes(conn, answer->values, answer->len);
 	kfp_send_ack(conn, answer);
 }

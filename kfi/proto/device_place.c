@@ -94,7 +94,7 @@ static int kfp_dev_place_granted(struct kfp_conn *conn, struct kfi_oper *op, str
 static bool kfp_send_place_get(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	struct kfp_permit *p = conn->grants ? kfp_permit_over(conn, &op->rma[0]) : NULL;
-	struct kfw_frame f = kfp_op_frame(op, KFW_RTW);
+	struct kfw_hdr *hdr;
 
 	list_del(&op->link);
 	if (p || !conn->link.pages) {
@@ -102,11 +102,10 @@ static bool kfp_send_place_get(struct kfp_conn *conn, struct kfi_oper *op)
 			   conn->link.pages ? kfp_dev_place_fill(conn, op, p) : -EOPNOTSUPP);
 		return true;
 	}
-	f.flags = KFW_F_DEVICE;
-	f.rma_count = 1;
-	f.len = op->rma[0].len;
 	kfp_op_request(conn, op);
-	kfp_send_frame(conn, &f);
+	hdr = kfp_send_op_frame(conn, op, KFW_RTW, KFW_F_DEVICE);
+	hdr->rma_count = cpu_to_le16(1);
+	hdr->len = cpu_to_le64(op->rma[0].len);
 	kfp_send_segments(conn, op);
 	kfp_op_requested(conn, op);
 	return true;
@@ -126,9 +125,9 @@ const struct kfp_op_row kfp_place_get_op = {
  * have written has arrived, and this side may report to the owner that nothing lands any more.
  * Otherwise that is not known: the connection ends, and the grant keeps the count of the place, so
  * that its RECALLED is not sent. The connection may have ended before, or may end during the call.
- * Return: true if the connection goes on; then *@f, unless @f is NULL, names the grant.
+ * Return: true if the connection goes on; then *@put, unless @put is NULL, is the grant.
  */
-static bool kfp_dev_place_release(struct kfi_proto_place *kp, struct kfw_frame *f)
+static bool kfp_dev_place_release(struct kfi_proto_place *kp, struct kfp_permit **put)
 {
 	int err = kp->ops->unpin(kp->pin, &kp->place);
 	struct kfp_conn *conn;
@@ -141,11 +140,9 @@ static bool kfp_dev_place_release(struct kfi_proto_place *kp, struct kfw_frame *
 	p = kp->permit;
 	if (conn) {
 		list_del(&kp->entry);
-		if (f) {
-			f->grant = p->slot;
-			f->grant_id = p->id;
-		}
-		if (!err && !--p->out && (p->recalled || p->once) && !f)
+		if (put)
+			*put = p;
+		if (!err && !--p->out && (p->recalled || p->once) && !put)
 			kfp_grants_kick(conn);
 		WRITE_ONCE(kp->conn, NULL);
 		kp->permit = NULL;
@@ -174,26 +171,22 @@ static bool kfp_dev_place_of(const struct kfp_conn *conn, const struct kfi_proto
  */
 static bool kfp_send_place_put(struct kfp_conn *conn, struct kfi_oper *op)
 {
-	struct kfw_frame f = kfp_op_frame(op, KFW_WRITE);
 	struct kfi_proto_place *kp = to_proto_place(op->place);
+	struct kfp_permit *p;
 
 	list_del(&op->link);
 	if (!op->len || !kfp_dev_place_of(conn, kp)) {
 		kfp_op_end(conn, op, op->len ? -ECONNRESET : 0);
 		return true;
 	}
-	if (!kfp_dev_place_release(kp, &f)) {
+	if (!kfp_dev_place_release(kp, &p)) {
 		conn->tx.at = KFP_TX_STOPPED;
 		list_add_tail(&op->link, &conn->tx.waiting);
 		return true;
 	}
-	f.flags = KFW_F_PLACED | KFW_F_DEVICE;
-	f.rma_count = 1;
 	kfp_op_request(conn, op);
 	kfi_stat_add(op->ep, granted, op->len);
-	kfp_send_frame(conn, &f);
-	kfp_send_segments(conn, op);
-	kfp_permit_used(conn, conn->grants->permits[f.grant]);
+	kfp_permit_write(conn, op, p, KFW_F_DEVICE);
 	kfp_op_sent(conn, op, true);
 	return true;
 }

@@ -474,9 +474,18 @@ static inline bool kfp_spare_put(struct kfp_spares *spares, struct list_head *en
 	return true;
 }
 
-/* stage.c: encode into the stage. Each function adds to what is in the stage. (L) */
-struct kfw_frame kfp_op_frame(const struct kfi_oper *op, u8 type);
-void kfp_send_frame(struct kfp_conn *conn, struct kfw_frame *f);
+/*
+ * stage.c: encode into the stage. Each function adds to what is in the stage. (L)
+ *
+ * A frame begins with its header. The first three functions set type and credit, and with an operation
+ * or an answer its number; of an operation also length, tag and remote CQ data. The caller sets the
+ * other members, which are 0.
+ */
+struct kfw_hdr *kfp_send_frame(struct kfp_conn *conn, u8 type);
+struct kfw_hdr *kfp_send_op_frame(struct kfp_conn *conn, const struct kfi_oper *op, u8 type,
+				  u16 flags);
+struct kfw_hdr *kfp_send_answer_frame(struct kfp_conn *conn, const struct kfp_answer *answer,
+				      u8 type);
 void kfp_send_segment(struct kfp_conn *conn, u64 addr, u64 len, u64 key);
 void kfp_send_segments(struct kfp_conn *conn, const struct kfi_oper *op);
 void kfp_send_places(struct kfp_conn *conn, const struct kfi_link_place *place, unsigned int n);

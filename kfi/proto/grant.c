@@ -320,23 +320,21 @@ static struct kfp_grant *kfp_grant_give(struct kfp_conn *conn, const struct kfp_
 
 static void kfp_send_grant(struct kfp_conn *conn, struct kfp_answer *answer)
 {
-	struct kfw_frame f = { .type = KFW_GRANT, .id = answer->id, .gen = answer->gen };
 	struct kfi_link_place place[KFW_PLACES_MAX] __uninitialized;	/* @n of them are set */
+	struct kfw_hdr *hdr;
 	struct kfp_grant *g;
 	int n;
 
 	g = kfp_grant_give(conn, answer, place, &n);
+	hdr = kfp_send_answer_frame(conn, answer, KFW_GRANT);
 	if (g) {
-		f.flags = (g->once ? KFW_F_ONCE : 0) |
-			  (g->exposed.x.mr->persist ? KFW_F_COMMIT : 0);
-		f.rma_count = 1;
-		f.grant = g->slot;
-		f.grant_id = g->id;
-		f.len = g->len;
-		f.places = n;
-	}
-	kfp_send_frame(conn, &f);
-	if (g) {
+		hdr->flags = cpu_to_le16((g->once ? KFW_F_ONCE : 0) |
+					 (g->exposed.x.mr->persist ? KFW_F_COMMIT : 0));
+		hdr->rma_count = cpu_to_le16(1);
+		hdr->grant = cpu_to_le16(g->slot);
+		hdr->grant_id = cpu_to_le64(g->id);
+		hdr->len = cpu_to_le64(g->len);
+		hdr->places = n;
 		kfp_send_segment(conn, g->addr, g->len, g->key);
 		kfp_send_places(conn, place, n);
 	}
@@ -538,8 +536,15 @@ void kfp_permit_return(struct kfp_conn *conn, struct kfp_permit *p)
 	conn->tx.urgent++;
 }
 
-void kfp_permit_used(struct kfp_conn *conn, struct kfp_permit *p)
+/* Send the WRITE for a payload in the memory of the grant. */
+void kfp_permit_write(struct kfp_conn *conn, struct kfi_oper *op, struct kfp_permit *p, u16 flags)
 {
+	struct kfw_hdr *hdr = kfp_send_op_frame(conn, op, KFW_WRITE, KFW_F_PLACED | flags);
+
+	hdr->rma_count = cpu_to_le16(1);
+	hdr->grant = cpu_to_le16(p->slot);
+	hdr->grant_id = cpu_to_le64(p->id);
+	kfp_send_segments(conn, op);
 	p->busy = false;
 	if (p->once)
 		p->given = false;
@@ -651,11 +656,18 @@ static int kfp_rx_recall(struct kfp_conn *conn)
 
 /* ---- both sides ---- */
 
+static void kfp_send_recall(struct kfp_conn *conn, u8 type, u16 slot, u64 id)
+{
+	struct kfw_hdr *hdr = kfp_send_frame(conn, type);
+
+	hdr->grant = cpu_to_le16(slot);
+	hdr->grant_id = cpu_to_le64(id);
+}
+
 /* Send a RECALL or RECALLED that is due, one of &kfp_tx.urgent. Neither needs credit. */
 static void kfp_send_recalls(struct kfp_conn *conn)
 {
 	struct kfp_grants *grants = conn->grants;
-	struct kfw_frame f = { .type = KFW_RECALLED };
 	struct kfp_grant *g = NULL;
 	struct kfp_permit *p;
 	unsigned int i;
@@ -663,9 +675,8 @@ static void kfp_send_recalls(struct kfp_conn *conn)
 	conn->tx.urgent--;
 	if (!hlist_empty(&grants->returned)) {
 		p = hlist_entry(grants->returned.first, struct kfp_permit, entry);
-		f.grant = p->slot;
-		f.grant_id = p->id;
 		hlist_del_init(&p->entry);
+		kfp_send_recall(conn, KFW_RECALLED, p->slot, p->id);
 	} else {
 		for (i = 0; i < KFW_GRANTS_MAX; i++) {
 			g = grants->given[i];
@@ -676,11 +687,8 @@ static void kfp_send_recalls(struct kfp_conn *conn)
 			return;
 		g->sent = true;
 		kfp_grant_clock(conn, g);
-		f.type = KFW_RECALL;
-		f.grant = g->slot;
-		f.grant_id = g->id;
+		kfp_send_recall(conn, KFW_RECALL, g->slot, g->id);
 	}
-	kfp_send_frame(conn, &f);
 }
 
 const struct kfp_frame_row kfp_grant_frame = {

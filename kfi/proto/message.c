@@ -43,30 +43,27 @@ static bool kfp_wants_ack(const struct kfp_conn *conn, const struct kfi_oper *op
 /* Send the frame of a message that has its credit, and the payload if it is eager. */
 static void kfp_send_credited(struct kfp_conn *conn, struct kfi_oper *op, u8 cls, bool eager)
 {
-	struct kfw_frame f = __kfp_op_frame(op, eager ? KFW_MSG : KFW_RTS, cls == KFP_CLS_TAG);
-	struct kfp_op *pop = kfp_op(op);
+	u16 flags = kfp_op_flags(op) | (cls == KFP_CLS_TAG ? KFW_F_TAGGED : 0) |
+		    (op->code == KFI_OPC_TWRITE ? KFW_F_RMA : 0) |
+		    (op->flags & KFI_INVALIDATE ? KFW_F_INV : 0);
+	struct kfw_hdr *hdr;
 
-	pop->spliced = kfp_can_splice(conn, &op->iter, op->len);
-	if (op->code == KFI_OPC_TWRITE)
-		f.flags |= KFW_F_RMA;
-	if (op->flags & KFI_INVALIDATE) {
-		f.flags |= KFW_F_INV;
-		f.rma_count = 1;
+	kfp_op(op)->spliced = kfp_can_splice(conn, &op->iter, op->len);
+	if (eager && kfp_wants_ack(conn, op)) {
+		flags |= KFW_F_ACK | kfp_lazy(op);
+		kfp_op_request(conn, op);
+	}
+	hdr = kfp_send_op_frame(conn, op, eager ? KFW_MSG : KFW_RTS, flags);
+	if (flags & KFW_F_INV) {
+		hdr->rma_count = cpu_to_le16(1);
+		kfp_send_segment(conn, 0, 0, op->inv_key);
 	}
 	if (eager) {
-		f.payload = op->len;
-		if (kfp_wants_ack(conn, op)) {
-			f.flags |= KFW_F_ACK | kfp_lazy(op);
-			kfp_op_request(conn, op);
-		}
-	}
-	kfp_send_frame(conn, &f);
-	if (op->flags & KFI_INVALIDATE)
-		kfp_send_segment(conn, 0, 0, op->inv_key);
-	if (eager)
-		kfp_send_payload(conn, op, op->len, f.flags & KFW_F_ACK, NULL, 0);
-	else
+		hdr->payload = hdr->len;
+		kfp_send_payload(conn, op, op->len, flags & KFW_F_ACK, NULL, 0);
+	} else {
 		kfp_op_requested(conn, op);
+	}
 }
 
 static bool kfp_send_message(struct kfp_conn *conn, struct kfi_oper *op)

@@ -348,21 +348,11 @@ static inline u16 kfp_lazy(const struct kfi_oper *op)
 	return op->flags & KFI_INJECT_COMPLETE ? KFW_F_LAZY : 0;
 }
 
-/* The header for an operation; @tagged: of the class of tagged messages. */
-static __always_inline struct kfw_frame __kfp_op_frame(const struct kfi_oper *op, u8 type,
-						       bool tagged)
+/* The flags of a request that the flags of the operation determine */
+static inline u16 kfp_op_flags(const struct kfi_oper *op)
 {
-	return (struct kfw_frame) {
-		.type = type,
-		.flags = (tagged ? KFW_F_TAGGED : 0) |
-			 (op->flags & KFI_REMOTE_CQ_DATA ? KFW_F_CQ_DATA : 0) |
-			 (op->flags & KFI_COMMIT_COMPLETE ? KFW_F_COMMIT : 0),
-		.id = op->index,
-		.gen = op->gen,
-		.len = op->len,
-		.tag = op->tag,
-		.data = op->data,
-	};
+	return (op->flags & KFI_REMOTE_CQ_DATA ? KFW_F_CQ_DATA : 0) |
+	       (op->flags & KFI_COMMIT_COMPLETE ? KFW_F_COMMIT : 0);
 }
 
 static inline u8 kfp_rx_cls(const struct kfw_frame *f)

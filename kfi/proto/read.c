@@ -69,30 +69,29 @@ static struct kfp_places *kfp_read_expose(struct kfp_conn *conn, struct kfi_oper
  * Send the request of a read. The buffer is exposed, if that is possible, so that the link of the
  * peer can write the result to it.
  */
-void kfp_send_read_request(struct kfp_conn *conn, struct kfi_oper *op, struct kfw_frame *f)
+void kfp_send_read_request(struct kfp_conn *conn, struct kfi_oper *op, u8 type, u16 flags)
 {
 	struct kfp_places *places = kfp_read_expose(conn, op);
+	struct kfw_hdr *hdr = kfp_send_op_frame(conn, op, type, flags);
 
 	kfp_op(op)->places = places;
-	f->places = places ? places->count : 0;
-	kfp_send_frame(conn, f);
-	if (f->rma_count)
+	if (type == KFW_READ) {
+		hdr->rma_count = cpu_to_le16(op->rma_count);
 		kfp_send_segments(conn, op);
-	if (places)
+	}
+	if (places) {
+		hdr->places = places->count;
 		kfp_send_places(conn, places->place, places->count);
+	}
 	kfp_op_sent(conn, op, true);
 }
 
 static bool kfp_send_read(struct kfp_conn *conn, struct kfi_oper *op)
 {
-	struct kfw_frame f = kfp_op_frame(op, KFW_READ);
-
 	list_del(&op->link);
 	kfp_op_request(conn, op);
 	conn->reads.segs += kfp_read_segs(op);
-	f.rma_count = op->rma_count;
-	f.flags = 0;
-	kfp_send_read_request(conn, op, &f);
+	kfp_send_read_request(conn, op, KFW_READ, 0);
 	return true;
 }
 
@@ -279,22 +278,23 @@ void kfp_returned_sent(struct kfp_conn *conn)
  */
 bool kfp_send_returned(struct kfp_conn *conn, struct kfp_answer *answer)
 {
-	struct kfw_frame f = {
-		.type = KFW_READ_DATA, .id = answer->id, .gen = answer->gen,
-	};
 	bool placing = answer->places && answer->left;
 	bool spliced = kfp_lease_source(conn, answer, kfw_part(answer->left, placing), placing);
+	struct kfw_hdr *hdr = kfp_send_answer_frame(conn, answer, KFW_READ_DATA);
+	u32 part;
 
 	placing &= spliced;
-	f.len = kfw_part(answer->left, placing);
-	f.flags = placing ? KFW_F_PLACED : 0;
-	f.payload = placing ? 0 : f.len;
-	kfp_send_frame(conn, &f);
+	part = kfw_part(answer->left, placing);
+	hdr->len = cpu_to_le64(part);
+	if (placing)
+		hdr->flags = cpu_to_le16(KFW_F_PLACED);
+	else
+		hdr->payload = hdr->len;
 	conn->tx.answer = answer;
 	conn->tx.at = KFP_TX_PAYLOAD;
 	conn->tx.payload = (struct kfp_payload) {
 		.iter = &answer->iter,
-		.left = f.len,
+		.left = part,
 		.into = placing ? answer->places : NULL,
 		.at = answer->placed,
 		.spliced = spliced,

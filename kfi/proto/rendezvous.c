@@ -112,20 +112,19 @@ static void kfp_rdv_concealed(struct kfp_conn *conn, struct kfp_exposed *e);
 static void kfp_send_cts(struct kfp_conn *conn, struct kfp_answer *answer)
 {
 	struct kfp_inmsg *in = container_of(answer, struct kfp_inmsg, answer);
-	struct kfw_frame f = {
-		.type = KFW_CTS,
-		.id = answer->id, .gen = answer->gen, .slot = in->slot,
-	};
-	struct kfi_link_place place[KFW_PLACES_MAX] __uninitialized; /* f.places are set */
+	struct kfi_link_place place[KFW_PLACES_MAX] __uninitialized;	/* @n of them are set */
+	struct kfw_hdr *hdr;
 	int n = 0;
 
 	if (in->rx.room == in->rx.len && kfp_may_expose(conn, in->rx.len))
 		n = kfp_expose(conn, &in->exposed, &in->rx.iter, in->rx.len, place,
 			       kfp_rdv_concealed);
-	f.places = max(n, 0);
-	in->placed = f.places;
-	kfp_send_frame(conn, &f);
-	kfp_send_places(conn, place, f.places);
+	n = max(n, 0);
+	in->placed = n;
+	hdr = kfp_send_answer_frame(conn, answer, KFW_CTS);
+	hdr->slot = cpu_to_le16(in->slot);
+	hdr->places = n;
+	kfp_send_places(conn, place, n);
 	kfp_rdv_clock(conn, in);
 }
 
@@ -290,18 +289,18 @@ const struct kfp_frame_row kfp_cts_frame = {
  */
 void kfp_rdv_send_data(struct kfp_conn *conn, struct kfi_oper *op)
 {
-	struct kfw_frame f = kfp_op_frame(op, KFW_DATA);
 	struct kfp_op *pop = kfp_op(op);
 	u64 left = kfp_op_left(op);
+	u32 part = kfw_part(left, pop->places);
+	struct kfw_hdr *hdr;
 
-	f.flags = pop->places ? KFW_F_PLACED : 0;
-	f.slot = pop->slot;
-	f.len = kfw_part(left, pop->places);
-	f.payload = pop->places ? 0 : f.len;
 	if (left == op->len)
 		pop->spliced = pop->places || kfp_can_splice(conn, &op->iter, op->len);
-	kfp_send_frame(conn, &f);
-	kfp_send_payload(conn, op, f.len, true, pop->places, op->len - left);
+	hdr = kfp_send_op_frame(conn, op, KFW_DATA, pop->places ? KFW_F_PLACED : 0);
+	hdr->slot = cpu_to_le16(pop->slot);
+	hdr->len = cpu_to_le64(part);
+	hdr->payload = pop->places ? 0 : hdr->len;
+	kfp_send_payload(conn, op, part, true, pop->places, op->len - left);
 }
 
 /* ---- slow senders, and the life of a connection ---- */

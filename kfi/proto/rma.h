@@ -66,7 +66,7 @@ struct kfp_commits {
 };
 
 int kfp_read_data(struct kfp_conn *conn, struct kfi_oper *op);
-void kfp_send_read_request(struct kfp_conn *conn, struct kfi_oper *op, struct kfw_frame *f);
+void kfp_send_read_request(struct kfp_conn *conn, struct kfi_oper *op, u8 type, u16 flags);
 bool kfp_send_returned(struct kfp_conn *conn, struct kfp_answer *answer);
 void kfp_returned_sent(struct kfp_conn *conn);
 

@@ -7,15 +7,11 @@
  */
 #include "proto.h"
 
-struct kfw_frame kfp_op_frame(const struct kfi_oper *op, u8 type)
-{
-	return __kfp_op_frame(op, type, kfp_op_row(op)->cls == KFP_CLS_TAG);
-}
-
 /* Each frame carries the limits of the peer's credit. */
-void kfp_send_frame(struct kfp_conn *conn, struct kfw_frame *f)
+static __always_inline struct kfw_hdr *kfp_stage_header(struct kfp_conn *conn, struct kfw_hdr hdr)
 {
 	struct kfp_tx *tx = &conn->tx;
+	struct kfw_hdr *to = (struct kfw_hdr *)(tx->stage + tx->staged);
 
 	if (READ_ONCE(conn->credit_freed)) {
 		spin_lock(&conn->lock);
@@ -25,10 +21,40 @@ void kfp_send_frame(struct kfp_conn *conn, struct kfw_frame *f)
 		conn->credit_due = false;
 		spin_unlock(&conn->lock);
 	}
-	f->credit_msg = conn->credit[KFP_CLS_MSG].advertised;
-	f->credit_tag = conn->credit[KFP_CLS_TAG].advertised;
-	kfw_encode(f, (struct kfw_hdr *)(tx->stage + tx->staged));
-	tx->staged += sizeof(struct kfw_hdr);
+	*to = hdr;
+	to->credit_msg = cpu_to_le32(conn->credit[KFP_CLS_MSG].advertised);
+	to->credit_tag = cpu_to_le32(conn->credit[KFP_CLS_TAG].advertised);
+	tx->staged += sizeof(*to);
+	return to;
+}
+
+struct kfw_hdr *kfp_send_frame(struct kfp_conn *conn, u8 type)
+{
+	return kfp_stage_header(conn, (struct kfw_hdr) { .type = type });
+}
+
+struct kfw_hdr *kfp_send_op_frame(struct kfp_conn *conn, const struct kfi_oper *op, u8 type,
+				  u16 flags)
+{
+	return kfp_stage_header(conn, (struct kfw_hdr) {
+		.type = type,
+		.flags = cpu_to_le16(flags),
+		.id = cpu_to_le32(op->index),
+		.gen = cpu_to_le32(op->gen),
+		.len = cpu_to_le64(op->len),
+		.tag = cpu_to_le64(op->tag),
+		.data = cpu_to_le64(op->data),
+	});
+}
+
+struct kfw_hdr *kfp_send_answer_frame(struct kfp_conn *conn, const struct kfp_answer *answer,
+				      u8 type)
+{
+	return kfp_stage_header(conn, (struct kfw_hdr) {
+		.type = type,
+		.id = cpu_to_le32(answer->id),
+		.gen = cpu_to_le32(answer->gen),
+	});
 }
 
 void kfp_send_segment(struct kfp_conn *conn, u64 addr, u64 len, u64 key)

@@ -21,13 +21,10 @@ static u32 kfp_tread_cost(const struct kfp_conn *conn, const struct kfi_oper *op
 
 static bool kfp_send_tread(struct kfp_conn *conn, struct kfi_oper *op)
 {
-	struct kfw_frame f = kfp_op_frame(op, KFW_TREAD);
-
 	if (!kfi_credit_take(&conn->tx.credit[KFP_CLS_TAG], 1))
 		return false;
 	list_del(&op->link);
-	f.flags = KFW_F_TAGGED | KFW_F_RMA;
-	kfp_send_read_request(conn, op, &f);
+	kfp_send_read_request(conn, op, KFW_TREAD, KFW_F_TAGGED | KFW_F_RMA);
 	return true;
 }
 

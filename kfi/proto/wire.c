@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * wire.c - encode and decode frames and hellos. No other file does. All functions are pure; the
- * fuzzer compiles this file in user space.
+ * wire.c - decode frames, encode and decode hellos and the values of atomic operations; stage.c
+ * encodes frames. All functions are pure; the fuzzer compiles this file in user space.
  */
 #ifdef __KERNEL__
 #include <linux/string.h>
@@ -262,29 +262,6 @@ int kfw_decode(const struct kfw_hdr *hdr, u32 eager, struct kfw_frame *f)
 	if ((f->flags & KFW_F_RMA) && !(f->flags & KFW_F_TAGGED))
 		return -EPROTO;
 	return 0;
-}
-
-void kfw_encode(const struct kfw_frame *f, struct kfw_hdr *hdr)
-{
-	*hdr = (struct kfw_hdr) {
-		.type = f->type,
-		.places = f->places,
-		.flags = cpu_to_le16(f->flags),
-		.rma_count = cpu_to_le16(f->rma_count),
-		.slot = cpu_to_le16(f->slot),
-		.id = cpu_to_le32(f->id),
-		.gen = cpu_to_le32(f->gen),
-		.credit_msg = cpu_to_le32(f->credit_msg),
-		.credit_tag = cpu_to_le32(f->credit_tag),
-		.payload = cpu_to_le64(f->payload),
-		.len = cpu_to_le64(f->len),
-		.tag = cpu_to_le64(f->tag),
-		.data = cpu_to_le64(f->data),
-	};
-	if (f->type == KFW_ATOMIC) {
-		hdr->op = f->op;
-		hdr->datatype = f->datatype;
-	}
 }
 
 int kfw_decode_front(const struct kfw_hello *h)

@@ -317,7 +317,6 @@ u8 kfw_value_size(u8 datatype);
 void kfw_encode_values(void *values, size_t len, u8 size);
 void kfw_decode_values(void *values, size_t len, u8 size);
 
-void kfw_encode(const struct kfw_frame *frame, struct kfw_hdr *hdr);
 void kfw_encode_hello(const struct kfw_hello_info *info, struct kfw_hello *hello);
 
 #endif /* _KFI_PROTO_WIRE_H */

@@ -159,12 +159,8 @@ static void kfp_rtw_skipped(struct kfp_conn *conn, const struct kfi_oper *op)
  */
 static void kfp_send_rtw(struct kfp_conn *conn, struct kfi_oper *op)
 {
-	struct kfw_frame f = kfp_op_frame(op, KFW_RTW);
-
-	f.flags = 0;
-	f.rma_count = 1;
 	kfp_op_request(conn, op);
-	kfp_send_frame(conn, &f);
+	kfp_send_op_frame(conn, op, KFW_RTW, 0)->rma_count = cpu_to_le16(1);
 	kfp_send_segments(conn, op);
 	kfp_op(op)->state = KFP_OP_REQUESTED;
 }
@@ -176,7 +172,6 @@ static void kfp_send_rtw(struct kfp_conn *conn, struct kfi_oper *op)
  */
 static void kfp_send_placed(struct kfp_conn *conn, struct kfi_oper *op, struct kfp_permit *p)
 {
-	struct kfw_frame f = kfp_op_frame(op, KFW_WRITE);
 	u64 left = kfp_op_left(op);
 	u32 part = kfw_part(left, true);
 
@@ -189,33 +184,26 @@ static void kfp_send_placed(struct kfp_conn *conn, struct kfi_oper *op, struct k
 			kfi_stat_add(op->ep, granted, op->len);
 	}
 	p->busy = true;
-	if (part == left) {
-		f.rma_count = 1;
-		f.flags |= kfp_lazy(op) | KFW_F_PLACED;
-		f.grant = p->slot;
-		f.grant_id = p->id;
-		kfp_send_frame(conn, &f);
-		kfp_send_segments(conn, op);
-		kfp_permit_used(conn, p);
-	}
+	if (part == left)
+		kfp_permit_write(conn, op, p, kfp_op_flags(op) | kfp_lazy(op));
 	kfp_send_payload(conn, op, part, true, &p->places,
 			 op->rma[0].addr - p->addr + (op->len - left));
 }
 
 static void kfp_send_frames(struct kfp_conn *conn, struct kfi_oper *op)
 {
-	struct kfw_frame f = kfp_op_frame(op, KFW_WRITE);
+	struct kfw_hdr *hdr = kfp_send_op_frame(conn, op, KFW_WRITE,
+						kfp_op_flags(op) | kfp_lazy(op));
+	u32 part = kfw_part(kfp_op_left(op), false);
 
 	if (!kfp_op_begun(op)) {
 		kfp_op_unplaced(conn, op);
 		kfp_op(op)->spliced = kfp_can_splice(conn, &op->iter, op->len);
 	}
-	f.rma_count = op->rma_count;
-	f.payload = kfw_part(kfp_op_left(op), false);
-	f.flags |= kfp_lazy(op);
-	kfp_send_frame(conn, &f);
+	hdr->rma_count = cpu_to_le16(op->rma_count);
+	hdr->payload = cpu_to_le64(part);
 	kfp_send_segments(conn, op);
-	kfp_send_payload(conn, op, f.payload, true, NULL, 0);
+	kfp_send_payload(conn, op, part, true, NULL, 0);
 }
 
 static bool kfp_send_write(struct kfp_conn *conn, struct kfi_oper *op)

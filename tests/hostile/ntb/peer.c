@@ -715,13 +715,12 @@ int hp_send_close(struct hp *hp, u32 to, u16 bits)
  */
 static void hp_fill_frames(u8 *bytes, size_t len, u64 at)
 {
-	struct kfw_frame f = {
-		.type = KFW_CREDIT, .credit_msg = HP_CREDIT, .credit_tag = HP_CREDIT,
+	struct kfw_hdr hdr = {
+		.type = KFW_CREDIT,
+		.credit_msg = cpu_to_le32(HP_CREDIT), .credit_tag = cpu_to_le32(HP_CREDIT),
 	};
-	struct kfw_hdr hdr;
 	size_t i;
 
-	kfw_encode(&f, &hdr);
 	for (i = 0; i < len; i++)
 		bytes[i] = ((u8 *)&hdr)[(at + i) % sizeof(hdr)];
 }
@@ -773,55 +772,66 @@ int hp_send_hello(struct hp *hp, u32 number, u64 incarnation, bool key)
 }
 
 /* @len bytes behind the header */
-static int hp_send_frame(struct hp *hp, u32 number, struct kfw_frame *f, const void *tail, u32 len)
+static int hp_send_frame(struct hp *hp, u32 number, const struct kfw_hdr *hdr, const void *tail,
+			 u32 len)
 {
 	struct {
 		struct kfw_hdr hdr;
 		u8 tail[64];
 	} out;
 
-	f->credit_msg = HP_CREDIT;
-	f->credit_tag = HP_CREDIT;
-	kfw_encode(f, &out.hdr);
+	out.hdr = *hdr;
+	out.hdr.credit_msg = cpu_to_le32(HP_CREDIT);
+	out.hdr.credit_tag = cpu_to_le32(HP_CREDIT);
 	memcpy(out.tail, tail, len);
 	return hp_send_bytes(hp, number, &out, sizeof(out.hdr) + len);
 }
 
 int hp_send_asking(struct hp *hp, u32 number, u64 key, u64 len)
 {
-	struct kfw_frame f = { .type = KFW_RTW, .rma_count = 1, .id = 7, .gen = 1, .len = len };
+	struct kfw_hdr hdr = {
+		.type = KFW_RTW, .rma_count = cpu_to_le16(1), .id = cpu_to_le32(7),
+		.gen = cpu_to_le32(1), .len = cpu_to_le64(len),
+	};
 	struct kfw_rma seg = { .len = cpu_to_le64(len), .key = cpu_to_le64(key) };
 
-	return hp_send_frame(hp, number, &f, &seg, sizeof(seg));
+	return hp_send_frame(hp, number, &hdr, &seg, sizeof(seg));
 }
 
 int hp_send_touch(struct hp *hp, u32 number, u64 key)
 {
-	struct kfw_frame f = { .type = KFW_WRITE, .flags = KFW_F_CQ_DATA, .rma_count = 1 };
+	struct kfw_hdr hdr = {
+		.type = KFW_WRITE, .flags = cpu_to_le16(KFW_F_CQ_DATA),
+		.rma_count = cpu_to_le16(1),
+	};
 	struct kfw_rma seg = { .key = cpu_to_le64(key) };
 
-	return hp_send_frame(hp, number, &f, &seg, sizeof(seg));
+	return hp_send_frame(hp, number, &hdr, &seg, sizeof(seg));
 }
 
 int hp_send_take(struct hp *hp, u32 number, u32 at, u32 len)
 {
 	struct hp_received received = hp_received(hp, number);
-	struct kfw_frame f = {
-		.type = KFW_CTS, .id = received.id, .gen = received.gen, .slot = 1, .places = 1,
+	struct kfw_hdr hdr = {
+		.type = KFW_CTS, .id = cpu_to_le32(received.id), .gen = cpu_to_le32(received.gen),
+		.slot = cpu_to_le16(1), .places = 1,
 	};
 	struct kfw_place place = {
 		.at = cpu_to_le64(at), .len = cpu_to_le32(len),
 	};
 
-	return hp_send_frame(hp, number, &f, &place, sizeof(place));
+	return hp_send_frame(hp, number, &hdr, &place, sizeof(place));
 }
 
 int hp_send_message(struct hp *hp, u32 number, u32 value)
 {
 	__le32 bytes = cpu_to_le32(value);
-	struct kfw_frame f = { .type = KFW_MSG, .payload = sizeof(bytes), .len = sizeof(bytes) };
+	struct kfw_hdr hdr = {
+		.type = KFW_MSG, .payload = cpu_to_le64(sizeof(bytes)),
+		.len = cpu_to_le64(sizeof(bytes)),
+	};
 
-	return hp_send_frame(hp, number, &f, &bytes, sizeof(bytes));
+	return hp_send_frame(hp, number, &hdr, &bytes, sizeof(bytes));
 }
 
 int hp_send_placed(struct hp *hp, u32 number, u32 len, u32 crc)
@@ -830,10 +840,11 @@ int hp_send_placed(struct hp *hp, u32 number, u32 len, u32 crc)
 	struct kfi_mux_piece piece = {
 		.len = len, .key = crc ? received.key & ~NTW_K_WINDOW : 0, .crc = crc,
 	};
-	struct kfw_frame f = {
-		.type = KFW_WRITE, .flags = KFW_F_PLACED, .id = 7, .gen = 1, .rma_count = 1,
-		.grant = le16_to_cpu(received.grant.grant),
-		.grant_id = le64_to_cpu(received.grant.grant_id), .len = len,
+	struct kfw_hdr hdr = {
+		.type = KFW_WRITE, .flags = cpu_to_le16(KFW_F_PLACED), .id = cpu_to_le32(7),
+		.gen = cpu_to_le32(1), .rma_count = cpu_to_le16(1),
+		.grant = received.grant.grant, .grant_id = received.grant.grant_id,
+		.len = cpu_to_le64(len),
 	};
 	struct kfi_mux_rec rec;
 
@@ -842,7 +853,7 @@ int hp_send_placed(struct hp *hp, u32 number, u32 len, u32 crc)
 	kmw_encode_placed(&piece, &rec);
 	hp->stream.put += len;
 	return hp_post_record(hp, &rec, NULL, 0, 1) ?:
-	       hp_send_frame(hp, number, &f, &received.seg, sizeof(received.seg));
+	       hp_send_frame(hp, number, &hdr, &received.seg, sizeof(received.seg));
 }
 
 /* ---- start and stop ---- */
