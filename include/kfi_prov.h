@@ -11,7 +11,6 @@
 #ifndef _KFI_PROV_H
 #define _KFI_PROV_H
 
-#include <linux/bottom_half.h>
 #include <linux/module.h>
 
 #include <kfi_account.h>
@@ -353,12 +352,7 @@ void __kfi_tx_complete(struct kfi_oper *op, int err);
  *
  * Context: process or softirq.
  */
-static inline void kfi_tx_complete(struct kfi_oper *op, int err)
-{
-	local_bh_disable();
-	__kfi_tx_complete(op, err);
-	local_bh_enable();
-}
+void kfi_tx_complete(struct kfi_oper *op, int err);
 
 /**
  * kfi_copy_to() - copy to the memory of an operation, as copy_to_iter()
@@ -468,15 +462,7 @@ enum kfi_rx_verdict __kfi_rx_arrive(struct kfi_ep *ep, struct kfi_rx *rx, bool q
  *
  * Context: process or softirq. Return: &enum kfi_rx_verdict.
  */
-static inline enum kfi_rx_verdict kfi_rx_arrive(struct kfi_ep *ep, struct kfi_rx *rx, bool queue)
-{
-	enum kfi_rx_verdict verdict;
-
-	local_bh_disable();
-	verdict = __kfi_rx_arrive(ep, rx, queue);
-	local_bh_enable();
-	return verdict;
-}
+enum kfi_rx_verdict kfi_rx_arrive(struct kfi_ep *ep, struct kfi_rx *rx, bool queue);
 
 void __kfi_rx_complete(struct kfi_rx *rx, int err);
 /**
@@ -487,12 +473,7 @@ void __kfi_rx_complete(struct kfi_rx *rx, int err);
  *
  * Context: process or softirq.
  */
-static inline void kfi_rx_complete(struct kfi_rx *rx, int err)
-{
-	local_bh_disable();
-	__kfi_rx_complete(rx, err);
-	local_bh_enable();
-}
+void kfi_rx_complete(struct kfi_rx *rx, int err);
 
 /**
  * kfi_rx_abort() - end the placement of a matched message whose sender is lost

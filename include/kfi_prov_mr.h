@@ -25,7 +25,7 @@
  * @live: peers may use the region. Cleared when the region is closed or invalidated
  * @enabled: the bindings are complete
  * @per_io: kfi_mr_alloc() has created the region
- * @state: state of a per-I/O region, see kfi/mr_async.c
+ * @state: state of a per-I/O region, see kfi/mr_io.c
  * @iter: kvec or bvec iterator over the whole region
  * @iov: copy of the segments
  * @iov_limit: room for segments

@@ -7,7 +7,7 @@
 #include <linux/workqueue.h>
 #include <kfi_prov.h>
 
-/* ---- fid.c: operations of each class of object ---- */
+/* ---- objects (obj.c), and the operations of each class of them (fid.c) ---- */
 
 /**
  * struct kfi_fid_class - operations on the objects of one class

@@ -201,16 +201,15 @@ void kfi_cq_call_waiter(struct kfi_cq *cq, struct kfi_cq_waiter *w);
 
 void kfi_cq_space_init(struct kfi_cq *cq);
 void kfi_cq_space_stop(struct kfi_cq *cq);
-/* Call the waiters from a work item, because a slot is free. */
-void kfi_cq_call_waiters(struct kfi_cq *cq);
+extern struct workqueue_struct *kfi_cq_space_wq;
 
-/* Return @n slots to the queue. */
+/* Return @n slots to the queue. Waiters are called from a work item. */
 static inline void kfi_cq_freed(struct kfi_cq *cq, u32 n)
 {
 	atomic_add(n, &cq->free);
 	smp_mb__after_atomic();		/* pairs with kfi_cq_wait_space() */
 	if (unlikely(READ_ONCE(cq->nr_space)))
-		kfi_cq_call_waiters(cq);
+		queue_work(kfi_cq_space_wq, &cq->space_work);
 }
 
 /* Take a free slot for one entry, without a lock. */

@@ -72,6 +72,15 @@ void kfi_cq_schedule(struct kfi_cq *cq)
 		kfi_callback_work(cq->local ? raw_smp_processor_id() : cq->cpu, &cq->work);
 }
 
+/* The done() of a receive has returned that a message of @ep has taken from its shared context. */
+static void shared_called(struct kfi_ep *ep)
+{
+	rcu_read_lock();	/* the endpoint may be freed after a grace period */
+	if (atomic_dec_and_test(&ep->srx_left))
+		wake_up(&ep->drained);
+	rcu_read_unlock();
+}
+
 /*
  * Call one done() callback. The operation is freed first, so that done() can post. &kfi_cq.calling
  * shows the callback to the end of the endpoint, which otherwise only waits until no operation is
@@ -90,7 +99,7 @@ static void kfi_cq_call_done(struct kfi_cq *cq, struct kfi_oper *op)
 	kfi_op_free(op);
 	cqe->done(&cq->fid, cqe, &wc);
 	if (unlikely(taker))
-		kfi_share_called(kfi_to_ep(taker));
+		shared_called(kfi_to_ep(taker));
 	smp_store_release(&cq->calling, NULL);	/* pairs with kfi_cq_busy_for() */
 }
 

@@ -12,7 +12,7 @@
  */
 #include "cq.h"
 
-static struct workqueue_struct *kfi_cq_space_wq;
+struct workqueue_struct *kfi_cq_space_wq;
 
 static void kfi_cq_space_work(struct work_struct *work)
 {
@@ -31,11 +31,6 @@ static void kfi_cq_space_work(struct work_struct *work)
 		cq->space_calling = NULL;
 	}
 	spin_unlock_bh(&cq->space_lock);
-}
-
-void kfi_cq_call_waiters(struct kfi_cq *cq)
-{
-	queue_work(kfi_cq_space_wq, &cq->space_work);
 }
 
 static void kfi_cq_space_add(struct kfi_cq *cq, struct kfi_cq_waiter *w)

@@ -107,13 +107,6 @@ int kfi_share_check_enable(struct kfi_ep *ep);
 void kfi_share_unbind(struct kfi_ep *ep);
 /* Does @ep use no operation of its shared transmit context? */
 bool kfi_share_idle(struct kfi_ep *ep);
-/* The done() of a receive has returned that a message of @ep has taken from its shared context. */
-void kfi_share_called(struct kfi_ep *ep);
-/*
- * Call the waiters for space of all endpoints that are bound to @stx. The caller is in an RCU read
- * section.
- */
-void kfi_share_wake(struct kfi_ep *stx);
 
 /* ep_bind.c */
 

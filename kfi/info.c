@@ -8,6 +8,17 @@
 
 #include "core.h"
 
+/**
+ * kfi_version() - see kfabric.h
+ *
+ * Return: the version of the API that this module implements.
+ */
+uint32_t kfi_version(void)
+{
+	return KFI_VERSION(KFI_MAJOR_VERSION, KFI_MINOR_VERSION);
+}
+EXPORT_SYMBOL_GPL(kfi_version);
+
 static void free_fabric_attr(struct kfi_fabric_attr *attr)
 {
 	if (!attr)

@@ -223,6 +223,14 @@ void __kfi_rx_complete(struct kfi_rx *rx, int err)
 }
 EXPORT_SYMBOL_GPL(__kfi_rx_complete);
 
+void kfi_rx_complete(struct kfi_rx *rx, int err)
+{
+	local_bh_disable();
+	__kfi_rx_complete(rx, err);
+	local_bh_enable();
+}
+EXPORT_SYMBOL_GPL(kfi_rx_complete);
+
 void kfi_recv_complete(struct kfi_oper *op, size_t len, u64 flags, u64 data, int err)
 {
 	struct kfi_cq_err_entry wc __uninitialized;

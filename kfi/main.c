@@ -7,19 +7,8 @@
 #include <linux/kfi.h>
 
 #include "atomic.h"
-#include "proto/proto.h"
+#include "proto/conn.h"
 #include "registry.h"
-
-/**
- * kfi_version() - see kfabric.h
- *
- * Return: the version of the API that this module implements.
- */
-uint32_t kfi_version(void)
-{
-	return KFI_VERSION(KFI_MAJOR_VERSION, KFI_MINOR_VERSION);
-}
-EXPORT_SYMBOL_GPL(kfi_version);
 
 static int __init kfi_init(void)
 {

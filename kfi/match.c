@@ -723,6 +723,17 @@ enum kfi_rx_verdict __kfi_rx_arrive(struct kfi_ep *ep, struct kfi_rx *rx, bool q
 }
 EXPORT_SYMBOL_GPL(__kfi_rx_arrive);
 
+enum kfi_rx_verdict kfi_rx_arrive(struct kfi_ep *ep, struct kfi_rx *rx, bool queue)
+{
+	enum kfi_rx_verdict verdict;
+
+	local_bh_disable();
+	verdict = __kfi_rx_arrive(ep, rx, queue);
+	local_bh_enable();
+	return verdict;
+}
+EXPORT_SYMBOL_GPL(kfi_rx_arrive);
+
 void kfi_rx_yield(struct kfi_rx *rx)
 {
 	struct kfi_match *m = &kfi_rx_owner(rx->ep)->match;

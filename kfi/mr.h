@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * mr.h - shared by mr.c (regions), mr_async.c (regions for one I/O), mr_lease.c and mem.c
+ * mr.h - shared by mr.c (regions), mr_io.c (regions for one I/O), mr_lease.c and mem.c
  */
 #ifndef _KFI_MR_H
 #define _KFI_MR_H

@@ -197,6 +197,21 @@ again:
 }
 
 /*
+ * Call the waiters for space of all endpoints that are bound to a shared context. The caller is in
+ * an RCU read section.
+ */
+static void pool_wake_sharers(struct kfi_ep *stx)
+{
+	struct kfi_ep *ep;
+
+	spin_lock_bh(&stx->space_lock);
+	list_for_each_entry(ep, &stx->sharers, share)
+		if (READ_ONCE(ep->space_fn))
+			kfi_cq_call_waiter(ep->tx_cq, &ep->space);
+	spin_unlock_bh(&stx->space_lock);
+}
+
+/*
  * Wake the close that waits for the last operation, or call the waiters for a free operation. The
  * caller is in an RCU read section.
  */
@@ -207,7 +222,7 @@ static void kfi_pool_wake(struct kfi_ep *ep, struct kfi_op_pool *pool)
 	else if (!test_and_clear_bit(KFI_POOL_STARVED, &pool->starved))
 		return;
 	else if (ep->stx)
-		kfi_share_wake(ep->stx);
+		pool_wake_sharers(ep->stx);
 	else
 		kfi_cq_call_waiter(ep->tx_cq, &ep->space);
 }
@@ -412,3 +427,11 @@ void __kfi_tx_complete(struct kfi_oper *op, int err)
 		op_finish_unreported(op);
 }
 EXPORT_SYMBOL_GPL(__kfi_tx_complete);
+
+void kfi_tx_complete(struct kfi_oper *op, int err)
+{
+	local_bh_disable();
+	__kfi_tx_complete(op, err);
+	local_bh_enable();
+}
+EXPORT_SYMBOL_GPL(kfi_tx_complete);

@@ -25,20 +25,7 @@
 #include <linux/slab.h>
 #include <linux/uio.h>
 #include <linux/vmalloc.h>
-#include "post.h"
-
-enum {
-	PLACE_FREE,
-	PLACE_GETTING,
-	PLACE_GOT,
-	PLACE_PUTTING,
-	PLACE_CLOSED,
-};
-
-static struct kfi_dev_place *to_place(struct kfid_place *fid)
-{
-	return container_of(fid, struct kfi_dev_place, fid);
-}
+#include "place.h"
 
 static const struct kfi_prov_ops *place_ops(const struct kfi_dev_place *place)
 {
@@ -84,7 +71,7 @@ static int place_close(struct kfid *fid)
 {
 	struct kfi_dev_place *place = container_of(fid, struct kfi_dev_place, fid.fid);
 
-	if (cmpxchg(&place->state, PLACE_FREE, PLACE_CLOSED) != PLACE_FREE)
+	if (cmpxchg(&place->state, KFI_PLACE_FREE, KFI_PLACE_CLOSED) != KFI_PLACE_FREE)
 		return -EBUSY;
 	kfi_obj_put(&place->domain->obj);
 	kvfree(place->bvec);
@@ -198,101 +185,22 @@ int kfi_place_fill(struct kfi_dev_place *place, struct iov_iter iter)
 }
 EXPORT_SYMBOL_GPL(kfi_place_fill);
 
-/* ---- get, put, drop ---- */
-
-static bool place_move(struct kfi_dev_place *place, int from, int to)
-{
-	return cmpxchg(&place->state, from, to) == from;
-}
-
-/* The handle may be used by another context from here on. */
-static void place_set(struct kfi_dev_place *place, int state)
-{
-	smp_store_release(&place->state, state);	/* pairs with cmpxchg() in place_move() */
-}
-
-/*
- * Post the operation for the first @len bytes of the place, of which it counts @reported. After an
- * error the place is in state @before again.
- */
-static ssize_t place_post(struct kfid_ep *fid, struct kfi_dev_place *place, enum kfi_opcode code,
-			  size_t len, size_t reported, u64 flags, void *context, int before)
-{
-	struct kfi_ep *ep = kfi_to_ep(fid);
-	struct kfi_oper *op;
-	ssize_t ret;
-
-	place->reported = reported;
-	op = kfi_tx_begin(ep, code, context, flags);
-	ret = PTR_ERR_OR_ZERO(op);
-	if (!ret) {
-		op->addr = place->addr;
-		op->data = 0;
-		op->tag = 0;
-		op->place = place;
-		op->rma[0] = place->rma;
-		op->rma[0].len = len;
-		op->rma_count = 1;
-		ret = kfi_op_payload(op, KFI_KVEC, NULL, 0);
-		op->len = reported;
-	}
-	ret = kfi_tx_start(ep, op, ret);
-	if (ret)
-		place_set(place, before);
-	return ret;
-}
-
-ssize_t kfi_place_get(struct kfid_ep *fid, struct kfid_place *pfid, kfi_addr_t addr,
-		      const struct kfi_rma_iov *rma, uint64_t flags, void *context)
-{
-	struct kfi_dev_place *place = to_place(pfid);
-	struct kfi_ep *ep = kfi_to_ep(fid);
-
-	if (!rma || !rma->len)
-		return -EINVAL;
-	if (place->domain != ep->domain)
-		return -KFI_EDOMAIN;
-	if (rma->len > ep->max_msg_size)
-		return -EMSGSIZE;
-	if (!place_move(place, PLACE_FREE, PLACE_GETTING))
-		return -KFI_EOPBADSTATE;
-	place->ep_life = READ_ONCE(ep->life);
-	place->addr = addr;
-	place->rma = *rma;
-	return place_post(fid, place, KFI_OPC_PLACE_GET, rma->len, 0, flags | KFI_COMPLETION,
-			  context, PLACE_FREE);
-}
-EXPORT_SYMBOL_GPL(kfi_place_get);
-
-ssize_t kfi_place_put(struct kfid_ep *fid, struct kfid_place *pfid, size_t len, uint64_t flags,
-		      void *context)
-{
-	struct kfi_dev_place *place = to_place(pfid);
-
-	if (!place_move(place, PLACE_GOT, PLACE_PUTTING))
-		return -KFI_EOPBADSTATE;
-	if (place->ep_life != READ_ONCE(kfi_to_ep(fid)->life) || len > place->rma.len) {
-		place_set(place, PLACE_GOT);
-		return -EINVAL;
-	}
-	return place_post(fid, place, KFI_OPC_PLACE_PUT, len, len, flags, context, PLACE_GOT);
-}
-EXPORT_SYMBOL_GPL(kfi_place_put);
+/* ---- the end ---- */
 
 static void place_end(struct kfi_dev_place *place)
 {
 	place_ops(place)->place_end(place);
 	if (place->fid.writer)
 		atomic_dec(&place->fid.writer->places);
-	place_set(place, PLACE_FREE);
+	kfi_place_set(place, KFI_PLACE_FREE);
 }
 
 int kfi_place_drop(struct kfid_place *pfid)
 {
-	struct kfi_dev_place *place = to_place(pfid);
+	struct kfi_dev_place *place = to_dev_place(pfid);
 
 	lockdep_assert_irqs_enabled();
-	if (!place_move(place, PLACE_GOT, PLACE_PUTTING))
+	if (!kfi_place_move(place, KFI_PLACE_GOT, KFI_PLACE_PUTTING))
 		return -KFI_EOPBADSTATE;
 	place_end(place);
 	return 0;
@@ -309,5 +217,5 @@ void kfi_place_ended(struct kfi_oper *op, int err)
 	}
 	if (!err && place->fid.writer)
 		atomic_inc(&place->fid.writer->places);
-	place_set(place, err ? PLACE_FREE : PLACE_GOT);
+	kfi_place_set(place, err ? KFI_PLACE_FREE : KFI_PLACE_GOT);
 }

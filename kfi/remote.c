@@ -24,7 +24,7 @@ static void remote_entry(struct kfi_ep *ep, u64 flags, size_t len, u64 data, kfi
  * Count an access to a region. The counter of the region may be closed as soon as the region is
  * closed, so it is used only while the region is live. The key shows whether it is still the region
  * that was accessed: a per-I/O region can't be attached again before this section ends, because the
- * end of a region that has holders waits for RCU readers (mr_async.c).
+ * end of a region that has holders waits for RCU readers (mr_io.c).
  */
 static void count_region(struct kfi_mr *mr, u64 key, u64 flags)
 {

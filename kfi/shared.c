@@ -285,22 +285,3 @@ bool kfi_share_idle(struct kfi_ep *ep)
 			return false;
 	return true;
 }
-
-void kfi_share_called(struct kfi_ep *ep)
-{
-	rcu_read_lock();	/* the endpoint may be freed after a grace period */
-	if (atomic_dec_and_test(&ep->srx_left))
-		wake_up(&ep->drained);
-	rcu_read_unlock();
-}
-
-void kfi_share_wake(struct kfi_ep *stx)
-{
-	struct kfi_ep *ep;
-
-	spin_lock_bh(&stx->space_lock);
-	list_for_each_entry(ep, &stx->sharers, share)
-		if (READ_ONCE(ep->space_fn))
-			kfi_cq_call_waiter(ep->tx_cq, &ep->space);
-	spin_unlock_bh(&stx->space_lock);
-}

@@ -16,7 +16,7 @@ EXPORT_SYMBOL_GPL(kfi_pool_exit);
 EXPORT_SYMBOL_GPL(kfi_op_get);
 EXPORT_SYMBOL_GPL(kfi_op_abort);
 EXPORT_SYMBOL_GPL(kfi_op_finish);
-EXPORT_SYMBOL_GPL(kfi_cq_call_waiters);
+EXPORT_SYMBOL_GPL(kfi_cq_space_wq);
 EXPORT_SYMBOL_GPL(kfi_cq_fill);
 EXPORT_SYMBOL_GPL(kfi_cq_sleeps);
 EXPORT_SYMBOL_GPL(kfi_eq_obj);

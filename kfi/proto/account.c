@@ -46,7 +46,7 @@
  * and when a message of a dead connection is freed.
  */
 #include <linux/slab.h>
-#include "proto.h"
+#include "conn.h"
 
 /* Bytes that a credit for unexpected messages pays for at most */
 #define KFP_CREDIT_MEM	(KFW_CREDIT_BYTES + sizeof(struct kfp_inmsg))

@@ -8,7 +8,7 @@
  * late wait in &kfp_conn.lazy until other frames are sent, until there are KFP_LAZY_MAX, or for a
  * jiffy.
  */
-#include "proto.h"
+#include "conn.h"
 
 /*
  * Take an answer of the pool for the request that is being handled. Return: NULL if the peer has more

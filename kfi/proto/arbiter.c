@@ -10,7 +10,7 @@
  *
  * All functions are called under the link's lock, or after the end of the link.
  */
-#include "proto.h"
+#include "conn.h"
 
 /* Move the operations that were posted since the last call to the queue. */
 void kfp_tx_collect(struct kfp_conn *conn)

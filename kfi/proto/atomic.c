@@ -13,7 +13,7 @@
  * called under the link's lock.
  */
 #include <linux/slab.h>
-#include "proto.h"
+#include "conn.h"
 
 static_assert(2 * KFW_ATOMIC_MAX <= KFP_INLINE);
 

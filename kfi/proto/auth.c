@@ -22,7 +22,7 @@
 #include <linux/string.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
-#include "proto.h"
+#include "conn.h"
 
 /**
  * struct kfp_auth - contents of the proofs

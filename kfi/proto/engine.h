@@ -12,7 +12,7 @@
  *	struct kfp_answer_row	an answer that this side owes to the peer
  *	struct kfp_protocol	a protocol in the life of a connection
  *
- * (L) marks members that the lock of the link protects, see proto.h.
+ * (L) marks members that the lock of the link protects, see conn.h.
  */
 #ifndef _KFI_PROTO_ENGINE_H
 #define _KFI_PROTO_ENGINE_H

@@ -6,7 +6,7 @@
 #ifndef _KFI_PROTO_GRANT_H
 #define _KFI_PROTO_GRANT_H
 
-#include "proto.h"
+#include "conn.h"
 
 #define KFP_GRANT_BITS	4
 

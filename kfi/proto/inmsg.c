@@ -13,7 +13,7 @@
  */
 #include <linux/export.h>
 #include <linux/slab.h>
-#include "proto.h"
+#include "conn.h"
 
 /*
  * Reuse a message object of this connection, if there is one. So a series of long messages

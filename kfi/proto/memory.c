@@ -20,7 +20,7 @@
  * All functions are called under the link's lock, or after the end of the link.
  */
 #include <linux/slab.h>
-#include "proto.h"
+#include "conn.h"
 
 /* ---- memory of this side ---- */
 

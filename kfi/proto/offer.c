@@ -3,7 +3,7 @@
  * offer.c - what endpoints of the message protocol offer in getinfo, over every link.
  */
 #include <linux/export.h>
-#include "proto.h"
+#include "conn.h"
 
 #define KFP_INJECT	512	/* bytes of an injected payload */
 #define KFP_MR_IOV_MAX	1024	/* segments of a region */

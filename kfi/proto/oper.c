@@ -12,7 +12,7 @@
  * An answer is accepted only if the state of the operation agrees with it. All functions are called
  * under the link's lock, or after the end of the link.
  */
-#include "proto.h"
+#include "conn.h"
 
 static void kfp_op_unsent(struct kfp_conn *conn, struct kfi_oper *op, int result);
 

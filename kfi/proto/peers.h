@@ -36,7 +36,7 @@
 #ifndef _KFI_PROTO_PEERS_H
 #define _KFI_PROTO_PEERS_H
 
-#include "proto.h"
+#include "conn.h"
 
 /** KFI_CTX_ID_SELF - &kfi_peer.ctx_id of the called end, if an endpoint has called itself */
 #define KFI_CTX_ID_SELF	INT_MIN

@@ -14,7 +14,7 @@
  * All functions are called under the link's lock, or after the end of the link.
  */
 #include <linux/slab.h>
-#include "proto.h"
+#include "conn.h"
 
 /**
  * struct kfp_lease - a region that the link still reads, for data that was returned to the peer

@@ -17,7 +17,7 @@
  *
  * A granted message holds its receive, so the sender has a deadline: kfp_rdvs_late().
  */
-#include "proto.h"
+#include "conn.h"
 
 /* ---- receiver: grant ---- */
 

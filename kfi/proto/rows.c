@@ -4,7 +4,7 @@
  * protocols end a connection.
  */
 #include "grant.h"
-#include "proto.h"
+#include "conn.h"
 
 const struct kfp_op_row *const kfp_op_rows[KFI_OPC_CODES] = {
 	[KFI_OPC_SEND]			= &kfp_msg_op,		/* message.c */

@@ -5,7 +5,7 @@
  * A function kfp_send_*() adds to what is in the stage: a frame, several frames, or a part of one. The
  * link gets them with the next unit (tx.c). All functions are called under the link's lock.
  */
-#include "proto.h"
+#include "conn.h"
 
 /* Each frame carries the limits of the peer's credit. */
 static __always_inline struct kfw_hdr *kfp_stage_header(struct kfp_conn *conn, struct kfw_hdr hdr)

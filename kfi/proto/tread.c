@@ -10,7 +10,7 @@
  * The request is a struct kfp_inmsg (message.c). It holds its receive until the link has read the
  * data for the last time.
  */
-#include "proto.h"
+#include "conn.h"
 
 /* ---- initiator ---- */
 

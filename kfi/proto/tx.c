@@ -9,10 +9,10 @@
  *
  * kfp_conn.runner selects the runner (kfi_runner.h). It runs the transmit side under the link's
  * lock, or passes the claim to tx_work. All other contexts leave a note and return. A post only
- * tries the link's lock, see proto.h.
+ * tries the link's lock, see conn.h.
  */
 #include <linux/export.h>
-#include "proto.h"
+#include "conn.h"
 
 static void kfp_tx_defer(struct kfp_conn *conn, unsigned int delay_ms)
 {

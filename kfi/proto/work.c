@@ -5,7 +5,7 @@
  */
 #include <linux/cpumask.h>
 #include <linux/net.h>
-#include "proto.h"
+#include "conn.h"
 
 void kfp_conn_get(struct kfp_conn *conn)
 {

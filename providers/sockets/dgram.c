@@ -41,11 +41,13 @@ struct ks_dgram {
 	void			*buf;
 };
 
-int ks_dgram_tx(struct ks_ep *ke, struct kfi_oper *op)
+int ks_dgram_tx(struct kfi_ep *ep, struct kfi_oper *op)
 {
+	struct ks_ep *ke = to_ks_ep(ep);
 	struct ks_dgram *dg = ke->dgram;
 	union kfi_inaddr to;
 
+	memset(op->priv, 0, KFI_PROTO_TX_PRIV);		/* no connection: kfp_op.conn is NULL */
 	if (kfi_av_addr(ke->pe.ep.av, op->addr, &to) < 0)
 		return -EINVAL;
 	rcu_read_lock();

@@ -26,6 +26,8 @@ int ks_ep_open(struct kfi_ep *ep)
 
 	ep->tx_levels = ks_levels(ep->type);
 	INIT_DELAYED_WORK(&ke->accept, ks_ep_accept_work);
+	if (ep->type == KFI_EP_DGRAM)
+		ep->ops = &ks_dgram_ops;
 	/*
 	 * A datagram can't prove the key, so DGRAM endpoints accept no key, not even one of the
 	 * domain. It has no TLS, either.

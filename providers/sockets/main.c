@@ -57,13 +57,7 @@ MODULE_PARM_DESC(tls,
 struct workqueue_struct *ks_wq;
 struct workqueue_struct *ks_cm_wq;
 
-static int ks_tx(struct kfi_ep *ep, struct kfi_oper *op)
-{
-	if (likely(ep->type != KFI_EP_DGRAM))
-		return kfi_proto_tx(ep, op);
-	memset(op->priv, 0, KFI_PROTO_TX_PRIV);		/* no connection: kfp_op.conn is NULL */
-	return ks_dgram_tx(to_ks_ep(ep), op);
-}
+struct kfi_prov_ops ks_dgram_ops __ro_after_init;
 
 static const struct kfi_prov_ops ks_ops = {
 	.domain_size	= sizeof(struct ks_domain),
@@ -90,7 +84,7 @@ static const struct kfi_prov_ops ks_ops = {
 	.setname	= ks_ep_setname,
 	.peers		= kfi_proto_peers,
 
-	.tx		= ks_tx,
+	.tx		= kfi_proto_tx,
 	.tx_flush	= kfi_proto_tx_flush,
 	.rx_matched	= kfi_proto_rx_matched,
 	.rx_drop	= kfi_proto_rx_drop,
@@ -134,6 +128,9 @@ static int __init ks_init(void)
 {
 	int ret;
 
+	ks_dgram_ops = ks_ops;
+	ks_dgram_ops.tx = ks_dgram_tx;
+	ks_dgram_ops.tx_flush = NULL;
 	ret = ks_tls_select();
 	if (ret)
 		return ret;

@@ -254,6 +254,7 @@ size_t ks_dgram_max(void);
 int ks_dgram_enable(struct ks_ep *ke);
 void ks_dgram_stop(struct ks_ep *ke, int err);
 void ks_dgram_close(struct ks_ep *ke);
-int ks_dgram_tx(struct ks_ep *ke, struct kfi_oper *op);
+int ks_dgram_tx(struct kfi_ep *ep, struct kfi_oper *op);
+extern struct kfi_prov_ops ks_dgram_ops;		/* main.c */
 
 #endif /* _KFI_SOCKETS_SOCK_H */

@@ -3,7 +3,7 @@
 #include <linux/delay.h>
 #include <linux/slab.h>
 #include "fake.h"
-#include "../../kfi/proto/proto.h"
+#include "../../kfi/proto/conn.h"
 
 static struct fake_ep *fake_of(struct kfi_ep *ep)
 {

@@ -9,7 +9,7 @@
 
 #include <linux/delay.h>
 #include "fake.h"
-#include "../../kfi/proto/proto.h"
+#include "../../kfi/proto/conn.h"
 
 #define PH_ROOM		131072U		/* default of &ph_world.room */
 #define PH_BUF		65536U		/* bytes of a receive */

@@ -12,7 +12,7 @@
 
 #include <linux/prandom.h>
 #include "fake.h"
-#include "../../kfi/proto/proto.h"
+#include "../../kfi/proto/conn.h"
 
 #define PM_CQ		1024
 #define PM_SLOTS	24

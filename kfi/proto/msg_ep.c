@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/* msg.c - MSG endpoints: connect, accept, reject, shutdown; and passive endpoints. */
+/* msg_ep.c - MSG endpoints: connect, accept, reject, shutdown; and passive endpoints. */
 #include <linux/export.h>
-#include "proto.h"
+#include "conn.h"
 
 /*
  * Publish the connection, then report it, because the consumer may send as soon as it gets

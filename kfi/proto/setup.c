@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * proto.c - setup and teardown of the message protocol: for the module, for each provider, and for
+ * setup.c - setup and teardown of the message protocol: for the module, for each provider, and for
  * each endpoint. docs/architecture.md lists the files of the protocol.
  */
 #include <linux/export.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mr_async.c - regions for one I/O: kfi_mr_alloc() makes a handle once; memory is attached to it
+ * mr_io.c - regions for one I/O: kfi_mr_alloc() makes a handle once; memory is attached to it
  * and detached from it without sleeping.
  *
  *		    register			   invalidate

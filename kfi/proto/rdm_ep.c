@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rdm.c - RDM endpoints: hellos and removed addresses; and for "kfi show" the peers of any
+ * rdm_ep.c - RDM endpoints: hellos and removed addresses; and for "kfi show" the peers of any
  * endpoint. peers.c has the peers, conn.c dials.
  */
 #include <linux/export.h>

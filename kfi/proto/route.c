@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * post.c - a post of the consumer finds its connection. From here an operation passes through:
+ * route.c - a post of the consumer finds its connection. From here an operation passes through:
  *
  *   kfi_proto_tx()		find the connection, add the operation to its lock-free list
  *   kfp_tx_kick()		become the runner, unless another context is (tx.c)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * proto.h - a connection of the message protocol, and the locks that protect it.
+ * conn.h - a connection of the message protocol, and the locks that protect it.
  *
  * Locks, outermost first:
  *
@@ -17,7 +17,7 @@
  *   kfp_dev_places_lock (spin, bh)	the members that lead from a place of devices to its
  *				connection (device_place.c). A leaf; there is one for the module
  *
- * A post (post.c) never waits for the link's lock; it only tries to take it. A consumer may post
+ * A post (route.c) never waits for the link's lock; it only tries to take it. A consumer may post
  * from a completion handler that runs under the link's lock (see kfi_batch_begin()), and while it
  * holds locks of its own that its handlers take, too.
  *
@@ -25,8 +25,8 @@
  * uses it inside rcu_read_lock(). The end of the connection (conn.c) clears the pointer and waits
  * for a grace period before it collects the operations that were posted.
  */
-#ifndef _KFI_PROTO_H
-#define _KFI_PROTO_H
+#ifndef _KFI_PROTO_CONN_H
+#define _KFI_PROTO_CONN_H
 
 #include <linux/refcount.h>
 #include <kfi_runner.h>
@@ -426,7 +426,7 @@ void kfp_auth_outgoing(struct kfp_conn *conn, const struct kfw_hello *hello);
 int kfp_auth_answered(struct kfp_conn *conn);
 int kfp_auth_from_caller(struct kfp_conn *conn);
 
-/* rdm.c: RDM endpoints */
+/* rdm_ep.c: RDM endpoints */
 int kfp_rdm_called(struct kfp_conn *conn);
 int kfp_rdm_admit(struct kfp_conn *conn);
 bool kfp_rdm_ready(struct kfp_conn *conn);
@@ -434,13 +434,13 @@ void kfp_rdm_publish(struct kfp_conn *conn);
 void kfp_peer_info(const struct kfi_proto_ep *pe, const void *name, const struct kfi_peer_conn *pc,
 		   struct kfi_peer_info *info);
 
-/* msg.c: connected endpoints */
+/* msg_ep.c: connected endpoints */
 void kfp_msg_lost(struct kfp_conn *conn, int err);
 void kfp_msg_ready(struct kfp_conn *conn);
 int kfp_msg_accepted(struct kfp_conn *conn);
 
-/* proto.c */
+/* setup.c */
 int kfp_init(void);
 void kfp_exit(void);
 
-#endif /* _KFI_PROTO_H */
+#endif /* _KFI_PROTO_CONN_H */
