@@ -441,15 +441,18 @@ void kfi_conn_close(struct kfi_conn *conn);
  * kfi_conn_enter() - begin a section in which operations may be posted to &kfi_conn.ep
  * @conn: connection
  *
- * Context: Any but hard interrupts.
+ * The section is the one that a post needs anyway: in it __kfi_sendmsg() and the like post without
+ * another one. Bottom halves are off until kfi_conn_exit().
+ *
+ * Context: Any but hard interrupts, with interrupts enabled.
  * Return: false if the connection is not open; then there is no section.
  */
 static inline bool kfi_conn_enter(struct kfi_conn *conn)
 {
-	rcu_read_lock();
+	rcu_read_lock_bh();
 	if (likely(test_bit(KFI_CONN_OPEN, &conn->flags)))
 		return true;
-	rcu_read_unlock();
+	rcu_read_unlock_bh();
 	return false;
 }
 
@@ -461,7 +464,7 @@ static inline bool kfi_conn_enter(struct kfi_conn *conn)
  */
 static inline void kfi_conn_exit(struct kfi_conn *conn)
 {
-	rcu_read_unlock();
+	rcu_read_unlock_bh();
 }
 
 /**

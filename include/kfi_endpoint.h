@@ -539,6 +539,19 @@ ssize_t kfi_recvmsg(struct kfid_ep *ep, const struct kfi_msg *msg,
 		    uint64_t flags);
 
 /**
+ * __kfi_recvmsg() - kfi_recvmsg() inside a section of the caller
+ * @ep: as there
+ * @msg: as there
+ * @flags: as there
+ *
+ * Context: Inside rcu_read_lock_bh(), as between kfi_conn_enter() and
+ * kfi_conn_exit().
+ * Return: As kfi_recvmsg().
+ */
+ssize_t __kfi_recvmsg(struct kfid_ep *ep, const struct kfi_msg *msg,
+		      uint64_t flags);
+
+/**
  * kfi_sendmsg() - send a message
  * @ep: the endpoint or transmit context
  * @msg: the message; copied, but the data only with KFI_INJECT
@@ -554,6 +567,19 @@ ssize_t kfi_recvmsg(struct kfid_ep *ep, const struct kfi_msg *msg,
  */
 ssize_t kfi_sendmsg(struct kfid_ep *ep, const struct kfi_msg *msg,
 		    uint64_t flags);
+
+/**
+ * __kfi_sendmsg() - kfi_sendmsg() inside a section of the caller
+ * @ep: as there
+ * @msg: as there
+ * @flags: as there
+ *
+ * Context: Inside rcu_read_lock_bh(), as between kfi_conn_enter() and
+ * kfi_conn_exit().
+ * Return: As kfi_sendmsg().
+ */
+ssize_t __kfi_sendmsg(struct kfid_ep *ep, const struct kfi_msg *msg,
+		      uint64_t flags);
 
 /**
  * kfi_recvv() - post a receive into a vector of kernel memory

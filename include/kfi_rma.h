@@ -87,6 +87,19 @@ ssize_t kfi_readmsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg,
 		    uint64_t flags);
 
 /**
+ * __kfi_readmsg() - kfi_readmsg() inside a section of the caller
+ * @ep: as there
+ * @msg: as there
+ * @flags: as there
+ *
+ * Context: Inside rcu_read_lock_bh(), as between kfi_conn_enter() and
+ * kfi_conn_exit().
+ * Return: As kfi_readmsg().
+ */
+ssize_t __kfi_readmsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg,
+		    uint64_t flags);
+
+/**
  * kfi_writemsg() - write to a peer's memory
  * @ep: the endpoint or transmit context
  * @msg: local and remote vector; copied, but the data only with KFI_INJECT
@@ -110,6 +123,19 @@ ssize_t kfi_readmsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg,
  * Return: see "Posting" in kfi_endpoint.h.
  */
 ssize_t kfi_writemsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg,
+		     uint64_t flags);
+
+/**
+ * __kfi_writemsg() - kfi_writemsg() inside a section of the caller
+ * @ep: as there
+ * @msg: as there
+ * @flags: as there
+ *
+ * Context: Inside rcu_read_lock_bh(), as between kfi_conn_enter() and
+ * kfi_conn_exit().
+ * Return: As kfi_writemsg().
+ */
+ssize_t __kfi_writemsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg,
 		     uint64_t flags);
 
 /**

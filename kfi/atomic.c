@@ -109,18 +109,21 @@ static int fill_atomic(struct kfi_oper *op, const struct kfi_msg_atomic *msg,
 
 /* ---- the calls ---- */
 
-static ssize_t post_atomic(struct kfid_ep *fid, enum kfi_opcode code,
+static ssize_t post_atomic(struct kfid_ep *ep, enum kfi_opcode code,
 			   const struct kfi_msg_atomic *msg, const struct kfi_ioc *compare,
 			   size_t compares, const struct kfi_ioc *result, size_t results,
 			   u64 flags)
 {
-	struct kfi_ep *ep = kfi_to_ep(fid);
-	struct kfi_oper *op = kfi_tx_begin(ep, code, msg->context, flags);
-	int ret = PTR_ERR_OR_ZERO(op);
+	struct kfi_oper *op;
+	ssize_t ret;
 
+	rcu_read_lock_bh();
+	op = kfi_tx_begin(ep, code, msg->context, flags);
+	ret = PTR_ERR_OR_ZERO(op);
 	if (!ret)
-		ret = fill_atomic(op, msg, compare, compares, result, results);
-	return kfi_tx_start(ep, op, ret);
+		ret = kfi_tx_start(op, fill_atomic(op, msg, compare, compares, result, results));
+	rcu_read_unlock_bh();
+	return ret;
 }
 
 ssize_t kfi_atomicmsg(struct kfid_ep *ep, const struct kfi_msg_atomic *msg, uint64_t flags)

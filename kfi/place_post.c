@@ -11,12 +11,12 @@
 static ssize_t place_post(struct kfid_ep *fid, struct kfi_dev_place *place, enum kfi_opcode code,
 			  size_t len, size_t reported, u64 flags, void *context, int before)
 {
-	struct kfi_ep *ep = kfi_to_ep(fid);
 	struct kfi_oper *op;
 	ssize_t ret;
 
 	place->reported = reported;
-	op = kfi_tx_begin(ep, code, context, flags);
+	rcu_read_lock_bh();
+	op = kfi_tx_begin(fid, code, context, flags);
 	ret = PTR_ERR_OR_ZERO(op);
 	if (!ret) {
 		op->addr = place->addr;
@@ -28,8 +28,9 @@ static ssize_t place_post(struct kfid_ep *fid, struct kfi_dev_place *place, enum
 		op->rma_count = 1;
 		ret = kfi_op_payload(op, KFI_KVEC, NULL, 0);
 		op->len = reported;
+		ret = kfi_tx_start(op, ret);
 	}
-	ret = kfi_tx_start(ep, op, ret);
+	rcu_read_unlock_bh();
 	if (ret)
 		kfi_place_set(place, before);
 	return ret;

@@ -3,7 +3,9 @@
  * post.c - posts: the begin and the start of an operation; the posting calls fill it in between
  * (post.h).
  *
- * A post runs inside an RCU read section in which the state of the endpoint allows it. A context
+ * A post runs inside rcu_read_lock_bh(), which covers all locks and per-CPU counts of its path. The
+ * posting call opens this section, or the kit does for several calls (kfi_conn_enter()). In it the
+ * state of the endpoint allows the post. A context
  * that stops an endpoint changes the state and waits for a grace period; after that no post is
  * between the check and the provider. So a post that races with the removal of a namespace or a
  * device either fails with -ENODEV, or its operation has reached the provider, which completes it.
@@ -19,6 +21,12 @@
 #include "opcode.h"
 #include "post.h"
 #include <trace/events/kfi.h>
+
+static __always_inline void post_assert_section(void)
+{
+	lockdep_assert_irqs_enabled();
+	RCU_LOCKDEP_WARN(!rcu_read_lock_bh_held(), "bottom halves are on");
+}
 
 /* ---- checks ---- */
 
@@ -116,48 +124,47 @@ static __always_inline int post_check_rx(const struct kfi_ep *ep, u64 flags)
 
 /* ---- transmit ---- */
 
-struct kfi_oper *kfi_tx_begin(struct kfi_ep *ep, enum kfi_opcode code, void *context, u64 flags)
-{
-	struct kfi_oper *op;
-	int ret;
-
-	lockdep_assert_irqs_enabled();
-	rcu_read_lock_bh();	/* covers all locks and per-CPU counts of the path */
-	flags = post_merge(flags, ep->tx_flags, kfi_opcode_rows[code].flags);
-	ret = post_check(ep, code, context, flags, ep->tx_cq) ?: post_check_tx(ep, flags);
-	if (unlikely(ret))
-		return ERR_PTR(ret);
-	op = kfi_op_get(ep, &kfi_tx_owner(ep)->tx, ep->tx_cq,
-			post_selective(flags, ep->tx_selective));
-	if (unlikely(IS_ERR(op)))
-		return op;
-	op->code = code;
-	op->context = context;
-	return op;
-}
-
 static void post_flush(struct kfi_ep *ep)
 {
 	if (ep->ops->tx_flush && READ_ONCE(ep->state) != KFI_EP_DEAD)
 		ep->ops->tx_flush(ep);
 }
 
+struct kfi_oper *kfi_tx_begin(struct kfid_ep *fid, enum kfi_opcode code, void *context, u64 flags)
+{
+	struct kfi_ep *ep = kfi_to_ep(fid);
+	struct kfi_oper *op;
+	int ret;
+
+	post_assert_section();
+	flags = post_merge(flags, ep->tx_flags, kfi_opcode_rows[code].flags);
+	ret = post_check(ep, code, context, flags, ep->tx_cq) ?: post_check_tx(ep, flags);
+	op = unlikely(ret) ? ERR_PTR(ret) :
+			     kfi_op_get(ep, &kfi_tx_owner(ep)->tx, ep->tx_cq,
+					post_selective(flags, ep->tx_selective));
+	if (unlikely(IS_ERR(op))) {
+		post_flush(ep);		/* earlier posts with KFI_MORE rely on this one */
+		return op;
+	}
+	op->code = code;
+	op->context = context;
+	return op;
+}
+
 static noinline ssize_t post_refused(struct kfi_ep *ep, struct kfi_oper *op, int err)
 {
-	if (!IS_ERR(op))
-		kfi_op_abort(op);
-	post_flush(ep);		/* earlier posts with KFI_MORE rely on this one */
-	rcu_read_unlock_bh();
+	kfi_op_abort(op);
+	post_flush(ep);
 	return err;
 }
 
-ssize_t kfi_tx_start(struct kfi_ep *ep, struct kfi_oper *op, int err)
+ssize_t kfi_tx_start(struct kfi_oper *op, int err)
 {
-	size_t len;
+	struct kfi_ep *ep = op->ep;
+	size_t len = op->len;
 
 	if (unlikely(err))
 		return post_refused(ep, op, err);
-	len = op->len;
 	if (unlikely(len > ep->max_msg_size))
 		return post_refused(ep, op, -EMSGSIZE);
 	trace_kfi_post(op);
@@ -169,13 +176,11 @@ ssize_t kfi_tx_start(struct kfi_ep *ep, struct kfi_oper *op, int err)
 	}
 	__kfi_stat_inc(ep, tx_ops);
 	__kfi_stat_add(ep, tx_bytes, len);
-	rcu_read_unlock_bh();
 	return 0;
 }
 
 void kfi_ep_tx_flush(struct kfid_ep *fid)
 {
-	lockdep_assert_irqs_enabled();
 	rcu_read_lock_bh();
 	post_flush(kfi_to_ep(fid));
 	rcu_read_unlock_bh();
@@ -184,13 +189,13 @@ EXPORT_SYMBOL_GPL(kfi_ep_tx_flush);
 
 /* ---- receive ---- */
 
-struct kfi_oper *kfi_rx_begin(struct kfi_ep *ep, enum kfi_opcode code, void *context, u64 flags)
+struct kfi_oper *kfi_rx_begin(struct kfid_ep *fid, enum kfi_opcode code, void *context, u64 flags)
 {
+	struct kfi_ep *ep = kfi_to_ep(fid);
 	struct kfi_oper *op;
 	int ret;
 
-	lockdep_assert_irqs_enabled();
-	rcu_read_lock_bh();
+	post_assert_section();
 	flags = post_merge(flags, ep->rx_flags, kfi_opcode_rows[code].flags);
 	ret = post_check(ep, code, context, flags, ep->rx_cq) ?: post_check_rx(ep, flags);
 	if (unlikely(ret))
@@ -230,21 +235,20 @@ static __always_inline int post_start_rx(struct kfi_ep *ep, struct kfi_oper *op)
 	return unlikely(ep->hw_recv) ? ep->ops->rx_posted(ep, op) : post_match(ep, op);
 }
 
-ssize_t kfi_rx_start(struct kfi_ep *ep, struct kfi_oper *op, int err)
+ssize_t kfi_rx_start(struct kfi_oper *op, int err)
 {
-	if (likely(!err)) {
-		err = post_start_rx(ep, op);
-		/*
-		 * The peer may have ended the connection before the consumer was notified of it.
-		 * The receive ends as it would have if it had been posted before.
-		 */
-		if (unlikely(err == -ESHUTDOWN)) {
-			kfi_recv_end(op, err);
-			err = 0;
-		}
-	}
-	if (unlikely(err) && !IS_ERR(op))
+	if (likely(!err))
+		err = post_start_rx(op->ep, op);
+	if (likely(!err))
+		return 0;
+	if (err != -ESHUTDOWN) {
 		kfi_op_abort(op);
-	rcu_read_unlock_bh();
-	return err;
+		return err;
+	}
+	/*
+	 * The peer may have ended the connection before the consumer was notified of it. The
+	 * receive ends as it would have if it had been posted before.
+	 */
+	kfi_recv_end(op, err);
+	return 0;
 }

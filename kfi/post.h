@@ -6,6 +6,8 @@
  *	kfi_tx_begin(), kfi_rx_begin()	check the post, and take an operation
  *	the call			fills the operation in, with kfi_op_payload()
  *	kfi_tx_start(), kfi_rx_start()	pass it to the provider, or to the matching
+ *
+ * All of a post runs inside one rcu_read_lock_bh(), which the call opens, or its caller: see post.c.
  */
 #ifndef _KFI_POST_H
 #define _KFI_POST_H
@@ -13,19 +15,18 @@
 #include "core.h"
 
 /*
- * Begin a post. Opens the RCU section that kfi_tx_start() or kfi_rx_start() ends, so one of them
- * follows, also after an error. Sets the kind, the flags and the context of the operation. Returns
- * ERR_PTR() if the post is refused.
+ * Begin a post: check it, and take an operation. Sets the kind, the flags and the context of the
+ * operation. Returns ERR_PTR() if the post is refused.
  */
-struct kfi_oper *kfi_tx_begin(struct kfi_ep *ep, enum kfi_opcode code, void *context, u64 flags);
-struct kfi_oper *kfi_rx_begin(struct kfi_ep *ep, enum kfi_opcode code, void *context, u64 flags);
+struct kfi_oper *kfi_tx_begin(struct kfid_ep *fid, enum kfi_opcode code, void *context, u64 flags);
+struct kfi_oper *kfi_rx_begin(struct kfid_ep *fid, enum kfi_opcode code, void *context, u64 flags);
 
 /*
- * Start the operation; after an @err of its description drop it. Returns 0 or a negative errno: then
- * nothing has happened.
+ * Start the operation; or drop it, because its description has failed with @err. Returns 0 or a
+ * negative errno: then nothing has happened.
  */
-ssize_t kfi_tx_start(struct kfi_ep *ep, struct kfi_oper *op, int err);
-ssize_t kfi_rx_start(struct kfi_ep *ep, struct kfi_oper *op, int err);
+ssize_t kfi_tx_start(struct kfi_oper *op, int err);
+ssize_t kfi_rx_start(struct kfi_oper *op, int err);
 
 /*
  * payload.c: set op->iter, op->len and op->sgl from the local vector; with KFI_INJECT copy the

@@ -23,30 +23,49 @@ static int rma_segments(struct kfi_oper *op, const struct kfi_rma_iov *rma, size
 	return len == op->len ? 0 : -EINVAL;
 }
 
-static ssize_t post_rma(struct kfid_ep *fid, enum kfi_opcode code, const struct kfi_msg_rma *msg,
+static ssize_t post_rma(struct kfid_ep *ep, enum kfi_opcode code, const struct kfi_msg_rma *msg,
 			u64 flags)
 {
-	struct kfi_ep *ep = kfi_to_ep(fid);
 	struct kfi_oper *op = kfi_tx_begin(ep, code, msg->context, flags & ~KFI_TAGGED);
-	int ret = PTR_ERR_OR_ZERO(op);
 
-	if (likely(!ret)) {
-		op->addr = msg->addr;
-		op->data = msg->data;
-		ret = kfi_op_payload(op, msg->type, msg->msg_iov, msg->iov_count) ?:
-		      rma_segments(op, msg->rma_iov, msg->rma_iov_count);
-	}
-	return kfi_tx_start(ep, op, ret);
+	if (IS_ERR(op))
+		return PTR_ERR(op);
+	op->addr = msg->addr;
+	op->data = msg->data;
+	return kfi_tx_start(op, kfi_op_payload(op, msg->type, msg->msg_iov, msg->iov_count) ?:
+				rma_segments(op, msg->rma_iov, msg->rma_iov_count));
 }
 
-ssize_t kfi_readmsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg, uint64_t flags)
+ssize_t __kfi_readmsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg, uint64_t flags)
 {
 	return post_rma(ep, flags & KFI_TAGGED ? KFI_OPC_TREAD : KFI_OPC_READ, msg, flags);
 }
+EXPORT_SYMBOL_GPL(__kfi_readmsg);
+
+ssize_t kfi_readmsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg, uint64_t flags)
+{
+	ssize_t ret;
+
+	rcu_read_lock_bh();
+	ret = __kfi_readmsg(ep, msg, flags);
+	rcu_read_unlock_bh();
+	return ret;
+}
 EXPORT_SYMBOL_GPL(kfi_readmsg);
+
+ssize_t __kfi_writemsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg, uint64_t flags)
+{
+	return post_rma(ep, flags & KFI_TAGGED ? KFI_OPC_TWRITE : KFI_OPC_WRITE, msg, flags);
+}
+EXPORT_SYMBOL_GPL(__kfi_writemsg);
 
 ssize_t kfi_writemsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg, uint64_t flags)
 {
-	return post_rma(ep, flags & KFI_TAGGED ? KFI_OPC_TWRITE : KFI_OPC_WRITE, msg, flags);
+	ssize_t ret;
+
+	rcu_read_lock_bh();
+	ret = __kfi_writemsg(ep, msg, flags);
+	rcu_read_unlock_bh();
+	return ret;
 }
 EXPORT_SYMBOL_GPL(kfi_writemsg);

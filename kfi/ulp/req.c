@@ -80,7 +80,7 @@ static ssize_t send_data(struct kfi_req *req, const void *msg, size_t len,
 	memcpy(vec + 1, data, n * sizeof(*data));
 	req->sent.done = req_sent;
 	atomic_inc(&req->pending);
-	ret = kfi_sendmsg(conn->ep, &post, KFI_CQE | KFI_INJECT_COMPLETE | flags);
+	ret = __kfi_sendmsg(conn->ep, &post, KFI_CQE | KFI_INJECT_COMPLETE | flags);
 	if (ret)
 		atomic_dec(&req->pending);	/* does not reach 0: the caller counts, too */
 	return ret;
@@ -97,7 +97,7 @@ int kfi_req_send(struct kfi_req *req, const void *msg, size_t len, const struct 
 	smp_wmb();	/* a context that clears the flag sees all of the above */
 	WRITE_ONCE(req->flags, req->flags | BIT(KFI_REQ_AWAITED));
 	ret = data ? send_data(req, msg, len, data, n, flags) :
-		     kfi_conn_inject(req->conn, msg, len, flags);
+		     __kfi_conn_inject(req->conn, msg, len, flags);
 	if (unlikely(ret) && test_and_clear_bit(KFI_REQ_AWAITED, &req->flags)) {
 		if (!test_bit(KFI_REQ_MAPPED, &req->flags))
 			return ret;

@@ -51,9 +51,9 @@ static ssize_t post_piece(struct kfi_rw *rw)
 	if (remote.len < rw->todo || rw->msg)
 		flags |= KFI_MORE;	/* another piece or the message follows */
 	if (rw->reply)	/* the pages may be released late */
-		ret = kfi_writemsg(rw->conn->ep, &msg, flags | KFI_INJECT_COMPLETE);
+		ret = __kfi_writemsg(rw->conn->ep, &msg, flags | KFI_INJECT_COMPLETE);
 	else
-		ret = kfi_readmsg(rw->conn->ep, &msg, flags);
+		ret = __kfi_readmsg(rw->conn->ep, &msg, flags);
 	if (ret)
 		return ret;
 	rw->todo -= remote.len;
@@ -107,9 +107,9 @@ static ssize_t post_msg(struct kfi_rw *rw)
 		.context = &rw->conn->inject_cqe, .inv_key = rw->key,
 	};
 
-	return kfi_sendmsg(rw->conn->ep, &msg,
-			   KFI_CQE | KFI_INJECT | KFI_NO_COMPLETION |
-				   (rw->invalidate ? KFI_INVALIDATE : 0) | round_more(rw->conn));
+	return __kfi_sendmsg(rw->conn->ep, &msg,
+			     KFI_CQE | KFI_INJECT | KFI_NO_COMPLETION |
+				     (rw->invalidate ? KFI_INVALIDATE : 0) | round_more(rw->conn));
 }
 
 /*

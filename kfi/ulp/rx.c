@@ -68,6 +68,7 @@ free:
 	return -ENOMEM;
 }
 
+/* Post a receive, in a section of kfi_conn_enter() or one of its own. */
 static int rx_post(struct kfi_rxbuf *rx)
 {
 	struct kfi_conn *conn = rx->conn;
@@ -86,7 +87,7 @@ static int rx_post(struct kfi_rxbuf *rx)
 		msg.msg_biov = vec;
 		msg.iov_count = 2;
 	}
-	return kfi_recvmsg(conn->ep, &msg, KFI_CQE);
+	return __kfi_recvmsg(conn->ep, &msg, KFI_CQE);
 }
 
 /*
@@ -106,8 +107,11 @@ int kfi_rxset_post(struct kfi_conn *conn, struct kfi_rxset *set)
 	unsigned int i;
 	int ret = 0;
 
-	for (i = 0; i < set->n && !ret; i++)
+	for (i = 0; i < set->n && !ret; i++) {
+		rcu_read_lock_bh();
 		ret = rx_post_idle(buf_at(conn, set, i));
+		rcu_read_unlock_bh();
+	}
 	return ret;
 }
 
@@ -168,18 +172,25 @@ void kfi_inject_failed(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi
 		kfi_conn_fail(container_of(cqe, struct kfi_conn, inject_cqe), -wc->err);
 }
 
-ssize_t kfi_conn_inject(struct kfi_conn *conn, const void *msg, size_t len, u64 flags)
+/* As kfi_conn_inject(), in a section of kfi_conn_enter(). */
+ssize_t __kfi_conn_inject(struct kfi_conn *conn, const void *msg, size_t len, u64 flags)
 {
 	struct kvec iov = { (void *)msg, len };
 	struct kfi_msg post = {
 		.type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .addr = conn->peer,
 		.context = &conn->inject_cqe,
 	};
+
+	return __kfi_sendmsg(conn->ep, &post, KFI_CQE | KFI_INJECT | KFI_NO_COMPLETION | flags);
+}
+
+ssize_t kfi_conn_inject(struct kfi_conn *conn, const void *msg, size_t len, u64 flags)
+{
 	ssize_t ret;
 
 	if (!kfi_conn_enter(conn))
 		return -ENOTCONN;
-	ret = kfi_sendmsg(conn->ep, &post, KFI_CQE | KFI_INJECT | KFI_NO_COMPLETION | flags);
+	ret = __kfi_conn_inject(conn, msg, len, flags);
 	kfi_conn_exit(conn);
 	return ret;
 }

@@ -56,6 +56,7 @@ int kfi_rxset_alloc(struct kfi_conn *conn, struct kfi_rxset *set, unsigned int n
 int kfi_rxset_post(struct kfi_conn *conn, struct kfi_rxset *set);
 void kfi_rxset_stopped(struct kfi_conn *conn, struct kfi_rxset *set);
 void kfi_rxset_free(struct kfi_conn *conn, struct kfi_rxset *set);
+ssize_t __kfi_conn_inject(struct kfi_conn *conn, const void *msg, size_t len, u64 flags);
 void kfi_inject_failed(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc);
 
 /* listener.c */

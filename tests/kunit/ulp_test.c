@@ -141,12 +141,12 @@ static ssize_t kit_sendmsg(struct kfid_ep *ep, const struct kfi_msg *msg, u64 fl
 
 	if (kit_refuses(ep))
 		return kit.refusal;
-	ret = kfi_sendmsg(ep, msg, flags);
+	ret = __kfi_sendmsg(ep, msg, flags);
 	if (!kit.early || ep != kit.clients[0].conn.ep)
 		return ret;
 	while (!READ_ONCE(kit.answers) && time_before(jiffies, end)) {
+		local_bh_enable();	/* as if the answer came on another CPU */
 		local_bh_disable();
-		local_bh_enable();
 	}
 	kit.early_answers += kit.answers;
 	kit.done_early += kit.rqs[0].done;
@@ -155,7 +155,7 @@ static ssize_t kit_sendmsg(struct kfid_ep *ep, const struct kfi_msg *msg, u64 fl
 
 static ssize_t kit_writemsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg, u64 flags)
 {
-	return kit_refuses(ep) ? kit.refusal : kfi_writemsg(ep, msg, flags);
+	return kit_refuses(ep) ? kit.refusal : __kfi_writemsg(ep, msg, flags);
 }
 
 static void kit_synchronize(void)
@@ -174,8 +174,8 @@ static bool kit_llist_add(struct llist_node *node, struct llist_head *head)
 
 #undef EXPORT_SYMBOL_GPL
 #define EXPORT_SYMBOL_GPL(symbol)
-#define kfi_sendmsg			kit_sendmsg
-#define kfi_writemsg			kit_writemsg
+#define __kfi_sendmsg			kit_sendmsg
+#define __kfi_writemsg			kit_writemsg
 #define synchronize_rcu_expedited()	kit_synchronize()
 #undef smp_mb__after_atomic
 #define smp_mb__after_atomic()		do { smp_mb(); kit_gap(); } while (0) /* as it is */

@@ -32,7 +32,7 @@ static ssize_t starved_sendmsg(struct kfid_ep *ep, const struct kfi_msg *msg, u6
 {
 	if (starved_spares(msg) ||
 	    (unsigned int)atomic_inc_return(&starved_posts) / STARVED_RUN % 2 == 0)
-		return kfi_sendmsg(ep, msg, flags);
+		return __kfi_sendmsg(ep, msg, flags);
 	starved++;
 	return -EAGAIN;
 }
@@ -44,7 +44,7 @@ static int starved_reset(struct kfid_ep *ep)
 	return kfi_ep_reset(ep);
 }
 
-#define kfi_sendmsg starved_sendmsg
+#define __kfi_sendmsg starved_sendmsg
 #define kfi_ep_reset starved_reset
 
 /* The kit posts for nvme-kfi. */
