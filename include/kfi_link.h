@@ -97,14 +97,15 @@ struct kfp_permit;
 /**
  * DOC: Received bytes, push-back and order
  *
- * *Buffers of the link.* The protocol keeps no pointer to received bytes. Each kfi_link_rx_*()
- * function copies what it needs, so the link may use its buffer again when the function has
- * returned, or when the link has copied the payload to &kfi_link.into. If the peer can still change
+ * *Buffers of the link.* The protocol keeps no pointer to received bytes. kfi_link_rx_bytes()
+ * copies what it needs, so the link may use its buffer again when the function has returned. If the
+ * peer can still change
  * the bytes (a ring in shared memory), that is safe as well, because the protocol checks only its
  * own copy.
  *
- * *Push-back.* The protocol stops the receive direction by KFI_WANT_STOP, for example while a
- * completion queue is full. Then the link keeps the bytes and lets the transport push back: TCP
+ * *Push-back.* The protocol stops the receive direction by using fewer bytes than it was given, for
+ * example while a completion queue is full. Then the link keeps the rest and lets the transport push
+ * back: TCP
  * closes its window, the ring of kfi_loop gets full, kfi_verbs posts no receives, and kfi_ntb does
  * not raise the position up to which the peer may send. There is no call that resumes: the
  * protocol calls @read again from a work item. If several connections share a transport, a
@@ -125,33 +126,10 @@ struct kfp_permit;
  */
 
 /**
- * enum kfi_link_want - what the protocol does with the next received bytes
- * @KFI_WANT_STOP: nothing at present. The link keeps the bytes until ops->read() is called again
- * @KFI_WANT_HEAD: the bytes belong to a hello, or to the header or the segments of a frame. The
- *	link passes them to kfi_link_rx_head()
- * @KFI_WANT_PAYLOAD: up to &kfi_link.left bytes belong to &kfi_link.into. The link copies them and
- *	calls kfi_link_rx_payload()
- * @KFI_WANT_REGION: as KFI_WANT_PAYLOAD, but the destination is a memory region. The link copies
- *	inside rcu_read_lock(), and only if kfi_link_rx_live() has returned true in that section
- * @KFI_WANT_SKIP: the link drops up to &kfi_link.left bytes and calls kfi_link_rx_payload()
- */
-enum kfi_link_want {
-	KFI_WANT_STOP,
-	KFI_WANT_HEAD,
-	KFI_WANT_PAYLOAD,
-	KFI_WANT_REGION,
-	KFI_WANT_SKIP,
-};
-
-/**
  * struct kfi_link - the part of a connection that its link uses; the provider's structure begins
  *	with it
- * @want: &enum kfi_link_want. The protocol sets it, under the link's lock
  * @eager: length of the longest message that the peer sends without a request. The protocol sets it
  *	before it calls ops->admit()
- * @left: bytes of the payload that are still to be received or dropped. The protocol sets it,
- *	under the link's lock
- * @into: destination of the payload. The protocol sets it, under the link's lock
  * @cpu: CPU that received the last bytes. The link sets it. Work items of the connection run on
  *	this CPU unless the consumer has chosen another one
  * @posted: bytes that the link has accepted in ops->post(). The protocol sets it
@@ -171,10 +149,7 @@ enum kfi_link_want {
  *	hello by &kfi_link_ops.set_port
  */
 struct kfi_link {
-	u8			want;
 	u32			eager;
-	u64			left;
-	struct iov_iter		*into;
 	int			cpu;
 	u64			posted;
 	struct kfi_proto_ep	*ep;
@@ -324,9 +299,8 @@ struct kfi_unit {
  *	Called under the link's lock
  * @sent_to: position, in the count of &kfi_link.posted, up to which the link does not read bytes
  *	any more. Called under the link's lock
- * @read: pass received bytes to the protocol until there are none, or &kfi_link.want is
- *	KFI_WANT_STOP, or the run with bottom halves off has been long enough. Returns false if
- *	bytes are left and @read has to be called again. Called under the link's lock
+ * @read: pass received bytes to kfi_link_rx_bytes(), until there are none, or until it uses fewer than
+ *	it was given. Then @read is called again later. Called under the link's lock
  *
  * @flags: KFI_LINK_*
  * @place_min: with @expose: shortest payload that is worth a place
@@ -400,7 +374,7 @@ struct kfi_link_ops {
 	int	(*post)(struct kfi_link *link, struct kfi_unit *unit);
 	bool	(*splices)(const struct kfi_link *link, const struct iov_iter *iter, size_t len);
 	u64	(*sent_to)(const struct kfi_link *link);
-	bool	(*read)(struct kfi_link *link);
+	void	(*read)(struct kfi_link *link);
 
 	int	(*expose)(struct kfi_link *link, struct kfi_exposed *x, const struct iov_iter *iter,
 			  u64 len, struct kfi_link_place *place, unsigned int max);
@@ -768,42 +742,17 @@ void kfi_link_concealed(struct kfi_link *link, struct kfi_exposed *x);
 void kfi_link_ping(struct kfi_link *link);
 
 /**
- * kfi_link_rx_head() - pass on bytes of a hello, or of the header or the segments of a frame
- * @link: the link; &kfi_link.want is KFI_WANT_HEAD
- * @bytes: received bytes, contiguous in memory. They are copied before they are checked
+ * kfi_link_rx_bytes() - pass on bytes of the stream
+ * @link: the link
+ * @bytes: received bytes, contiguous in memory that the link keeps during the call. The peer may still
+ *	change them
  * @len: number of bytes
  *
- * Context: from ops->read(). Return: number of bytes used, at least 1.
- */
-size_t kfi_link_rx_head(struct kfi_link *link, const void *bytes, size_t len);
-
-/**
- * kfi_link_rx_live() - check whether payload may be copied to &kfi_link.into
- * @link: the link; &kfi_link.want is KFI_WANT_REGION
+ * The protocol takes all that is in the bytes, whole frames and parts, and copies payload to its
+ * destination.
  *
- * Context: from ops->read(), inside an RCU read section that lasts until the copy is done.
- * Return: true; false if the region has ended. Then the link drops the bytes and reports them to
- * kfi_link_rx_payload() as usual.
- */
-bool kfi_link_rx_live(struct kfi_link *link);
-
-/**
- * kfi_link_rx_payload() - report that payload has been copied or dropped
- * @link: the link
- * @len: number of bytes, at most &kfi_link.left
- *
- * Context: from ops->read().
- */
-void kfi_link_rx_payload(struct kfi_link *link, size_t len);
-
-/**
- * kfi_link_rx_bytes() - pass on bytes of the stream as &kfi_link.want requires
- * @link: the link
- * @bytes: received bytes, contiguous in memory that the link keeps during the call
- * @len: number of bytes, not 0
- *
- * For a link that has the received bytes in memory.
- * Context: from ops->read(). Return: number of bytes used; 0 if @want is KFI_WANT_STOP.
+ * Context: from ops->read(). Return: number of bytes used. If it is less than @len, the link keeps the
+ * rest, and passes on nothing until ops->read() is called again.
  */
 size_t kfi_link_rx_bytes(struct kfi_link *link, const void *bytes, size_t len);
 

@@ -650,7 +650,7 @@ bool kfi_mux_lock(struct kfi_link *link);
 void kfi_mux_unlock(struct kfi_link *link);
 int kfi_mux_post(struct kfi_link *link, struct kfi_unit *unit);
 u64 kfi_mux_sent_to(const struct kfi_link *link);
-bool kfi_mux_read(struct kfi_link *link);
+void kfi_mux_read(struct kfi_link *link);
 
 /**
  * KFI_MUX_LINK_OPS() - initialisers of the operations that all connections of ways have alike

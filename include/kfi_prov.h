@@ -42,7 +42,7 @@
  */
 
 /** KFI_PROV_CONTRACT - version of this contract. A provider built for another one is refused */
-#define KFI_PROV_CONTRACT	14
+#define KFI_PROV_CONTRACT	15
 
 /* ------------------------------------------------------------------ */
 /* Registration							      */

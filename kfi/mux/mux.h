@@ -22,7 +22,6 @@
 #define KMX_MSG_MAX	(1UL << 30)
 #define KMX_CALLERS	512U		/* callers that the work item has not handled yet */
 #define KMX_ANSWERED	32		/* callers that one run of the work item handles */
-#define KMX_RX_STEPS	2048		/* steps of one run of kfi_mux_read() */
 #define KMX_LEAVING	16384		/* closed streams whose last record waits for room */
 #define KMX_PORT_AUTO	0x10000U	/* first of the ports that are chosen automatically */
 

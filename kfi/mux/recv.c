@@ -46,19 +46,14 @@ void kmx_advertise_soon(struct kfi_mux_stream *s)
 
 /* ---- bytes ---- */
 
-/*
- * The number of steps is limited, because a backlog can contain thousands of short frames, and this
- * function runs with bottom halves off.
- */
-bool kfi_mux_read(struct kfi_link *link)
+void kfi_mux_read(struct kfi_link *link)
 {
 	struct kfi_mux_stream *s = kfi_mux_stream_of(link);
-	unsigned int steps = KMX_RX_STEPS;
-	size_t len, n = 1;
+	size_t len, n;
 	const u8 *from;
 	u32 at;
 
-	while (s->used != s->got && n && steps--) {
+	do {
 		len = s->got - s->used;
 		from = s->piece;
 		if (!from) {
@@ -70,14 +65,13 @@ bool kfi_mux_read(struct kfi_link *link)
 		s->used += n;
 		if (s->piece)
 			s->piece += n;
-	}
+	} while (n == len && s->used != s->got);
 	/*
 	 * While a record is handled the limit is not sent in a record of its own, because answers
 	 * may follow, which contain it as well.
 	 */
 	if (!s->piece && !s->ended)
 		kmx_advertise_soon(s);
-	return s->used == s->got || !n;
 }
 EXPORT_SYMBOL_GPL(kfi_mux_read);
 

@@ -68,7 +68,7 @@ static int kfp_fetched_data(struct kfp_conn *conn, struct kfi_oper *op)
 	if (rx->f.flags & KFW_F_PLACED || rx->f.payload != op->len)
 		return -EPROTO;
 	rx->iter = op->atomic->result;
-	conn->link.into = &rx->iter;
+	conn->rx.into = &rx->iter;
 	return 0;
 }
 
@@ -124,10 +124,10 @@ static int kfp_rx_atomic(struct kfp_conn *conn)
 		return ret;
 	}
 	rx->performed = false;
-	conn->link.left = rx->f.payload;
+	conn->rx.left = rx->f.payload;
 	rx->vec = (struct kvec){ .iov_base = rx->values, .iov_len = rx->f.payload };
 	iov_iter_kvec(&rx->iter, ITER_DEST, &rx->vec, 1, rx->f.payload);
-	conn->link.into = &rx->iter;
+	conn->rx.into = &rx->iter;
 	return 0;
 }
 

@@ -372,6 +372,15 @@ static inline unsigned long kfp_extend(unsigned long since, unsigned long now, u
 }
 
 /*
+ * Move the receive side. The hello work calls this function without the link's lock, while the link
+ * is stopped; the store lets kfi_link_rx_bytes() continue.
+ */
+static inline void kfp_rx_set_at(struct kfp_conn *conn, u8 at)
+{
+	smp_store_release(&conn->rx.at, at);	/* pairs with kfp_rx_step() */
+}
+
+/*
  * Run @fn as one burst. Completion handlers run in kfi_batch_end(), after the burst. Their posts
  * and the answers to the peer are then sent together. Called under the link's lock, perhaps by the
  * runner in post().

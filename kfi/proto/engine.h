@@ -30,6 +30,7 @@
 #define KFP_RATE_MIN	(256U << 10)	/* least rate of a payload, bytes per second */
 #define KFP_SEGS_BYTES	(KFW_RMA_MAX * sizeof(struct kfw_rma) + \
 			 KFW_PLACES_MAX * sizeof(struct kfw_place))
+#define KFP_RX_STEPS	2048		/* pieces of the stream handled in one run */
 #define KFP_TX_BUDGET	(2 << 20)	/* bytes posted in one hold of the link's lock */
 
 struct kfp_answer;
@@ -95,7 +96,7 @@ struct kfp_op_row {
  * @receive: header and segments are in &kfp_rx.f and &kfp_rx.segs: select the destination of the
  *	payload. Returns 0; -EAGAIN or -ENOMEM: the frame can't be handled now, and @receive is called
  *	again; any other negative errno ends the connection
- * @more: optional: the payload at &kfi_link.into is complete. Returns true after it has selected
+ * @more: optional: the payload at &kfp_rx.into is complete. Returns true after it has selected
  *	another destination, for the bytes that follow
  * @finish: optional: the whole payload has arrived: completions, events, answers. Returns 0; -EAGAIN:
  *	a queue is full, and @finish is called again; any other negative errno ends the connection
@@ -381,15 +382,15 @@ enum kfp_rx_at {
 	KFP_RX_HELD,		/* behind a complete hello; the hello work handles it */
 	KFP_RX_HDR,
 	KFP_RX_SEGS,
-	KFP_RX_BLOCKED,		/* stopped behind a header: CQ full or no memory */
+	KFP_RX_BLOCKED,		/* stopped: CQ full, or no memory, or the connection ends */
 	KFP_RX_PAYLOAD,
 	KFP_RX_SKIP,
 };
 
 /*
  * The receive side, all (L). The members that each frame needs come first. Those of @done, @seg,
- * and from @in to @small belong to the protocol of the frame; kfi_link_rx_live() looks at @mr and
- * @key, too, and sets @status.
+ * and from @in to @small belong to the protocol of the frame; rx.c looks at @mr and @key, too, and
+ * sets @status.
  */
 struct kfp_rx {
 	struct_group(done,	/* of this frame; eight bytes, which one store clears */
@@ -405,7 +406,10 @@ struct kfp_rx {
 	u8			at;		/* &enum kfp_rx_at */
 	u16			seg;		/* next segment of a write */
 	const struct kfp_frame_row *row;	/* of the frame that is being handled */
+	struct iov_iter		*into;		/* destination of the payload */
+	u64			left;		/* bytes of it that have not arrived, or are dropped */
 	u64			skip;		/* bytes to drop behind the payload */
+	unsigned int		steps;		/* pieces that this run may still handle */
 	unsigned long		last_rx;	/* jiffies: last bytes */
 	unsigned long		since;		/* jiffies: start of the payload; kfp_extend() */
 	u64			bytes;		/* received on this connection, hellos excluded */
@@ -540,7 +544,6 @@ void kfp_more_work(struct work_struct *work);
 /* rx.c: the receive side */
 void kfp_rx_next(struct kfp_conn *conn);
 void kfp_rx_hello_next(struct kfp_conn *conn);
-void kfp_rx_set_at(struct kfp_conn *conn, u8 at);
 void kfp_rx_abort(struct kfp_conn *conn, int err);
 bool kfp_rx_late(struct kfp_conn *conn);
 int kfp_rx_poll(struct kfp_conn *conn);

@@ -172,8 +172,8 @@ static int kfp_rx_to_receive(struct kfp_conn *conn)
 	struct kfp_rx *rx = &conn->rx;
 
 	rx->matched = true;
-	conn->link.into = &rx->rx.iter;
-	conn->link.left = rx->rx.room;
+	conn->rx.into = &rx->rx.iter;
+	conn->rx.left = rx->rx.room;
 	rx->skip = rx->f.payload - rx->rx.room;
 	__kfp_credit_free(conn, kfp_rx_cls(&rx->f), kfw_cost(rx->f.len));
 	return 0;
@@ -184,10 +184,10 @@ static int kfp_rx_to_inmsg(struct kfp_conn *conn, struct kfp_inmsg *in)
 	struct kfp_rx *rx = &conn->rx;
 
 	rx->in = in;
-	conn->link.left = rx->f.payload;
+	conn->rx.left = rx->f.payload;
 	/* The vector belongs to the message object, which lives until the payload is complete. */
 	iov_iter_kvec(&rx->iter, ITER_DEST, in->vec, in->nvecs, rx->f.payload);
-	conn->link.into = &rx->iter;
+	conn->rx.into = &rx->iter;
 	return 0;
 }
 
@@ -261,7 +261,7 @@ static void kfp_rx_message_abort(struct kfp_conn *conn, int err)
 {
 	struct kfp_rx *rx = &conn->rx;
 
-	if (rx->matched && (conn->link.left || rx->skip || rx->finishing))
+	if (rx->matched && (conn->rx.left || rx->skip || rx->finishing))
 		kfi_rx_abort(&rx->rx, err);
 }
 

@@ -101,7 +101,7 @@ int kfp_read_data(struct kfp_conn *conn, struct kfi_oper *op)
 	struct kfp_rx *rx = &conn->rx;
 
 	if (!(rx->f.flags & KFW_F_PLACED)) {
-		conn->link.into = &op->iter;
+		conn->rx.into = &op->iter;
 		return 0;
 	}
 	if (!kfp_op(op)->places)
@@ -141,7 +141,7 @@ static int kfp_rx_read_data(struct kfp_conn *conn)
 	    rx->f.len > op->len - kfp_op(op)->got)
 		return -EPROTO;
 	rx->op = op;
-	conn->link.left = rx->f.payload;
+	conn->rx.left = rx->f.payload;
 	return kfp_op_row(op)->data(conn, op);
 }
 

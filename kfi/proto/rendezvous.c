@@ -230,9 +230,9 @@ static int kfp_rx_data(struct kfp_conn *conn)
 		kfi_stat_add(&conn->ep->ep, placed, rx->f.len);
 		return 0;
 	}
-	conn->link.into = &in->rx.iter;
-	conn->link.left = min(rx->f.payload, in->rx.room - min(before, in->rx.room));
-	rx->skip = rx->f.payload - conn->link.left;
+	conn->rx.into = &in->rx.iter;
+	conn->rx.left = min(rx->f.payload, in->rx.room - min(before, in->rx.room));
+	rx->skip = rx->f.payload - conn->rx.left;
 	return 0;
 }
 

@@ -3,11 +3,11 @@
  * rx.c - the receive side. A frame passes through these functions:
  *
  *   kfi_link_rx()		the link has received bytes and holds its lock
- *   ops->read()		the link offers the bytes piece by piece
- *   kfi_link_rx_head()		collects the bytes of hellos, headers and segments
+ *   ops->read()		the link passes on what it has
+ *   kfi_link_rx_bytes()		takes hellos, headers, segments and payload out of the bytes
  *   kfp_frame_row.receive()	header and segments are complete: selects the destination of the
  *				payload, in the file of the protocol
- *   kfi_link_rx_payload()		the link has copied payload, once, to its destination
+ *   kfp_rx_payload()		copies payload, once, to its destination
  *   kfp_frame_row.finish()	completes the receive, queues the answer
  *
  * A frame that can't be handled now (completion queue full, no memory) blocks this connection and
@@ -16,31 +16,6 @@
  */
 #include <linux/export.h>
 #include "peers.h"
-
-/*
- * Set what the link does with the next bytes. The hello work calls this function without the link's
- * lock, while the link is stopped; the store of @want lets the link continue.
- */
-static __always_inline void __kfp_rx_set_at(struct kfp_conn *conn, u8 at)
-{
-	static const u8 wants[] = {
-		[KFP_RX_HELLO] = KFI_WANT_HEAD,
-		[KFP_RX_HELD] = KFI_WANT_STOP,
-		[KFP_RX_HDR] = KFI_WANT_HEAD,
-		[KFP_RX_SEGS] = KFI_WANT_HEAD,
-		[KFP_RX_BLOCKED] = KFI_WANT_STOP,
-		[KFP_RX_PAYLOAD] = KFI_WANT_PAYLOAD,
-		[KFP_RX_SKIP] = KFI_WANT_SKIP,
-	};
-
-	WRITE_ONCE(conn->rx.at, at);
-	smp_store_release(&conn->link.want, wants[at]);	/* pairs with the link's read() */
-}
-
-void kfp_rx_set_at(struct kfp_conn *conn, u8 at)
-{
-	__kfp_rx_set_at(conn, at);
-}
 
 void kfp_rx_next(struct kfp_conn *conn)
 {
@@ -51,7 +26,7 @@ void kfp_rx_next(struct kfp_conn *conn)
 	rx->row = NULL;
 	rx->in = NULL;
 	rx->commit = NULL;
-	__kfp_rx_set_at(conn, KFP_RX_HDR);
+	kfp_rx_set_at(conn, KFP_RX_HDR);
 }
 
 /* Return the address of the peer for a completion. */
@@ -105,15 +80,13 @@ static void kfp_rx_payload_done(struct kfp_conn *conn)
 	int ret;
 
 	do {
-		if (conn->link.left) {
-			__kfp_rx_set_at(conn, KFP_RX_PAYLOAD);
-			if (row->region)
-				conn->link.want = KFI_WANT_REGION;
+		if (rx->left) {
+			kfp_rx_set_at(conn, KFP_RX_PAYLOAD);
 			return;
 		}
 	} while (row->more && row->more(conn));
 	if (rx->skip) {
-		conn->link.left = rx->skip;
+		rx->left = rx->skip;
 		rx->skip = 0;
 		kfp_rx_set_at(conn, KFP_RX_SKIP);
 		return;
@@ -142,7 +115,7 @@ static void kfp_rx_proceed(struct kfp_conn *conn)
 		kfp_rx_payload_done(conn);
 		return;
 	}
-	conn->link.left = 0;
+	rx->left = 0;
 	rx->skip = 0;
 	rx->row = kfp_frame_rows[rx->f.type];
 	if (unlikely(kfi_peer_tx_ctx(&conn->ep->ep)) && rx->row->request)
@@ -168,7 +141,7 @@ static void kfp_rx_header(struct kfp_conn *conn, const struct kfw_hdr *hdr)
 	}
 	rx->have = 0;
 	if (rx->f.rma_count || rx->f.places)
-		__kfp_rx_set_at(conn, KFP_RX_SEGS);
+		kfp_rx_set_at(conn, KFP_RX_SEGS);
 	else
 		kfp_rx_proceed(conn);
 }
@@ -223,7 +196,7 @@ void kfp_rx_hello_next(struct kfp_conn *conn)
 	kfp_rx_set_at(conn, KFP_RX_HELLO);
 }
 
-/* ---- callbacks of the link ---- */
+/* ---- the bytes of the link ---- */
 
 /*
  * Collect up to @want bytes at @to. Return: bytes used. All of them have arrived when &kfp_rx.have
@@ -239,95 +212,116 @@ static size_t kfp_rx_collect(struct kfp_rx *rx, void *to, size_t want, const voi
 	return n;
 }
 
-size_t kfi_link_rx_head(struct kfi_link *link, const void *bytes, size_t len)
+/* The bytes are copied first: a local sender may still write to a page that it has spliced. */
+static __always_inline size_t kfp_rx_hdr(struct kfp_conn *conn, const void *bytes, size_t len)
 {
-	struct kfp_conn *conn = link_conn(link);
 	struct kfp_rx *rx = &conn->rx;
 	struct kfw_hdr hdr __uninitialized;
-	size_t used, want;
+	size_t used;
 
-	if (likely(rx->at == KFP_RX_HDR)) {
-		if (likely(!rx->have && len >= sizeof(hdr))) {
-			/* A local sender may still write to a page that it has spliced. */
-			memcpy(&hdr, bytes, sizeof(hdr));
-			used = sizeof(hdr);
-			rx->bytes += used;
-			kfp_rx_header(conn, &hdr);
-			return used;
-		}
-		used = kfp_rx_collect(rx, &rx->hdr, sizeof(rx->hdr), bytes, len);
-		rx->bytes += used;
-		if (rx->have == sizeof(rx->hdr))
-			kfp_rx_header(conn, &rx->hdr);
-		return used;
+	if (likely(!rx->have && len >= sizeof(hdr))) {
+		memcpy(&hdr, bytes, sizeof(hdr));
+		kfp_rx_header(conn, &hdr);
+		return sizeof(hdr);
 	}
-	if (rx->at == KFP_RX_SEGS) {
-		want = rx->f.rma_count * sizeof(*rx->segs) +
-		       rx->f.places * sizeof(struct kfw_place);
-		used = kfp_rx_collect(rx, rx->segs, want, bytes, len);
-		rx->bytes += used;
-		if (rx->have == want)
-			kfp_rx_proceed(conn);
-		return used;
-	}
-	return kfp_hello_bytes(conn, bytes, len);
+	used = kfp_rx_collect(rx, &rx->hdr, sizeof(rx->hdr), bytes, len);
+	if (rx->have == sizeof(rx->hdr))
+		kfp_rx_header(conn, &rx->hdr);
+	return used;
 }
-EXPORT_SYMBOL_GPL(kfi_link_rx_head);
 
-bool kfi_link_rx_live(struct kfi_link *link)
+static size_t kfp_rx_segs(struct kfp_conn *conn, const void *bytes, size_t len)
 {
-	struct kfp_rx *rx = &link_conn(link)->rx;
+	struct kfp_rx *rx = &conn->rx;
+	size_t want = rx->f.rma_count * sizeof(*rx->segs) +
+		      rx->f.places * sizeof(struct kfw_place);
+	size_t used = kfp_rx_collect(rx, rx->segs, want, bytes, len);
 
-	if (rx->mr && kfi_mr_live(rx->mr, rx->key))
-		return true;
-	rx->status = EREMOTEIO;		/* EACCES would mean that nothing was written */
-	return false;
+	if (rx->have == want)
+		kfp_rx_proceed(conn);
+	return used;
 }
-EXPORT_SYMBOL_GPL(kfi_link_rx_live);
 
-void kfi_link_rx_payload(struct kfi_link *link, size_t len)
+/*
+ * Copy payload, or drop it if it has no destination any more: the region has ended. EACCES would mean
+ * that nothing was written.
+ */
+static size_t kfp_rx_payload(struct kfp_conn *conn, const void *bytes, size_t len)
 {
-	struct kfp_conn *conn = link_conn(link);
+	struct kfp_rx *rx = &conn->rx;
 
-	conn->rx.bytes += len;
-	if (conn->rx.at == KFP_RX_PAYLOAD)
-		__kfi_stat_add(&conn->ep->ep, bounced, len);
-	link->left -= len;
-	if (!link->left)
+	len = min_t(u64, len, rx->left);
+	rcu_read_lock();	/* keeps the memory of a region that is live */
+	if (likely(!rx->row->region || (rx->mr && kfi_mr_live(rx->mr, rx->key))))
+		WARN_ON_ONCE(kfi_copy_to(rx->into, bytes, len) != len);
+	else
+		rx->status = EREMOTEIO;
+	rcu_read_unlock();
+	__kfi_stat_add(&conn->ep->ep, bounced, len);
+	rx->left -= len;
+	if (!rx->left)
 		kfp_rx_payload_done(conn);
+	return len;
 }
-EXPORT_SYMBOL_GPL(kfi_link_rx_payload);
+
+static size_t kfp_rx_drop(struct kfp_conn *conn, size_t len)
+{
+	struct kfp_rx *rx = &conn->rx;
+
+	len = min_t(u64, len, rx->left);
+	rx->left -= len;
+	if (!rx->left)
+		kfp_rx_payload_done(conn);
+	return len;
+}
+
+/* Take the next piece out of received bytes. Return: its length; 0 if the receive side has to wait. */
+static __always_inline size_t kfp_rx_step(struct kfp_conn *conn, const void *bytes, size_t len)
+{
+	switch (smp_load_acquire(&conn->rx.at)) {	/* pairs with kfp_rx_set_at() */
+	case KFP_RX_HDR:
+		return kfp_rx_hdr(conn, bytes, len);
+	case KFP_RX_SEGS:
+		return kfp_rx_segs(conn, bytes, len);
+	case KFP_RX_PAYLOAD:
+		return kfp_rx_payload(conn, bytes, len);
+	case KFP_RX_SKIP:
+		return kfp_rx_drop(conn, len);
+	case KFP_RX_HELLO:
+		return kfp_hello_bytes(conn, bytes, len);
+	default:
+		return 0;
+	}
+}
 
 size_t kfi_link_rx_bytes(struct kfi_link *link, const void *bytes, size_t len)
 {
-	u8 want = smp_load_acquire(&link->want);	/* pairs with kfp_rx_set_at() */
+	struct kfp_conn *conn = link_conn(link);
+	struct kfp_rx *rx = &conn->rx;
+	size_t done = 0, used;
 
-	if (want == KFI_WANT_STOP)
-		return 0;
-	if (want == KFI_WANT_HEAD)
-		return kfi_link_rx_head(link, bytes, len);
-	len = min_t(u64, len, link->left);
-	if (want == KFI_WANT_REGION)
-		rcu_read_lock();
-	if (want != KFI_WANT_SKIP && (want != KFI_WANT_REGION || kfi_link_rx_live(link)))
-		WARN_ON_ONCE(kfi_copy_to(link->into, bytes, len) != len);
-	if (want == KFI_WANT_REGION)
-		rcu_read_unlock();
-	kfi_link_rx_payload(link, len);
-	return len;
+	while (done < len && likely(rx->steps)) {
+		used = kfp_rx_step(conn, bytes + done, len - done);
+		if (!used)
+			break;
+		rx->steps--;
+		done += used;
+	}
+	if (likely(rx->at != KFP_RX_HELLO && rx->at != KFP_RX_HELD))
+		rx->bytes += done;
+	return done;
 }
 EXPORT_SYMBOL_GPL(kfi_link_rx_bytes);
 
 /*
- * Read from the link. The link may hold hundreds of thousands of short frames: its read() ends
- * early, and rx_work continues.
+ * Read from the link. The link may hold hundreds of thousands of short frames, and this function
+ * runs with bottom halves off. So a run ends after KFP_RX_STEPS pieces, and rx_work continues.
  */
 static void kfp_rx_run(struct kfp_conn *conn)
 {
 	/* pairs with kfp_conn_start() */
 	bool ready = smp_load_acquire(&conn->state) == KFP_READY;
 	u64 before = conn->rx.bytes;
-	bool all;
 
 	/*
 	 * During the handshake only hellos are read, and none before the handshake has begun. After
@@ -337,12 +331,13 @@ static void kfp_rx_run(struct kfp_conn *conn)
 	if (test_bit(KFP_FAILED, &conn->flags) || conn->rx.at == KFP_RX_BLOCKED ||
 	    (!ready && (conn->state == KFP_NEW || conn->rx.at != KFP_RX_HELLO)))
 		return;
-	all = conn->ops->read(&conn->link);
+	conn->rx.steps = KFP_RX_STEPS;
+	conn->ops->read(&conn->link);
 	if (conn->rx.bytes != before)
 		WRITE_ONCE(conn->rx.last_rx, jiffies);
 	if (!ready || conn->rx.at == KFP_RX_BLOCKED)
 		return;
-	if (!all)
+	if (!conn->rx.steps)
 		kfp_conn_queue(conn, &conn->rx_work, 0);
 	else
 		kfp_conn_check(conn);	/* all bytes that arrived before the end are read */
@@ -389,8 +384,8 @@ void kfp_rx_work(struct work_struct *work)
 
 /*
  * Read received bytes, for the hello work: they may have arrived before the link's callbacks, or
- * while &kfi_link.want was KFI_WANT_STOP. @at is read under the link's lock, because a read() that
- * has met the end of a hello still looks at @want: without the lock the hello work could set @want
+ * while the hello work had the one before. @at is read under the link's lock, because a read() that
+ * has met the end of a hello still looks at it: without the lock the hello work could set it
  * for the next frame, and this read() would handle frames before the connection is ready.
  *
  * Return: 1 if a hello is complete and the link is stopped; 0; -EAGAIN if the link's lock is not

@@ -344,9 +344,9 @@ static void kfp_rx_open_segment(struct kfp_conn *conn)
 	const struct kfw_rma *seg = &rx->segs[rx->seg++];
 	u64 len = le64_to_cpu(seg->len);
 
-	conn->link.left = len;
+	conn->rx.left = len;
 	rx->key = le64_to_cpu(seg->key);
-	conn->link.into = &rx->iter;
+	conn->rx.into = &rx->iter;
 	rx->mr = kfi_mr_get(&conn->ep->ep, le64_to_cpu(seg->key), le64_to_cpu(seg->addr), len,
 			    KFI_REMOTE_WRITE, &rx->iter);
 	if (!IS_ERR(rx->mr))
@@ -383,7 +383,7 @@ static int kfp_rx_write(struct kfp_conn *conn)
 		kfp_rx_open_segment(conn);
 	}
 	if (rx->status) {
-		conn->link.left = 0;
+		conn->rx.left = 0;
 		rx->skip = rx->f.payload;
 		rx->seg = rx->f.rma_count;
 	}

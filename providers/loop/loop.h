@@ -179,7 +179,7 @@ extern const struct kfi_link_ops loop_link_ops;
 
 /* stream.c: the rings */
 int loop_post(struct kfi_link *link, struct kfi_unit *unit);
-bool loop_read(struct kfi_link *link);
+void loop_read(struct kfi_link *link);
 
 /* place.c: memory that the other end writes to directly */
 int loop_expose(struct kfi_link *link, struct kfi_exposed *x, const struct iov_iter *iter, u64 len,

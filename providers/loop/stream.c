@@ -63,23 +63,20 @@ int loop_post(struct kfi_link *link, struct kfi_unit *unit)
  * Pass on what was in the ring at the beginning. The other end has queued the work item for what it
  * has added since.
  */
-bool loop_read(struct kfi_link *link)
+void loop_read(struct kfi_link *link)
 {
 	struct loop_end *self = loop_own(link), *from = loop_other(link);
 	u64 tail = self->tail, head = smp_load_acquire(&self->head);	/* pairs with loop_fill() */
-	size_t at, used;
+	size_t at, len, used;
 
-	while (tail != head) {
+	do {
 		at = tail % LOOP_RING;
-		used = kfi_link_rx_bytes(link, self->ring + at,
-					 min_t(u64, head - tail, LOOP_RING - at));
-		if (!used)
-			break;
+		len = min_t(u64, head - tail, LOOP_RING - at);
+		used = kfi_link_rx_bytes(link, self->ring + at, len);
 		tail += used;
 		smp_store_release(&self->tail, tail);	/* pairs with loop_fill() */
-	}
+	} while (used == len && tail != head);
 	smp_mb();		/* pairs with loop_post() */
 	if (unlikely(READ_ONCE(from->full)))
 		queue_bh_work(&from->deliver);
-	return true;
 }

@@ -17,7 +17,6 @@
 #include <kfi_inaddr.h>
 #include <kfi_link.h>
 
-#define KS_RX_STEPS	2048		/* steps of one run of ks_read() */
 #define KS_PORT_MIN	512		/* reserved ports that endpoints choose */
 #define KS_PORT_MAX	1023
 #define KS_PORTS	(KS_PORT_MAX - KS_PORT_MIN + 1)
@@ -241,7 +240,7 @@ bool ks_splices(const struct kfi_link *link, const struct iov_iter *iter, size_t
 u64 ks_sent_to(const struct kfi_link *link);
 
 /* stream.c: receive */
-bool ks_read(struct kfi_link *link);
+void ks_read(struct kfi_link *link);
 
 /* tls.c, tls_link.c: links with TLS (tls.h) */
 int ks_tls_init(struct kfi_proto *proto);

@@ -227,24 +227,16 @@ static void ks_tls_tx_work(struct work_struct *work)
 
 /* ---- receive ---- */
 
-static bool ks_tls_read(struct kfi_link *link)
+static void ks_tls_read(struct kfi_link *link)
 {
 	struct ks_tls_link *tl = to_ks_tls(link);
-	unsigned int steps = KS_RX_STEPS;
-	size_t used;
 
-	while (tl->in_at < tl->in_len) {
-		if (!steps--)
-			return false;
-		used = kfi_link_rx_bytes(link, tl->in + tl->in_at, tl->in_len - tl->in_at);
-		if (!used)
-			return true;
-		tl->in_at += used;
-	}
+	tl->in_at += kfi_link_rx_bytes(link, tl->in + tl->in_at, tl->in_len - tl->in_at);
+	if (tl->in_at < tl->in_len)
+		return;
 	if (tl->parked && !tl->closing)
 		mod_delayed_work(ks_wq, &tl->rx, 0);
 	tl->parked = false;
-	return true;
 }
 
 /* A record that is no data. Return: 0: it means nothing; a negative errno: the end */

@@ -319,30 +319,23 @@ static void kv_advertise_soon(struct kv_stream *s)
 		__set_bit(KV_DUE_LIMIT, &s->due);
 }
 
-/*
- * Many short frames may have arrived, and this function runs with bottom halves off, so a run ends
- * after KV_STEPS pieces. Return: false if it has to be called again.
- */
-bool kv_read(struct kfi_link *link)
+void kv_read(struct kfi_link *link)
 {
 	struct kv_stream *s = kv_stream_of(link);
-	unsigned int steps = KV_STEPS;
 	struct kv_buf *buf;
-	size_t n = 1;
 
-	while (s->rxq_tail != s->rxq_head && n && steps--) {
+	while (s->rxq_tail != s->rxq_head) {
 		buf = s->rxq[s->rxq_tail % KV_RECVS];
-		n = kfi_link_rx_bytes(link, page_address(buf->page) + buf->at, buf->len - buf->at);
-		buf->at += n;
+		buf->at += kfi_link_rx_bytes(link, page_address(buf->page) + buf->at,
+					     buf->len - buf->at);
 		if (buf->at < buf->len)
-			continue;
+			break;
 		s->rxq_tail++;
 		kv_buf_post(s, buf);
 	}
 	kv_advertise_soon(s);
 	if (!s->receiving)
 		kv_stream_run(s);	/* otherwise kv_recv_done() calls it */
-	return s->rxq_tail == s->rxq_head || !n;
 }
 
 /* Check a SEND of the peer, and handle its head. */

@@ -49,7 +49,6 @@
 #define KV_LINGER_MS	1000		/* MSG: time for the peer to receive a refusal */
 #define KV_EARLY_PING_MS	100	/* iWARP: time for the listener to accept */
 #define KV_PROBE_MS	2000		/* time for the answer when a caller has the same name */
-#define KV_STEPS	64		/* pieces of the stream that are read in one run */
 
 /* Module parameters (main.c) */
 extern unsigned int kv_short_port;
@@ -736,7 +735,7 @@ void kv_stream_free(struct kv_stream *s);
 int kv_post_unit(struct kfi_link *link, struct kfi_unit *unit);
 bool kv_splices(const struct kfi_link *link, const struct iov_iter *iter, size_t len);
 u64 kv_sent_to(const struct kfi_link *link);
-bool kv_read(struct kfi_link *link);
+void kv_read(struct kfi_link *link);
 
 /* expose.c: memory that the peer writes to */
 void kv_frmrs_alloc(struct kv_stream *s);

@@ -173,33 +173,11 @@ static u64 ph_sent_to(const struct kfi_link *link)
 	return link->posted;
 }
 
-static bool ph_read(struct kfi_link *link)
+static void ph_read(struct kfi_link *link)
 {
 	struct ph_peer *peer = to_peer(link);
-	const u8 *bytes;
-	size_t n;
-	u8 want;
 
-	while (peer->off < peer->len) {
-		want = smp_load_acquire(&link->want);	/* pairs with kfp_rx_set_at() */
-		bytes = peer->in + peer->off;
-		n = peer->len - peer->off;
-		if (want == KFI_WANT_STOP)
-			break;
-		if (want == KFI_WANT_HEAD) {
-			peer->off += kfi_link_rx_head(link, bytes, n);
-			continue;
-		}
-		n = min_t(u64, n, link->left);
-		rcu_read_lock();
-		if (want == KFI_WANT_PAYLOAD ||
-		    (want == KFI_WANT_REGION && kfi_link_rx_live(link)))
-			kfi_copy_to(link->into, bytes, n);
-		rcu_read_unlock();
-		peer->off += n;
-		kfi_link_rx_payload(link, n);
-	}
-	return true;
+	peer->off += kfi_link_rx_bytes(link, peer->in + peer->off, peer->len - peer->off);
 }
 
 static const struct kfi_link_ops ph_ops = {

@@ -323,45 +323,28 @@ static u64 pm_sent_to(const struct kfi_link *link)
 
 /* ---- receive ---- */
 
-static size_t pm_offer(struct kfi_link *link, const u8 *bytes, size_t len)
-{
-	u8 want = smp_load_acquire(&link->want);	/* pairs with kfp_rx_set_at() */
-
-	if (want == KFI_WANT_HEAD)
-		return kfi_link_rx_head(link, bytes, len);
-	len = min_t(u64, len, link->left);
-	rcu_read_lock();
-	if (want == KFI_WANT_PAYLOAD || (want == KFI_WANT_REGION && kfi_link_rx_live(link)))
-		kfi_copy_to(link->into, bytes, len);
-	rcu_read_unlock();
-	kfi_link_rx_payload(link, len);
-	return len;
-}
-
-static bool pm_read(struct kfi_link *link)
+static void pm_read(struct kfi_link *link)
 {
 	struct pm_link *kl = to_pm(link);
 	struct pm_side *self = &kl->wire->side[kl->nr];
-	unsigned int steps, i;
+	unsigned int len, used, i;
 	u8 buf[512];
-	u64 n;
 
-	for (steps = 0; steps < 64; steps++) {
+	do {
 		spin_lock(&kl->wire->lock);
-		n = min_t(u64, self->shown - self->tail, sizeof(buf));
-		for (i = 0; i < n; i++)
+		len = min_t(u64, self->shown - self->tail, sizeof(buf));
+		for (i = 0; i < len; i++)
 			buf[i] = self->ring[(self->tail + i) % PM_RING];
 		spin_unlock(&kl->wire->lock);
-		/* pairs with kfp_rx_set_at() */
-		if (!n || smp_load_acquire(&link->want) == KFI_WANT_STOP)
-			return true;
-		n = pm_offer(link, buf, 1 + pm_random(n));
+		if (!len)
+			return;
+		len = 1 + pm_random(len);
+		used = kfi_link_rx_bytes(link, buf, len);
 		spin_lock(&kl->wire->lock);
-		self->tail += n;
+		self->tail += used;
 		pm_kick(&kl->wire->side[!kl->nr], 0);
 		spin_unlock(&kl->wire->lock);
-	}
-	return false;
+	} while (used == len);
 }
 
 /* ---- places ---- */

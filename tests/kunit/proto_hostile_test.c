@@ -698,6 +698,32 @@ static void broken_frames_end(struct kunit *test)
 	}
 }
 
+/* ---- bursts ---- */
+
+/* A burst of short frames is handled in runs, and what is left after a run is not forgotten. */
+static void run_is_bounded(struct kunit *test)
+{
+	struct kfw_hdr credit = {
+		.type = KFW_CREDIT,
+		.credit_msg = cpu_to_le32(PH_CREDIT), .credit_tag = cpu_to_le32(PH_CREDIT),
+	};
+	struct ph_peer *peer = ph_call(2, 5);
+	unsigned long begin = jiffies;
+	u32 i;
+
+	spin_lock_bh(&peer->lock);
+	for (i = 0; i < KFP_RX_STEPS + 10; i++)
+		memcpy(peer->in + i * sizeof(credit), &credit, sizeof(credit));
+	peer->len = i * sizeof(credit);
+	peer->off = 0;
+	kfi_link_rx(peer->link);
+	KUNIT_EXPECT_EQ(test, (u32)(KFP_RX_STEPS * sizeof(credit)), peer->off);
+	spin_unlock_bh(&peer->lock);
+	while (READ_ONCE(peer->off) < peer->len && !ph_passed(begin, PH_WAIT_MS))
+		usleep_range(1000, 2000);
+	KUNIT_EXPECT_EQ(test, peer->len, peer->off);
+}
+
 KFI_SUITE_IN(kfi_proto_hostile, ph_init, ph_exit,
 	KUNIT_CASE(wrong_hello_ends),
 	KUNIT_CASE(silent_callers_cost_little),
@@ -715,4 +741,5 @@ KFI_SUITE_IN(kfi_proto_hostile, ph_init, ph_exit,
 	KUNIT_CASE(region_ends_between_parts),
 	KUNIT_CASE(commits_take_turns),
 	KUNIT_CASE(rtw_is_answered),
-	KUNIT_CASE(broken_frames_end));
+	KUNIT_CASE(broken_frames_end),
+	KUNIT_CASE(run_is_bounded));
