@@ -479,10 +479,10 @@ static inline int kfi_conn_poll(struct kfi_conn *conn, int budget)
 {
 	int n = 0;
 
-	if (kfi_conn_enter(conn)) {
+	rcu_read_lock();	/* with bottom halves on: the functions may take long */
+	if (likely(test_bit(KFI_CONN_OPEN, &conn->flags)))
 		n = kfi_cq_poll(conn->cq, budget);
-		kfi_conn_exit(conn);
-	}
+	rcu_read_unlock();
 	return max(n, 0);
 }
 

@@ -121,11 +121,11 @@ static inline void kfi_req_fail(struct kfi_req *req, int err)
 {
 	struct kfi_conn *conn = req->conn;
 
-	if (!kfi_conn_enter(conn))
-		return;
-	if (READ_ONCE(req->epoch) == READ_ONCE(conn->epoch))
+	rcu_read_lock();	/* nothing is posted */
+	if (test_bit(KFI_CONN_OPEN, &conn->flags) &&
+	    READ_ONCE(req->epoch) == READ_ONCE(conn->epoch))
 		kfi_conn_fail(conn, err);
-	kfi_conn_exit(conn);
+	rcu_read_unlock();
 }
 
 #endif /* KFI_REQ_H */

@@ -165,7 +165,8 @@ ssize_t kfi_tx_start(struct kfi_oper *op, int err)
 
 	if (unlikely(err))
 		return post_refused(ep, op, err);
-	if (unlikely(len > ep->max_msg_size))
+	/* kfi_ep_query_atomic() has told the limit of an atomic operation */
+	if (unlikely(len > ep->max_msg_size && !kfi_opc_is_atomic(op->code)))
 		return post_refused(ep, op, -EMSGSIZE);
 	trace_kfi_post(op);
 	err = ep->ops->tx(ep, op);	/* @op may be complete and reused */

@@ -81,7 +81,7 @@ struct kfp_grants {
 int kfp_rx_placed(struct kfp_conn *conn);
 /* Return the lasting permit whose memory includes the segment, or NULL. */
 struct kfp_permit *kfp_permit_over(const struct kfp_conn *conn, const struct kfi_rma_iov *seg);
-/* The WRITE behind what was written because of a permit is in the stage. */
+/* Encode the WRITE behind what was written because of a permit. */
 void kfp_permit_write(struct kfp_conn *conn, struct kfi_oper *op, struct kfp_permit *p, u16 flags);
 /* RECALLED is due for a permit: this side writes nothing because of it any more. */
 void kfp_permit_return(struct kfp_conn *conn, struct kfp_permit *p);

@@ -159,9 +159,11 @@ int kfi_conn_ready(struct kfi_conn *conn)
 	if (!waiting)
 		return -ECONNABORTED;	/* it has been ended to make room */
 	ret = kfi_rxset_alloc(conn, &conn->rx[1], n);
-	if (!ret && kfi_conn_enter(conn)) {
-		ret = kfi_rxset_post(conn, &conn->rx[1]);
-		kfi_conn_exit(conn);
+	if (!ret) {
+		rcu_read_lock();	/* a stop waits; each receive is posted in a section of its own */
+		if (test_bit(KFI_CONN_OPEN, &conn->flags))
+			ret = kfi_rxset_post(conn, &conn->rx[1]);
+		rcu_read_unlock();
 	}
 	if (ret)
 		kfi_conn_fail(conn, ret);

@@ -11,7 +11,10 @@
 #include <kfi_rw.h>
 #include "ulp.h"
 
-enum { ROUND_MAX = 16 };	/* messages that are sent together, at most */
+enum {
+	ROUND_MAX	= 16,	/* messages that are sent together, at most */
+	RW_PIECES	= 4,	/* posted without a pause */
+};
 
 /* ---- posting ---- */
 
@@ -112,27 +115,43 @@ static ssize_t post_msg(struct kfi_rw *rw)
 				     (rw->invalidate ? KFI_INVALIDATE : 0) | round_more(rw->conn));
 }
 
+/* Post up to RW_PIECES pieces of the data, and the message behind the last one. */
+static ssize_t post_some(struct kfi_rw *rw)
+{
+	unsigned int n = RW_PIECES;
+	ssize_t ret = 0;
+
+	while (!ret && rw->todo && n--)
+		ret = post_data(rw);
+	if (!ret && !rw->todo && rw->msg)
+		ret = post_msg(rw);
+	return ret;
+}
+
 /*
- * Post what remains of a transfer. A connection that has connected again meanwhile does not end.
+ * Post what remains of a transfer, a part in each section, because bottom halves are off there. A
+ * connection that has connected again meanwhile does not end.
  * Return: 0; -EAGAIN: continue later.
  */
 static ssize_t rw_post(struct kfi_rw *rw)
 {
 	struct kfi_conn *conn = rw->conn;
-	ssize_t ret = -ESHUTDOWN;
+	ssize_t ret;
+	bool more;
 
-	if (!kfi_conn_enter(conn))
-		return ret;
-	if (rw->epoch == READ_ONCE(conn->epoch)) {
-		ret = 0;
-		while (!ret && rw->todo)
-			ret = post_data(rw);
-		if (!ret && rw->msg)
-			ret = post_msg(rw);
+	do {
+		if (!kfi_conn_enter(conn))
+			return -ESHUTDOWN;
+		if (rw->epoch != READ_ONCE(conn->epoch)) {
+			kfi_conn_exit(conn);
+			return -ESHUTDOWN;
+		}
+		ret = post_some(rw);
+		more = !ret && rw->todo;
 		if (ret && ret != -EAGAIN)
 			kfi_conn_fail(conn, ret);
-	}
-	kfi_conn_exit(conn);
+		kfi_conn_exit(conn);
+	} while (more);
 	return ret;
 }
 

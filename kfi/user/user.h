@@ -535,7 +535,7 @@ static inline size_t ku_pin_offset(const struct ku_pin *pin, u64 base)
 int ku_ioc_mr(struct ku_ctx *ctx, void *arg);
 void ku_mr_release(struct ku_mr *mr);
 
-/* ---- post.c, op.c ---- */
+/* ---- transfer.c, op.c ---- */
 
 static inline bool ku_is_receive(const struct kfi_user_desc *desc)
 {

@@ -38,6 +38,10 @@ static int ks_rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned in
 	skb_prepare_seq_read(skb, off, off + len, &seq);
 	do {
 		here = min_t(size_t, skb_seq_read(used, &bytes, &seq), len - used);
+		if (unlikely(!here)) {	/* memory of a device, which the CPU can't read */
+			kfi_link_fail(link, -EFAULT);
+			break;
+		}
 		n = kfi_link_rx_bytes(link, bytes, here);
 		used += n;
 	} while (n && n == here && used < len);
