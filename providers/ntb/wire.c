@@ -165,8 +165,8 @@ int ntw_decode_rec(const struct ntw_rec *rec, u32 at, u32 avail, u32 ring, u32 i
 	if (le32_to_cpu(rec->check) != (at ^ incarnation))
 		return -EPROTO;
 	/*
-	 * A filler may be as long as the space that it fills. No other record is longer than an
-	 * eighth of the ring.
+	 * A filler may be as long as the space that it fills. No other record is longer than a
+	 * quarter of the ring.
 	 */
 	if (len < sizeof(*rec) || len > (rec->type == NTW_SKIP ? ring : ntw_rec_max(ring)))
 		return -EPROTO;

@@ -23,8 +23,8 @@ static void fuzz_handshake(const uint8_t *data, size_t size, bool mend)
 	}
 	if (ntw_decode_handshake(pads, &handshake))
 		return;
-	PROMISE(handshake.own_id && handshake.state > NTW_AWAY && handshake.state <= NTW_TRY_OFF);
-	PROMISE(handshake.side <= 2 && handshake.tried <= NTW_TRY_OFF);
+	PROMISE(handshake.own_id && handshake.state > NTW_AWAY && handshake.state <= NTW_TRY_SCRAP);
+	PROMISE(handshake.side <= 2 && handshake.tried <= NTW_TRY_SCRAP);
 	PROMISE(handshake.version >= NTW_VERSION_MIN && handshake.version <= NTW_VERSION);
 	PROMISE(handshake.ring_shift >= NTW_RING_SHIFT_MIN &&
 		handshake.ring_shift <= NTW_RING_SHIFT_MAX);
@@ -90,7 +90,7 @@ static void fuzz_rec(const uint8_t *data, size_t size, bool mend)
 	PROMISE(span >= (int)sizeof(struct ntw_rec) && span % NTW_ALIGN == 0);
 	PROMISE((u32)span <= avail && (u32)span <= rest);
 	PROMISE(le32toh(in.rec.len) <= (u32)span && le32toh(in.rec.len) >= sizeof(struct ntw_rec));
-	PROMISE(in.rec.type == NTW_SKIP || (in.rec.type >= NTW_FIRST && (u32)span <= ring / 8));
+	PROMISE(in.rec.type == NTW_SKIP || (in.rec.type >= NTW_FIRST && (u32)span <= ring / 4));
 	PROMISE(le32toh(in.rec.check) == (at ^ in.where.incarnation));
 }
 
