@@ -641,7 +641,8 @@ int nt_mw_switch_off(struct ntb_dev *ntb, int index, s8 off);
 /*
  * nt_win_try() opens the window and closes it as @how says, enum ntw_state NTW_TRY_*, for the peer
  * to write to. Return: 0; negative: the driver has not done that now. Then nt_win_tried() looks
- * what has arrived of that. Return: the next way to be tried; 0: there is none
+ * what has arrived of that. @scrap: the window may show scrap memory when closed. Return: the next
+ * way to be tried; 0: there is none
  */
 int nt_win_try(struct nt_window *win, struct ntb_dev *ntb, u8 how);
 u8 nt_win_tried(struct nt_window *win, struct ntb_dev *ntb, u8 how, u32 own_id, bool scrap);

@@ -444,21 +444,22 @@ static bool nt_win_scrap(struct nt_window *win, struct ntb_dev *ntb)
 
 /*
  * The peer has written to the beginning of the memory and to the end of the first queue, and then
- * to our scratchpads, which come behind that. A parked window shows the beginning.
+ * to our scratchpads, which come behind that. A parked window shows the beginning. A life that has
+ * ended during the try may have allocated the scrap memory already.
  */
 u8 nt_win_tried(struct nt_window *win, struct ntb_dev *ntb, u8 how, u32 own_id, bool scrap)
 {
 	bool first = nt_win_wrote(win, offsetof(struct ntw_ctl, shut), how, own_id);
 	bool all = nt_win_wrote(win, ntw_shut_at(win->ring), how, own_id);
 
-	if (how == NTW_TRY_CLOSED && all && scrap && nt_win_scrap(win, ntb))
+	if (how == NTW_TRY_CLOSED && all && scrap && !win->scrap && nt_win_scrap(win, ntb))
 		return NTW_TRY_SCRAP;
 	if (how == NTW_TRY_CLOSED && !all && win->parked)
 		return NTW_TRY_OFF;
 	if (how == NTW_TRY_OFF)
 		win->off = first ? -1 : 1;
 	else
-		win->unshut = all || (first && how == NTW_TRY_SCRAP);
+		win->unshut = all || (first && win->scrap);
 	win->proven = true;
 	return 0;
 }
