@@ -142,7 +142,7 @@ struct kfi_oper *kfi_tx_begin(struct kfid_ep *fid, enum kfi_opcode code, void *c
 	op = unlikely(ret) ? ERR_PTR(ret) :
 			     kfi_op_get(ep, &kfi_tx_owner(ep)->tx, ep->tx_cq,
 					post_selective(flags, ep->tx_selective));
-	if (unlikely(IS_ERR(op))) {
+	if (IS_ERR(op)) {
 		post_flush(ep);		/* earlier posts with KFI_MORE rely on this one */
 		return op;
 	}
@@ -202,7 +202,7 @@ struct kfi_oper *kfi_rx_begin(struct kfid_ep *fid, enum kfi_opcode code, void *c
 	if (unlikely(ret))
 		return ERR_PTR(ret);
 	op = kfi_op_get(ep, &ep->rx, ep->rx_cq, post_selective(flags, ep->rx_selective));
-	if (unlikely(IS_ERR(op)))
+	if (IS_ERR(op))
 		return op;
 	op->code = code;
 	op->context = context;

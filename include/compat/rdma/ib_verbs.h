@@ -63,6 +63,10 @@ static inline struct ib_udata *kfi_ib_cq_udata(struct uverbs_attr_bundle *attrs)
 #define KFI_IB_DMAH_GIVEN	(dmah)
 #endif
 
-#define KFI_IB_REPORTS_PORT	(!IS_ENABLED(KFI_HAVE_IB_PORT_EVENTS))
+#ifdef KFI_HAVE_IB_PORT_EVENTS
+#define KFI_IB_REPORTS_PORT	false
+#else
+#define KFI_IB_REPORTS_PORT	true
+#endif
 
 #endif
