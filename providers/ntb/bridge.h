@@ -64,6 +64,7 @@ struct nt_inbound {
  * @size: bytes of @mem
  * @shown: bytes of @mem that the window shows in this life: fewer than @size, if the bridge has
  *	become smaller. A power of two
+ * @whole: that is all that the window can show
  * @queues: queues in @mem. Constant when @base is set
  * @ring: bytes of each ring in @mem
  * @size_align: the bridge requires lengths to be a multiple of this
@@ -72,9 +73,9 @@ struct nt_inbound {
  * @open: the peer can write to @mem
  * @parked: bytes at the beginning of @mem that the window still shows after it was closed, or 0
  * @proven: the peer has tried to write through the closed window, see nt_win_tried()
- * @scrap: @size bytes that the window shows instead of being closed, because the driver can't close
- *	it; or NULL
- * @scrap_dma: address of @scrap for the device
+ * @scrap: memory that contains the @size bytes which the window shows instead of being closed,
+ *	because the driver can't close it; or NULL
+ * @scrap_dma: address of these bytes for the device
  * @unshut: what it wrote has arrived: the window is open as long as the bridge is there
  * @off: whether a translation of length 0 closes the window: -1: it does not, whatever the driver
  *	returns; 1: as the driver says, and -EIO of ntb_hw_intel on Ice Lake is no error; 0: as the
@@ -94,6 +95,7 @@ struct nt_window {
 	dma_addr_t		dma;
 	size_t			size;
 	size_t			shown;
+	bool			whole;
 	unsigned int		queues;
 	u32			ring;
 	resource_size_t		size_align;

@@ -271,6 +271,8 @@ static int nt_on_reboot(struct notifier_block *nb, unsigned long action, void *a
 		nt_link_halt(link);
 		/* The next kernel uses this memory for something else. */
 		nt_link_shut(link);
+		if (link->win.scrap)
+			dev_warn(&link->ntb->dev, "a window shows memory until it is reset\n");
 	}
 	mutex_unlock(&nt_links_lock);
 	return NOTIFY_DONE;

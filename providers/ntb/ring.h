@@ -33,7 +33,7 @@
 #define NT_SLOTS	(2 * NT_BATCHES)
 #define NT_RUNS		16U	/* pieces of the shadow in a batch */
 #define NT_TRIES	3U	/* times that a batch is given to an engine that fails */
-/* ops->room() is called when 1/NT_ROOM of a ring is free */
+/* ops->room() is called when 1/NT_ROOM of a ring is free; of the bulk ring, twice that */
 #define NT_ROOM		4U
 /* the peer is told when 1/NT_LAG of a ring was handled without being reported */
 #define NT_LAG		4U

@@ -18,13 +18,14 @@
  * each window is *switched off* (nt_win_switch_off(), nt_flat_switch_off()), by a translation with
  * length 0 if there is no other means. Memory that a window still shows after that is never freed.
  * Windows are also switched off when this kernel ends, because the kernel that is started next
- * (kexec) does not close them.
+ * (kexec) does not close them. One that shows scrap memory, see below, can't be.
  *
  * A driver may do nothing and return 0 (pci-epf-vntb). So before the first life the window is
  * opened and closed, and the peer writes to it. If that arrives, a window is closed by pointing it
  * to *scrap* memory of its whole length, because such a bridge translates all of a BAR or nothing.
- * That is tried in the same way, and if it fails the bridge is not used. The window shows the scrap
- * memory for good, so that is never freed.
+ * For the same reason the inbound memory then has to be as long as the window: behind a shorter
+ * piece the peer would reach memory of others. That is tried in the same way, and if it fails the
+ * bridge is not used. The window shows the scrap memory for good, so that is never freed.
  *
  * That what the peer writes does not arrive is the peer's word: one that does not write gains that
  * the bridge is used as its driver describes it, and no more. In one case that word counts against
@@ -266,6 +267,7 @@ static int nt_win_shown(struct nt_window *win, u64 len, u64 size_align, u64 size
 	win->size_align = size_align;
 	len = min(round_up(len, max_t(u64, size_align, PAGE_SIZE)), size_max);
 	WRITE_ONCE(win->shown, len ? rounddown_pow_of_two(len) : 0);
+	win->whole = win->shown == size_max;
 	return win->shown < ntw_arena_at(1, win->ring) + NTW_CTL_SIZE ? -ENOSPC : 0;
 }
 
@@ -431,12 +433,26 @@ static bool nt_win_wrote(const struct nt_window *win, u32 at, u8 how, u32 own_id
 			       &value) && value == how;
 }
 
-/* Allocate scrap memory, which is as long and as aligned as what the window shows otherwise. */
+/*
+ * Allocate scrap memory. It is aligned to its length, as a bridge in BAR match mode wants it,
+ * whatever the driver says.
+ */
 static bool nt_win_scrap(struct nt_window *win, struct ntb_dev *ntb)
 {
 	struct device *dev = ntb_get_dma_dev(ntb);
+	size_t len = win->size;
 
-	win->scrap = dma_alloc_coherent(dev, win->size, &win->scrap_dma, GFP_KERNEL | __GFP_NOWARN);
+	if (!win->whole) {
+		dev_warn(&ntb->dev, "a window shows more than %zu bytes: set window_mib\n", len);
+		return false;
+	}
+	win->scrap = dma_alloc_coherent(dev, len, &win->scrap_dma, GFP_KERNEL | __GFP_NOWARN);
+	if (win->scrap && !IS_ALIGNED(win->scrap_dma, len)) {
+		dma_free_coherent(dev, len, win->scrap, win->scrap_dma);
+		win->scrap = dma_alloc_coherent(dev, 2 * len, &win->scrap_dma,
+						GFP_KERNEL | __GFP_NOWARN);
+		win->scrap_dma = ALIGN(win->scrap_dma, len);
+	}
 	if (!win->scrap)
 		dev_warn(&ntb->dev, "no memory for a window to show when closed\n");
 	return win->scrap;
@@ -452,8 +468,10 @@ u8 nt_win_tried(struct nt_window *win, struct ntb_dev *ntb, u8 how, u32 own_id, 
 	bool first = nt_win_wrote(win, offsetof(struct ntw_ctl, shut), how, own_id);
 	bool all = nt_win_wrote(win, ntw_shut_at(win->ring), how, own_id);
 
-	if (how == NTW_TRY_CLOSED && all && scrap && !win->scrap && nt_win_scrap(win, ntb))
+	if (how == NTW_TRY_CLOSED && all && scrap && !win->scrap && nt_win_scrap(win, ntb)) {
+		win->unshut = true;	/* until the next try shows something else */
 		return NTW_TRY_SCRAP;
+	}
 	if (how == NTW_TRY_CLOSED && !all && win->parked)
 		return NTW_TRY_OFF;
 	if (how == NTW_TRY_OFF)
