@@ -127,6 +127,18 @@ void knet_hold(struct knet_link *link)
 	this_cpu_write(knet_polled.waits, false);
 }
 
+/*
+ * Does a frame wait for the end of the poll? With PREEMPT_RT a poll may be preempted by another one
+ * on the same CPU, so nothing waits there.
+ */
+static bool knet_holds(const struct knet_link *link)
+{
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) || this_cpu_read(knet_polled.link) != link)
+		return false;
+	this_cpu_write(knet_polled.waits, true);
+	return true;
+}
+
 void knet_release(struct knet_link *link)
 {
 	this_cpu_write(knet_polled.link, NULL);
@@ -153,13 +165,11 @@ static int knet_send(struct knet_link *link, struct sk_buff *skb, bool queue, bo
 	};
 	if (!kfi_conn_enter(&link->conn))
 		return -ENOTCONN;
-	if (this_cpu_read(knet_polled.link) == link) {
-		this_cpu_write(knet_polled.waits, true);
-		more = true;
-	}
 	kick = !more;
 	if (queue)
 		kick = __netdev_tx_sent_queue(link_queue(link), len, more);
+	if (knet_holds(link))
+		kick = false;
 	ret = post(link, skb, kick ? 0 : KFI_MORE);
 	if (unlikely(ret)) {
 		uncharge(link, queue ? len : 0);
