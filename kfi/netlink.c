@@ -9,6 +9,10 @@
  */
 #include "netlink.h"
 
+/* docs/netlink/kfi.yaml has these as numbers. */
+static_assert(KFI_NAME_MAX == 63 + 1);
+static_assert(KFI_EP_RDM == 3);
+
 /* ---- messages and cursors ---- */
 
 /**
@@ -421,7 +425,7 @@ struct genl_family kfi_family __ro_after_init = {
 	.parallel_ops	= true,
 	.split_ops	= kfi_nl_ops,
 	.n_split_ops	= ARRAY_SIZE(kfi_nl_ops),
-	.resv_start_op	= KFI_CMD_GET_STATS + 1,
+	.resv_start_op	= KFI_CMD_GET_PROVIDER,
 	.module		= THIS_MODULE,
 };
 

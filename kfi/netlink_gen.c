@@ -2,7 +2,7 @@
 /* Do not edit directly, auto-generated from: */
 /*	docs/netlink/kfi.yaml */
 /* YNL-GEN kernel source */
-/* To regenerate run: tools/check/netlink --write */
+/* To regenerate run: tools/check/netlink --write $(tests/uml/kernel --source) */
 
 #include <net/netlink.h>
 #include <net/genetlink.h>

@@ -2,7 +2,7 @@
 /* Do not edit directly, auto-generated from: */
 /*	docs/netlink/kfi.yaml */
 /* YNL-GEN kernel header */
-/* To regenerate run: tools/check/netlink --write */
+/* To regenerate run: tools/check/netlink --write $(tests/uml/kernel --source) */
 
 #ifndef _LINUX_KFI_GEN_H
 #define _LINUX_KFI_GEN_H

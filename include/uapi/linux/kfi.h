@@ -2,7 +2,7 @@
 /* Do not edit directly, auto-generated from: */
 /*	docs/netlink/kfi.yaml */
 /* YNL-GEN uapi header */
-/* To regenerate run: tools/check/netlink --write */
+/* To regenerate run: tools/check/netlink --write $(tests/uml/kernel --source) */
 
 #ifndef _UAPI_LINUX_KFI_H
 #define _UAPI_LINUX_KFI_H
