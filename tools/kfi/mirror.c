@@ -12,7 +12,8 @@
 #include "mirror.h"
 
 #define INTERVAL	1.0	/* seconds */
-#define PAUSE_MS	250	/* between two attempts of a promotion, and up to five times as much */
+#define PAUSE_MS	250	/* the shortest pause between two attempts of a promotion */
+#define PAUSE_RANDOM_MS	1000	/* and up to so many more */
 
 /* ---- messages ---- */
 
@@ -242,7 +243,7 @@ static void pause_at_random(void)
 	unsigned int random = 0;
 
 	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) == sizeof(random))
-		pause.tv_nsec += random % (4 * PAUSE_MS) * 1000000L;
+		pause.tv_nsec += random % PAUSE_RANDOM_MS * 1000000L;
 	pause.tv_sec = pause.tv_nsec / 1000000000;
 	pause.tv_nsec %= 1000000000;
 	nanosleep(&pause, NULL);
@@ -279,7 +280,8 @@ static int cmd_promote(int argc, char **argv)
 		"Usage: kfi mirror promote NAME [safe | fenced | force]\n\n"
 		"Become primary. Without a word all peers have to answer; none may be primary,\n"
 		"or have anything newer.\n\n"
-		"  safe    wait for these answers, for ever, as at a boot: unit kfi-mirror-primary@NAME\n"
+		"  safe    ask again until the peers have answered, for ever; unit\n"
+		"          kfi-mirror-primary@NAME does so at each boot\n"
 		"  fenced  peers that do not answer have no power and stay off, or are outdated:\n"
 		"          no answer is needed, if this copy was in sync and the policy is not alone\n"
 		"  force   accept that acknowledged writes are lost and the copies are split\n";
@@ -401,10 +403,16 @@ bool mirror_is_uuid(const char *text)
 
 int mirror_format(const char *name, const char *uuid, bool clean)
 {
+	struct mirror *m = NULL;
 	char text[64];
+	int ret;
 
 	snprintf(text, sizeof(text), "create %s%s", uuid, clean ? " clean" : "");
-	return send_message(name, text, NULL, create_refusals);
+	ret = send_message(name, text, NULL, create_refusals);
+	if (!ret && !mirror_find(name, &m))
+		mirror_announce(m->table.at[TABLE_LEG]);
+	mirror_free(m);
+	return ret;
 }
 
 static int cmd_create(int argc, char **argv)

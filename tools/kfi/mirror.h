@@ -145,8 +145,8 @@ int mirror_reload(const char *name, uint64_t sectors, const char *table);
 /* Return: an exit code, after a message */
 int mirror_remove(const char *name);
 /*
- * Let udev look at a leg again, whose label is new, or which nothing holds any more. @leg: a path, or
- * the numbers of the device; NULL for none. Nothing depends on it, so there is no error.
+ * Let udev look at a leg again, because its label is new, or nothing holds it any more. @leg: a
+ * path, or the numbers of the device; NULL for none. There is no error: nothing depends on it.
  */
 void mirror_announce(const char *leg);
 
@@ -227,7 +227,7 @@ int cmd_mirror_wait(int argc, char **argv);
 /* ---- mirror.c ---- */
 
 bool mirror_is_uuid(const char *text);
-/* Send the message `create`. Return: an exit code, after a message. */
+/* Send the message `create`, and let udev look at the leg. Return: an exit code, after a message. */
 int mirror_format(const char *name, const char *uuid, bool clean);
 
 /* ---- mirror_show.c ---- */

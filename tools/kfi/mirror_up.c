@@ -239,10 +239,8 @@ static int format_blank(const struct scope *scope, const struct mirror_conf *con
 	struct mirror *m = NULL;
 	int ret = mirror_find(conf->name, &m);
 
-	if (!ret && !strcmp(m->copy, "unformatted")) {
+	if (!ret && !strcmp(m->copy, "unformatted"))
 		ret = mirror_format(conf->name, conf->uuid, scope->clean);
-		mirror_announce(m->table.at[TABLE_LEG]);
-	}
 	mirror_free(m);
 	return ret;
 }
