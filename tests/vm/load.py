@@ -42,7 +42,7 @@ def end(jobs):
             job.kill("INT")
 
 
-def quick(s):
+def quick(s, iterations=10):
     """Some verified traffic of all kinds"""
-    s.traffic(size="64,65536", iterations=10)
-    s.traffic("msg", size="64,65536", iterations=10)
+    s.traffic(size="64,65536", iterations=iterations)
+    s.traffic("msg", size="64,65536", iterations=iterations)

@@ -37,8 +37,9 @@ PROMISE = {
 }
 # How many bridges there are between the machines.
 BRIDGES = 2
-# Seconds that a case has for each pull, flap or kill that was asked for, beside its own budget.
+# Seconds that such a case has for each pull, flap or kill that was asked for, beside its own budget
 ROUND = 60
+ROUNDS = {"pulls": "flaps", "flaps": "flaps", "survivor": "kills"}
 # What the tester itself waits for any progress, and slack for emulation.
 TESTER = 10
 SLACK = 15
@@ -299,7 +300,7 @@ def run_series(series, verdict, opts):
             if provider not in (providers or PROMISE) or not (
                     function is load_by_alias or any(word in function.__name__ for word in opts.wanted.split(","))):
                 continue
-            budget += ROUND * max(opts.flaps, opts.kills)
+            budget += ROUND * getattr(opts, ROUNDS.get(function.__name__, ""), 0)
             if not verdict.case(series, function, budget, scenario) and not usable(pair):
                 verdict.say(series, "the cases after that", 0, "a machine is broken")
                 return
