@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""rdma.py [--provider sockets|tls|ntb|usb4] [options] nfs|iser|nvme|srp...: the kernel's own RDMA ULPs over kfi_ib
+"""rdma.py [--provider sockets|tls|wireguard|ntb|usb4] [options] nfs|iser|nvme|srp...: the kernel's own RDMA ULPs over kfi_ib
 
 Two machines of a stock kernel with a device of kfi_ib each, over kfi_sockets or over a bridge. Machine b has a disk for each
 ULP, machine a uses it; no ULP was changed. ULPs that are joined by commas are on the same pair of machines: each trouble comes
@@ -60,6 +60,7 @@ class Sockets:
     # A peer that is gone is noticed after seconds, and one whose machine has no time for a while is not gone. LIO's iSER
     # target forgets a device that goes while an initiator logs in, so none should have to do that unasked.
     load = "modprobe kfi_sockets peer_timeout_ms=8000 connect_timeout_ms=8000"
+    stock = ()                    # modules of the kernel that it needs
     modules = "kfi_sockets"       # besides kfi_ib and kfi, in the order of their removal
 
     def __init__(self, pair):
@@ -102,9 +103,38 @@ class Tls(Sockets):
     versions = (4,)
     secret = True
     load = f"{Sockets.load} tls=psk"
+    stock = tls_demo.MODULES
 
     def enter(self, name):
         tls_demo.agent(self.pair, name)
+        super().enter(name)
+
+
+class Wireguard(Sockets):
+    """A tunnel of WireGuard over eth0: an interface without an Ethernet address"""
+
+    name = "wireguard"
+    versions = (4,)
+    secret = True
+    netdev = "wg0"
+    stock = ("wireguard",)
+
+    def __init__(self, pair):
+        super().__init__(pair)
+        self.keys = {}
+
+    def address(self, name, version=4):
+        return f"10.78.0.{1 + sorted(self.pair.vms).index(name)}"
+
+    def enter(self, name):
+        other = "b" if name == "a" else "a"
+        for end in sorted({name, other} - set(self.keys)):
+            private = self.pair.run(name, IN_ROOT + "wg genkey").text.strip()
+            self.keys[end] = private, self.pair.run(name, f"echo {private} | {IN_ROOT} wg pubkey").text.strip()
+        self.pair.run(name, f"ip link add {self.netdev} type wireguard && echo {self.keys[name][0]} >/tmp/key && "
+                      f"{IN_ROOT} wg set {self.netdev} private-key /tmp/key listen-port 51820 peer {self.keys[other][1]} "
+                      f"endpoint {self.pair.address(other)}:51820 allowed-ips {self.address(other)}/32 && "
+                      f"ip addr add {self.address(name)}/24 dev {self.netdev} && ip link set {self.netdev} mtu {MTU - 80} up")
         super().enter(name)
 
 
@@ -160,7 +190,7 @@ class Usb4(Ntb):
         yield
 
 
-NETWORKS = {"sockets": Sockets, "tls": Tls, "ntb": Ntb, "usb4": Usb4}
+NETWORKS = {"sockets": Sockets, "tls": Tls, "wireguard": Wireguard, "ntb": Ntb, "usb4": Usb4}
 
 
 class Ulp:
@@ -714,7 +744,7 @@ def on_the_wire(pair, ulp, path):
     return seen
 
 
-@case(300, "sockets", "tls")
+@case(300, "sockets", "tls", "wireguard")
 def wire(s):
     """a capture of the wire shows what is written and read, unless the provider encrypts"""
     for ulp in s.ulps:
@@ -826,11 +856,10 @@ def machines(names, series, provider, logs, progress, extra=(), modules=(), **op
         if ULPS[name].script:
             progress("building modules that Debian leaves out")
             ko.append(vm.script(ULPS[name].script, series))
-    modules = dict.fromkeys([*modules, *(module for name in names for module in (*MODULES, *ULPS[name].modules))])
+    modules = dict.fromkeys([*modules, *NETWORKS[provider].stock, *(module for name in names for module in (*MODULES, *ULPS[name].modules))])
     load = {node: [*MODULES, *(module for name in names for module in ULPS[name].load[node])] for node in "ab"}
     extra = [*extra, "-virtfs", f"local,path={root},mount_tag=debian,security_model=none,readonly=on,multidevs=remap"]
     if provider == "tls":
-        modules |= {module: None for module in tls_demo.MODULES}
         extra += ["-virtfs", tls_demo.share()]
     return bed.machines(NETWORKS[provider].machines, series, logs, ko, programs=[tool, *nvme.programs()], modules=list(modules),
                         load=load, memory="1G", disk=Disks(DISK_MIB, len(names)), qemu_extra=extra, progress=progress, **options)
