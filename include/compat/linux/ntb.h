@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* ntb_get_dma_dev() came with 7.2. Before, the parent of the bridge is the device for DMA. */
+/* ntb_get_dma_dev() came with 7.1. Before, the parent of the bridge is the device for DMA. */
 #ifndef _KFI_COMPAT_LINUX_NTB_H
 #define _KFI_COMPAT_LINUX_NTB_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Before 6.4 sg_dma_is_bus_address() is called sg_is_dma_bus_address(). */
+/* Older kernels have the name sg_is_dma_bus_address() for sg_dma_is_bus_address(). */
 #ifndef _KFI_COMPAT_LINUX_SCATTERLIST_H
 #define _KFI_COMPAT_LINUX_SCATTERLIST_H
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * ib_virt_dma_to_ptr() and _page() came with 6.4, ib_mark_name_assigned_by_user() with 6.8, and
- * the second argument of create_cq changed its type with 6.11.
+ * ib_virt_dma_to_ptr() and _page() came with 6.4, ib_mark_name_assigned_by_user() after 6.8,
+ * and the second argument of create_cq changed its type with 6.11.
  *
  * kfi_ib_cq_context() returns the context of the process for which create_cq was called with that
  * argument, or NULL; kfi_ib_cq_udata() what its library says to the driver.
  *
- * KFI_IB_DMAH_ARG: an argument of reg_user_mr that came with 6.19. KFI_IB_REPORTS_PORT: a driver
- * raises the events of its port itself; since 6.16 the RDMA core does so.
+ * KFI_IB_DMAH_ARG: an argument of reg_user_mr that came with 6.18. KFI_IB_REPORTS_PORT: a driver
+ * raises the events of its port itself; since 6.14 the RDMA core does so.
  */
 #ifndef _KFI_COMPAT_RDMA_IB_VERBS_H
 #define _KFI_COMPAT_RDMA_IB_VERBS_H
