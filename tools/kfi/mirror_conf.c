@@ -377,7 +377,8 @@ static void print_pair(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cfg
 }
 
 /* The ways to a peer but for the first one */
-static void print_rails(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cfg_t *node, size_t peer)
+static void print_rails(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cfg_t *node,
+			size_t peer)
 {
 	unsigned int rail;
 

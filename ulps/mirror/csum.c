@@ -80,7 +80,8 @@ static void csum_unanswered(struct kfm_write *w)
 {
 	w->sum.step = KFM_H_DIFFERS;
 	w->peer->csum = false;	/* its other parts would wait as long, and hold up writes */
-	DMINFO("%s: no hash from %s in time: it gets all data", kfm_name(w->m), kfm_peer_name(w->peer));
+	DMINFO("%s: no hash from %s in time: it gets all data", kfm_name(w->m),
+	       kfm_peer_name(w->peer));
 }
 
 /**

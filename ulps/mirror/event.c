@@ -106,7 +106,8 @@ static void event_report(struct kfm *m, const struct kfm_uevent *event)
 	char outage[32], peer[128], service[64];
 	char text[32], *env[] = { text, NULL, NULL, NULL, NULL };
 
-	DMINFO("%s: %s %s", kfm_name(m), event->what, event->peer ? kfm_peer_name(event->peer) : "");
+	DMINFO("%s: %s %s", kfm_name(m), event->what,
+	       event->peer ? kfm_peer_name(event->peer) : "");
 	snprintf(text, sizeof(text), "KFI_MIRROR=%s", event->what);
 	if (event->peer) {
 		snprintf(outage, sizeof(outage), "KFI_MIRROR_OUTAGE=%u", event->outage);

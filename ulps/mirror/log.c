@@ -583,8 +583,8 @@ int kfm_log_open(struct kfm_peer *p)
 
 	log->peer = p;
 	if (m->logdev)
-		ret = kfm_net_region(p->rail, log->ring, log->ring_len, KFI_REMOTE_WRITE, kfm_persist,
-				     &log->mr);
+		ret = kfm_net_region(p->rail, log->ring, log->ring_len, KFI_REMOTE_WRITE,
+				     kfm_persist, &log->mr);
 	if (!ret)
 		ret = kfm_net_region(p->rail, p->wire, kfm_wire_bytes(kfm_shared(p)),
 				     KFI_REMOTE_READ, NULL, &log->bitmap_mr);

@@ -173,8 +173,8 @@ int kfm_map_read(struct kfm *m, u64 at, u8 *map, u32 blocks, u32 *bad)
 /* ---- superblock ---- */
 
 /*
- * Has a sector zeros, or is it an empty one of a bitmap at @place? A `create` that has failed leaves
- * such ones.
+ * Is a sector all zeros, or an empty one of a bitmap at @place? A `create` that has failed leaves
+ * such sectors.
  */
 static bool is_empty(const u8 *sector, u64 place)
 {

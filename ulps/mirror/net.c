@@ -178,8 +178,9 @@ static int net_open(struct kfm_rail *rail)
 {
 	const struct kfm *m = rail->p->m;
 	const struct kfi_need need = {
-		.provider = strcmp(rail->provider, "any") ? rail->provider : NULL, .type = KFI_EP_RDM,
-		.order = KFI_ORDER_SAS, .max_len = KFM_DIRECT_SLOT, .tx_segs = KFM_IOV,
+		.provider = strcmp(rail->provider, "any") ? rail->provider : NULL,
+		.type = KFI_EP_RDM, .order = KFI_ORDER_SAS, .max_len = KFM_DIRECT_SLOT,
+		.tx_segs = KFM_IOV,
 		.auth_key = m->secret, .auth_key_size = m->secret_len,
 	};
 	const struct kfi_conn_attr attr = {

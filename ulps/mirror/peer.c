@@ -114,7 +114,8 @@ static void receive(struct kfm_peer *p)
 /* Is the peer one that the provider does not believe, or that does not believe this node? */
 static void identity_tick(struct kfm_peer *p)
 {
-	int err = READ_ONCE(p->rail->sent_err);
+	struct kfm_rail *rail = p->rail;	/* a refusal turns to another one */
+	int err = READ_ONCE(rail->sent_err);
 
 	if (!err || p->state > KFM_SESSION_HELLO)
 		return;
@@ -122,7 +123,7 @@ static void identity_tick(struct kfm_peer *p)
 		kfm_refuse(p, KFM_W_SECRET);
 	else if (err == KFI_EACCES)
 		kfm_refuse(p, KFM_W_PORT);
-	WRITE_ONCE(p->rail->sent_err, 0);
+	WRITE_ONCE(rail->sent_err, 0);
 }
 
 static void peer_tick(struct kfm_peer *p)

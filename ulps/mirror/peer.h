@@ -183,6 +183,15 @@ static inline unsigned int kfm_copy_count(const struct kfm *m)
 #define kfm_for_each_rail(rail, p) \
 	for (struct kfm_rail *const *rail_ = (p)->rails; ((rail) = *rail_); rail_++)
 
+static inline unsigned int kfm_rail_count(const struct kfm_peer *p)
+{
+	unsigned int n = 0;
+
+	while (p->rails[n])
+		n++;
+	return n;
+}
+
 /* Is there an endpoint? */
 static inline bool kfm_rail_up(const struct kfm_rail *rail)
 {

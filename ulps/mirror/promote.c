@@ -154,7 +154,8 @@ static int promote_decide(struct kfm *m)
 		return become_primary(m, force);
 	if (!kfm_has_word(m->promote, "fenced") || m->policy == KFM_ALONE || !m->was_insync ||
 	    m->sb.state != KFM_UPTODATE) {
-		DMERR_LIMIT("%s: not promoted: this copy may lack acknowledged writes", kfm_name(m));
+		DMERR_LIMIT("%s: not promoted: this copy may lack acknowledged writes",
+			    kfm_name(m));
 		return why;
 	}
 	return become_primary(m, false);

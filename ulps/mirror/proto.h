@@ -161,7 +161,8 @@ struct kfm_le_pair {
 
 /*
  * Each sector of a bitmap on the device has KFM_MAP_BYTES of it, a block KFM_MAP_BLOCK, and then a
- * CRC32C of its place and of these. So a write that a loss of power has cut short leaves sectors that check.
+ * CRC32C of its place and of these. So a write that a loss of power has cut short leaves sectors
+ * whose CRC is right.
  */
 #define KFM_MAP_BYTES		(KFM_SECTOR - 4)
 #define KFM_MAP_BLOCK		(KFM_BLOCK / KFM_SECTOR * KFM_MAP_BYTES)
@@ -385,7 +386,7 @@ enum kfm_msg_type {
 };
 
 #define KFM_BYE_LEAVE		1u	/* primary: the answer to LEAVE */
-#define KFM_BYE_RAIL		2u	/* secondary: it has lost another rail; begin again by this one */
+#define KFM_BYE_RAIL		2u	/* secondary: another rail is lost; begin again */
 
 enum kfm_refusal {
 	KFM_R_PRIMARY = 1,	/* the other node is primary, too */
@@ -452,7 +453,7 @@ struct kfm_le_msg {
 	__le32	state;		/* HELLO, STATE: enum kfm_state */
 	__le32	flags;		/* KFM_M_ */
 	__le32	arg;		/* HELLO: policy up to KFM_ALONE; GRANT: slots */
-	__le64	seq;		/* HELLO: time of its sender, ns; 0 from an older program */
+	__le64	seq;	/* HELLO: its time, ns, or 0 from an older program */
 	union {
 		struct {
 			union {
@@ -478,7 +479,7 @@ struct kfm_le_msg {
 		__le64	id;	/* COPY, HASH, and repeated by their answers */
 		__le64	slots_key;	/* GRANT, answer to RAIL */
 		__le64	direct;	/* PING, SYNCED: as @seq, of direct records */
-		__le64	start;	/* HELLO, STATE: see kfm.start; 0 from an older program */
+		__le64	start;	/* HELLO, STATE: kfm.start; 0 from an older program */
 	};
 	union {
 		__le64	sector;	/* COPY, HASH */

@@ -12,15 +12,17 @@
  *   direct records, by the rail that has
  *   the fewest bytes to carry		->
  *
- * RAIL is repeated. A rail is used when RAIL has gone there and back, and no more when the answer
- * fails to come for the time-out, which ends no session if nothing is in flight there. But if a rail
- * of a session fails that is in use, the session ends, whichever it is: the secondary closes its
- * regions at all rails when the next session begins, so that no byte of the old one lands later.
- * What was posted by the rail that has failed ends when its endpoint is closed. The next session
- * begins at once, by a rail that has not failed. The policy is applied if none begins within the
- * time-out. A rail that fails again and again, though RAIL passes, is used after pauses that double.
+ * The primary repeats RAIL. It uses a rail from the first answer on. When no answer has come for
+ * the time-out, and nothing is in flight there, it stops using that rail, and the session goes on.
  *
- * All of it is the worker's, but for kfm_rail_for_slots(), which any context that has claimed the
+ * But when an operation fails by the way it took, the session ends, whichever rail that is. The
+ * primary closes the endpoint of the rail that has failed, which ends what was posted there, and
+ * begins the next session at once, by another rail. The secondary closes its regions at all rails
+ * before it takes part in that, so no byte of the old session lands later. The policy is applied if
+ * no session begins within the time-out. A rail on which RAIL passes, and records fail, is used
+ * again after pauses that double.
+ *
+ * The worker calls all functions but kfm_rail_for_slots(), which any context that has claimed the
  * mirror calls, and kfm_rails_used(), which is for the status.
  */
 #include "mirror.h"
@@ -45,7 +47,7 @@ void kfm_rails_open(struct kfm_peer *p)
 	}
 }
 
-/* Return: the rail behind one, of those whose endpoints are open; or the same, if there is no other */
+/* Return: the next rail behind @from, in turn, whose endpoint is open; or @from if there is none */
 struct kfm_rail *kfm_rail_next(struct kfm_rail *from)
 {
 	struct kfm_rail *rail, *first = NULL, *behind = NULL;
@@ -67,10 +69,8 @@ struct kfm_rail *kfm_rail_next(struct kfm_rail *from)
 /* How long to wait for an answer by one rail, so that all are tried within half of the time-out */
 unsigned long kfm_rails_wait(const struct kfm_peer *p, unsigned long most)
 {
-	unsigned int n = 0;
+	unsigned int n = kfm_rail_count(p);
 
-	while (p->rails[n])
-		n++;
 	return n == 1 ? most : clamp(p->m->timeout / (2 * n), 1UL, most);
 }
 
@@ -109,7 +109,7 @@ bool kfm_rails_lost(struct kfm_peer *p)
 	return failed && other;
 }
 
-/* The peer has lost another rail than that by which it says so. */
+/* The peer says, by one rail, that it has lost another one. It does not say which. */
 void kfm_rails_others_failed(struct kfm_peer *p)
 {
 	struct kfm_rail *rail;
@@ -134,8 +134,8 @@ void kfm_rails_begin(struct kfm_peer *p, const struct kfm_msg *grant)
 }
 
 /*
- * Ask for the slots by the other rails; by those that are in use to know that they are. The peer may
- * have no such rail.
+ * Ask for the slots by each other rail. By one that is in use, the answer shows that it still leads
+ * to the peer. The peer may have no such rail, and then never answers.
  */
 void kfm_rails_ask(struct kfm_peer *p)
 {

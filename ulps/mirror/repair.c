@@ -28,8 +28,8 @@
  * a sector may be left (own.c), or if a cache may have lost more than that (flush.c).
  *
  * A detached node (detach.c) reads all of its data in this way, and writes nothing back. If there
- * is no other peer to ask, its reads have no deadline but that of the session. While no peer has the
- * data they wait, as writes do.
+ * is no other peer to ask, its reads have no deadline but that of the session. While no peer has
+ * the data they wait, as writes do.
  *
  * One read is repaired at a time. A detached node has a read in flight for each patch of a peer:
  * of an older program that is one. The secondary's part is in serve.c. All functions run in the

@@ -48,15 +48,6 @@ struct summary {
 	unsigned int	rails, rails_used;
 };
 
-static unsigned int rail_count(const struct kfm_peer *p)
-{
-	unsigned int n = 0;
-
-	while (p->rails[n])
-		n++;
-	return n;
-}
-
 static struct summary sum_peer(const struct kfm_peer *p)
 {
 	const struct kfm *m = p->m;
@@ -79,7 +70,7 @@ static struct summary sum_peer(const struct kfm_peer *p)
 		.refused = p->refused,
 		.why = kfm_refused_word(p),
 		.sectors = READ_ONCE(p->sectors),
-		.rails = kfm_rails_used(p) ? rail_count(p) : 0,
+		.rails = kfm_rails_used(p) ? kfm_rail_count(p) : 0,
 		.rails_used = kfm_rails_used(p),
 	};
 }
@@ -166,7 +157,7 @@ static unsigned int ways(const struct kfm *m)
 	unsigned int n = 0;
 
 	kfm_for_each_peer(p, m)
-		n += rail_count(p);
+		n += kfm_rail_count(p);
 	return n;
 }
 

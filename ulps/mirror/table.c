@@ -219,10 +219,8 @@ static int table_rail(struct kfm *m, char **argv)
 {
 	struct kfm_peer *p = m->peers[kfm_peer_count(m) - 1];
 	struct kfm_rail *rail;
-	unsigned int n = 0;
+	unsigned int n = kfm_rail_count(p);
 
-	while (p->rails[n])
-		n++;
 	m->ti->error = "Too many rails to a peer, or the same NODE and SERVICE twice";
 	if (n == KFM_RAILS || same_end(m, argv))
 		return -EINVAL;
@@ -243,8 +241,8 @@ static int table_peer(struct kfm *m, char **argv, bool witness)
 {
 	struct kfm_peer *p;
 
-	m->ti->error = "Too many peers, one behind the witness, or the same NODE and SERVICE twice";
-	if (kfm_peer_count(m) == KFM_PEERS || same_end(m, argv) ||
+	m->ti->error = "Too many peers, or one behind the witness";
+	if (kfm_peer_count(m) == KFM_PEERS ||
 	    (m->peers[0] && m->peers[kfm_peer_count(m) - 1]->witness))
 		return -EINVAL;
 	p = kzalloc(sizeof(*p), GFP_KERNEL);
@@ -347,7 +345,10 @@ static bool is_way(const char *word)
 	       !strcasecmp(word, "rail");
 }
 
-/* PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE, of @args words that are left, and what they are for */
+/*
+ * Read PROVIDER NODE SERVICE PEER-NODE PEER-SERVICE behind one of these words. @args: how many
+ * words of options are left.
+ */
 static int table_way(struct kfm *m, const char *word, unsigned int args, struct dm_arg_set *as)
 {
 	int ret;
@@ -366,7 +367,8 @@ static int table_way(struct kfm *m, const char *word, unsigned int args, struct 
 static int table_options(struct kfm *m, struct dm_arg_set *as)
 {
 	static const struct dm_arg count = {
-		0, 20 + (KFM_PEERS * KFM_RAILS - 1) * (1 + KFM_PEER_WORDS), "Invalid number of options"
+		0, 20 + (KFM_PEERS * KFM_RAILS - 1) * (1 + KFM_PEER_WORDS),
+		"Invalid number of options"
 	};
 	static const struct dm_arg timeout = { 200, 600000, "Invalid timeout" };
 	unsigned int args = 0, ms = 5000;

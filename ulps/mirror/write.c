@@ -7,9 +7,9 @@
  *   kfm_writes_launch()	makes the extent active, durably, copies the data, writes to the
  *				leg, and before that to this node's log if the leg can tear a
  *				sector (own.c)
- *   kfm_post_all()		writes groups of records to the log or to slots of a peer (post.c)
- *   kfm_writes_end()		ends the bio when the leg has the data, and its record is durable at
- *				the peer, and if that is in the log all records of the log before it
+ *   kfm_post_all()		writes records to the log or to slots of a peer (post.c)
+ *   kfm_writes_end()		ends the bio when the leg has the data, and its record is durable
+ *				at the peer; a record in the log ends after all before it
  *
  * run.c calls these in turn, with the mirror claimed (claim.c). The completions clear @leg_busy and
  * kfm_post.busy with release semantics. No memory is allocated.
