@@ -197,8 +197,8 @@ enum kfi_conn_where {
  *	the connection, in softirq when the region ends, in kfi_req_send() or kfi_req_put()
  * @lost: the connection can't be used any more. Called once for each connection, in any context
  *	including hard interrupts; not after kfi_conn_stop(), nor if kfi_conn_connect() fails. The
- *	error of an accepted connection is -ETIMEDOUT after &kfi_listener.ready_ms, -EBUSY if it made
- *	room for another caller, -ESHUTDOWN after kfi_listener_close(). NULL: nothing to do
+ *	error of an accepted connection is -ETIMEDOUT after &kfi_listener.ready_ms, -EBUSY if it
+ *	made room for another caller, -ESHUTDOWN after kfi_listener_close(). NULL: nothing to do
  * @ending: accepted connections: no post begins between kfi_conn_enter() and kfi_conn_exit() any
  *	more, and the endpoint will be closed. Called once, in @end_wq, before @release: the ULP
  *	closes what is bound to the endpoint (kfi_region_open()), and waits for its tasks that post

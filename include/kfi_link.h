@@ -98,19 +98,18 @@ struct kfp_permit;
  * DOC: Received bytes, push-back and order
  *
  * *Buffers of the link.* The protocol keeps no pointer to received bytes. kfi_link_rx_bytes()
- * copies what it needs, so the link may use its buffer again when the function has returned. If the
- * peer can still change
- * the bytes (a ring in shared memory), that is safe as well, because the protocol checks only its
- * own copy.
+ * copies what it needs, so the link may use its buffer again when the function has returned. It
+ * does not sleep, so the link may hold a mapping of the buffer. If the peer can still change the
+ * bytes (a ring in shared memory), that is safe as well, because the protocol checks only its own
+ * copy.
  *
  * *Push-back.* The protocol stops the receive direction by using fewer bytes than it was given, for
- * example while a completion queue is full. Then the link keeps the rest and lets the transport push
- * back: TCP
- * closes its window, the ring of kfi_loop gets full, kfi_verbs posts no receives, and kfi_ntb does
- * not raise the position up to which the peer may send. There is no call that resumes: the
- * protocol calls @read again from a work item. If several connections share a transport, a
- * connection that has stopped must not stop the others, so its link needs memory of its own for
- * the bytes that the peer may still send.
+ * example while a completion queue is full. Then the link keeps the rest and lets the transport
+ * push back: TCP closes its window, the ring of kfi_loop gets full, kfi_verbs posts no receives,
+ * and kfi_ntb does not raise the position up to which the peer may send. There is no call that
+ * resumes: the protocol calls @read again from a work item. If several connections share a
+ * transport, a connection that has stopped must not stop the others, so its link needs memory of
+ * its own for the bytes that the peer may still send.
  *
  * *Order.* The bytes of one direction are passed on in the order in which they were posted, and no
  * frame overtakes another one. A link with several queues has to restore that order. Only bytes
@@ -299,8 +298,8 @@ struct kfi_unit {
  *	Called under the link's lock
  * @sent_to: position, in the count of &kfi_link.posted, up to which the link does not read bytes
  *	any more. Called under the link's lock
- * @read: pass received bytes to kfi_link_rx_bytes(), until there are none, or until it uses fewer than
- *	it was given. Then @read is called again later. Called under the link's lock
+ * @read: pass received bytes to kfi_link_rx_bytes(), until there are none, or until it uses fewer
+ *	than it was given. Then @read is called again later. Called under the link's lock
  *
  * @flags: KFI_LINK_*
  * @place_min: with @expose: shortest payload that is worth a place
@@ -744,15 +743,15 @@ void kfi_link_ping(struct kfi_link *link);
 /**
  * kfi_link_rx_bytes() - pass on bytes of the stream
  * @link: the link
- * @bytes: received bytes, contiguous in memory that the link keeps during the call. The peer may still
- *	change them
+ * @bytes: received bytes, contiguous in memory that the link keeps during the call. The peer may
+ *	still change them
  * @len: number of bytes
  *
  * The protocol takes all that is in the bytes, whole frames and parts, and copies payload to its
  * destination.
  *
- * Context: from ops->read(). Return: number of bytes used. If it is less than @len, the link keeps the
- * rest, and passes on nothing until ops->read() is called again.
+ * Context: from ops->read(). Return: number of bytes used. If it is less than @len, the link keeps
+ * the rest, and passes on nothing until ops->read() is called again.
  */
 size_t kfi_link_rx_bytes(struct kfi_link *link, const void *bytes, size_t len);
 

@@ -363,8 +363,8 @@ struct kfi_match {
 /**
  * struct kfi_ep - an endpoint
  * @fid: handle of the consumer
- * @ops: operations of the provider; here to save a load on the data path. The provider may set others
- *	in &kfi_prov_ops.ep_open, for endpoints of a type that differs from the others
+ * @ops: operations of the provider; here to save a load on the data path. The provider may set
+ *	others in &kfi_prov_ops.ep_open, for endpoints of a type that differs from the others
  * @type: KFI_EP_MSG, KFI_EP_RDM or KFI_EP_DGRAM
  * @state: &enum kfi_ep_state. Changed by cmpxchg(), read by READ_ONCE()
  * @caps: capabilities

@@ -27,7 +27,8 @@ static inline bool kfi_place_move(struct kfi_dev_place *place, int from, int to)
 /* The handle may be used by another context from here on. */
 static inline void kfi_place_set(struct kfi_dev_place *place, int state)
 {
-	smp_store_release(&place->state, state);	/* pairs with cmpxchg() in kfi_place_move() */
+	/* pairs with cmpxchg() in kfi_place_move() */
+	smp_store_release(&place->state, state);
 }
 
 #endif /* _KFI_CORE_PLACE_H */

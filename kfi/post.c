@@ -5,11 +5,11 @@
  *
  * A post runs inside rcu_read_lock_bh(), which covers all locks and per-CPU counts of its path. The
  * posting call opens this section, or the kit does for several calls (kfi_conn_enter()). In it the
- * state of the endpoint allows the post. A context
- * that stops an endpoint changes the state and waits for a grace period; after that no post is
- * between the check and the provider. So a post that races with the removal of a namespace or a
- * device either fails with -ENODEV, or its operation has reached the provider, which completes it.
- * A post that races with kfi_close() is a fault of the consumer: the handle itself may be freed.
+ * state of the endpoint allows the post. A context that stops an endpoint changes the state and
+ * waits for a grace period; after that no post is between the check and the provider. So a post
+ * that races with the removal of a namespace or a device either fails with -ENODEV, or its
+ * operation has reached the provider, which completes it. A post that races with kfi_close() is a
+ * fault of the consumer: the handle itself may be freed.
  *
  * Addresses are not checked here: the provider checks in ops->tx() whether a handle is valid,
  * because it needs the address anyway.
@@ -182,6 +182,7 @@ ssize_t kfi_tx_start(struct kfi_oper *op, int err)
 
 void kfi_ep_tx_flush(struct kfid_ep *fid)
 {
+	lockdep_assert_irqs_enabled();
 	rcu_read_lock_bh();
 	post_flush(kfi_to_ep(fid));
 	rcu_read_unlock_bh();

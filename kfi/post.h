@@ -7,7 +7,8 @@
  *	the call			fills the operation in, with kfi_op_payload()
  *	kfi_tx_start(), kfi_rx_start()	pass it to the provider, or to the matching
  *
- * All of a post runs inside one rcu_read_lock_bh(), which the call opens, or its caller: see post.c.
+ * All of a post runs inside one rcu_read_lock_bh(), which the posting call opens, or the caller of
+ * __kfi_sendmsg() and the like: see post.c.
  */
 #ifndef _KFI_POST_H
 #define _KFI_POST_H

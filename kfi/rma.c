@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rma.c - posting of remote memory access. With KFI_TAGGED it accesses a tagged receive of the peer.
+ * rma.c - posting of remote memory access; with KFI_TAGGED, of access to a tagged receive of the
+ * peer.
  */
 #include <linux/export.h>
 #include <linux/overflow.h>

@@ -407,9 +407,9 @@ struct kfp_rx {
 	u16			seg;		/* next segment of a write */
 	const struct kfp_frame_row *row;	/* of the frame that is being handled */
 	struct iov_iter		*into;		/* destination of the payload */
-	u64			left;		/* bytes of it that have not arrived, or are dropped */
+	u64			left;		/* bytes of it to come, or to be dropped */
 	u64			skip;		/* bytes to drop behind the payload */
-	unsigned int		steps;		/* pieces that this run may still handle */
+	unsigned int		steps;		/* pieces that this run may handle */
 	unsigned long		last_rx;	/* jiffies: last bytes */
 	unsigned long		since;		/* jiffies: start of the payload; kfp_extend() */
 	u64			bytes;		/* received on this connection, hellos excluded */
@@ -481,9 +481,9 @@ static inline bool kfp_spare_put(struct kfp_spares *spares, struct list_head *en
 /*
  * stage.c: encode into the stage. Each function adds to what is in the stage. (L)
  *
- * A frame begins with its header. The first three functions set type and credit, and with an operation
- * or an answer its number; of an operation also length, tag and remote CQ data. The caller sets the
- * other members, which are 0.
+ * A frame begins with its header. The first three functions set type and credit, and with an
+ * operation or an answer its number; of an operation also length, tag and remote CQ data. The
+ * caller sets the other members, which are 0.
  */
 struct kfw_hdr *kfp_send_frame(struct kfp_conn *conn, u8 type);
 struct kfw_hdr *kfp_send_op_frame(struct kfp_conn *conn, const struct kfi_oper *op, u8 type,

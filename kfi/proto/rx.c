@@ -243,8 +243,8 @@ static size_t kfp_rx_segs(struct kfp_conn *conn, const void *bytes, size_t len)
 }
 
 /*
- * Copy payload, or drop it if it has no destination any more: the region has ended. EACCES would mean
- * that nothing was written.
+ * Copy payload, or drop it if its region has ended. Then the status is EREMOTEIO, because EACCES
+ * would mean that nothing was written.
  */
 static size_t kfp_rx_payload(struct kfp_conn *conn, const void *bytes, size_t len)
 {
@@ -275,7 +275,7 @@ static size_t kfp_rx_drop(struct kfp_conn *conn, size_t len)
 	return len;
 }
 
-/* Take the next piece out of received bytes. Return: its length; 0 if the receive side has to wait. */
+/* Take the next piece out of received bytes. Return: its length; 0 if the receive side waits. */
 static __always_inline size_t kfp_rx_step(struct kfp_conn *conn, const void *bytes, size_t len)
 {
 	switch (smp_load_acquire(&conn->rx.at)) {	/* pairs with kfp_rx_set_at() */

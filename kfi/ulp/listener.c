@@ -160,7 +160,8 @@ int kfi_conn_ready(struct kfi_conn *conn)
 		return -ECONNABORTED;	/* it has been ended to make room */
 	ret = kfi_rxset_alloc(conn, &conn->rx[1], n);
 	if (!ret) {
-		rcu_read_lock();	/* a stop waits; each receive is posted in a section of its own */
+		/* a stop waits for this section; each receive is posted in one of its own */
+		rcu_read_lock();
 		if (test_bit(KFI_CONN_OPEN, &conn->flags))
 			ret = kfi_rxset_post(conn, &conn->rx[1]);
 		rcu_read_unlock();

@@ -47,7 +47,7 @@ int ks_dgram_tx(struct kfi_ep *ep, struct kfi_oper *op)
 	struct ks_dgram *dg = ke->dgram;
 	union kfi_inaddr to;
 
-	memset(op->priv, 0, KFI_PROTO_TX_PRIV);		/* no connection: kfp_op.conn is NULL */
+	memset(op->priv, 0, KFI_PROTO_TX_PRIV);	/* no connection: kfp_op.conn is NULL */
 	if (kfi_av_addr(ke->pe.ep.av, op->addr, &to) < 0)
 		return -EINVAL;
 	rcu_read_lock();

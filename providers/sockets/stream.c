@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * stream.c - receive: the contents of socket buffers are passed to the protocol, in softirq when they
- * arrive, or in a work item of the protocol. The protocol copies payload once, to its destination. All
- * functions are called under the socket lock.
+ * stream.c - receive: the contents of socket buffers are passed to the protocol, in softirq when
+ * they arrive, or in a work item of the protocol. The protocol copies payload once, to its
+ * destination. All functions are called under the socket lock.
  */
 #include <linux/skbuff.h>
 #include <linux/tcp.h>
@@ -24,7 +24,7 @@ static const void *ks_rx_flat(const struct sk_buff *skb, unsigned int off, size_
 	return skb_frag_address(frag) + off;
 }
 
-/* Pass on the contents of a buffer. If the protocol does not use all of them, TCP's window closes. */
+/* Pass on the contents of a buffer. If the protocol leaves some of them, TCP's window closes. */
 static int ks_rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int off, size_t len)
 {
 	const void *flat = ks_rx_flat(skb, off, len);

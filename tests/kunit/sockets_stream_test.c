@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What kfi_sockets passes on of a stream, and where it stops. kfi_sockets exports nothing, so its
- * source is compiled into this module. A buffer of frames replaces TCP; the test ignores the contents
- * of frames.
+ * source is compiled into this module. A buffer of frames replaces TCP; the test ignores the
+ * contents of frames.
  */
 #include <linux/skbuff.h>
 #include <net/tcp.h>
