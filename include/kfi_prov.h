@@ -155,6 +155,7 @@ int kfi_query_add(struct kfi_query *q, const struct kfi_info *offer);
  * @KFI_OPC_TSEND: tagged send
  * @KFI_OPC_WRITE: RMA write
  * @KFI_OPC_READ: RMA read
+ * @KFI_OPC_REPLY: __kfi_replymsg(): an RMA write, and a message behind it
  * @KFI_OPC_TWRITE: tagged RMA: write to the buffer of a tagged receive of the peer
  * @KFI_OPC_TREAD: tagged RMA: read from the buffer of a tagged receive of the peer
  * @KFI_OPC_PLACE_GET: kfi_place_get()
@@ -171,6 +172,7 @@ enum kfi_opcode {
 	KFI_OPC_TSEND,
 	KFI_OPC_WRITE,
 	KFI_OPC_READ,
+	KFI_OPC_REPLY,
 	KFI_OPC_TWRITE,
 	KFI_OPC_TREAD,
 	KFI_OPC_PLACE_GET,
@@ -234,6 +236,7 @@ struct kfi_oper_atomic {
  * @tag: tag of a tagged message; the key of the first remote segment of RMA operations
  * @ignore: bits of @tag that a receive ignores
  * @inv_key: key to invalidate, with KFI_INVALIDATE
+ * @reply_len: bytes of the message of a KFI_OPC_REPLY, which is in @inline_buf
  * @len: bytes of the payload in @iter; of an atomic operation bytes of the targets
  * @iter: payload, as kvec or bvec: ITER_SOURCE for sends and writes, ITER_DEST for receives and
  *	reads. A KFI_SGL becomes a bvec iterator over its pages. With KFI_INJECT the payload was
@@ -254,7 +257,8 @@ struct kfi_oper_atomic {
  * @wc: with KFI_CQE: completion of the operation, which has ended and waits for its done(). Owned
  *	by kfi.ko
  * @iov: local segments; room for &kfi_op_pool.iov_limit
- * @inline_buf: room for the payload of KFI_INJECT, &kfi_ep.inject_size bytes (transmits only)
+ * @inline_buf: room for the payload of KFI_INJECT, &kfi_ep.inject_size bytes, or for the message of
+ *	a reply (transmits only)
  * @atomic: part of atomic operations (transmits only); NULL on an endpoint without KFI_ATOMIC
  * @priv: room for the provider, &kfi_prov_ops.tx_priv bytes
  * @place: handle of KFI_OPC_PLACE_GET and KFI_OPC_PLACE_PUT; not valid for other operations
@@ -272,6 +276,7 @@ struct kfi_oper {
 	void			*priv;
 	u64			inv_key;
 	struct kfi_dev_place	*place;
+	u32			reply_len;
 
 	struct kfi_ep		*ep ____cacheline_aligned;
 	union {

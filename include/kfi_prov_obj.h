@@ -47,6 +47,8 @@
 #define KFI_CM_DATA_MAX		256
 /** KFI_INJECT_MAX - highest &kfi_ep.inject_size, in bytes */
 #define KFI_INJECT_MAX		4096
+/** KFI_REPLY_LEN - longest message of a KFI_OPC_REPLY, in bytes */
+#define KFI_REPLY_LEN		64
 /** KFI_RMA_IOV_MAX - highest &kfi_ep.rma_iov_limit */
 #define KFI_RMA_IOV_MAX		256
 
@@ -385,6 +387,7 @@ struct kfi_match {
  * @inject_size: longest payload with KFI_INJECT, bytes
  * @max_msg_size: longest message or RMA operation, bytes
  * @rma_iov_limit: highest number of remote segments of an operation
+ * @reply_max: most data of a KFI_OPC_REPLY, bytes; 0, unless &kfi_prov_ops.ep_open sets it: none
  * @min_multi_recv: KFI_OPT_MIN_MULTI_RECV, bytes
  * @eager_size: KFI_OPT_EAGER_SIZE: longest message that peers send without waiting for its receive,
  *	bytes. The provider sets it in &kfi_prov_ops.ep_open. Does not change after the endpoint was
@@ -463,6 +466,7 @@ struct kfi_ep {
 	size_t			inject_size;
 	size_t			max_msg_size;
 	size_t			rma_iov_limit;
+	size_t			reply_max;
 
 	size_t			min_multi_recv;
 	size_t			eager_size;

@@ -153,7 +153,7 @@ static int ep_alloc_pools(struct kfi_ep *ep, const struct kfi_info *info)
 	if (!ep->stats)
 		return -ENOMEM;
 	ret = kfi_pool_init(&ep->tx, ep, tx, info->tx_attr->iov_limit, ep->rma_iov_limit,
-			    ep->inject_size, ep->ops->tx_priv);
+			    max_t(size_t, ep->inject_size, KFI_REPLY_LEN), ep->ops->tx_priv);
 	if (ret)
 		return ret;
 	ret = kfi_pool_init(&ep->rx, ep, rx, info->rx_attr->iov_limit, 0, 0, 0);

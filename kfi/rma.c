@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * rma.c - posting of remote memory access; with KFI_TAGGED, of access to a tagged receive of the
- * peer.
+ * peer. A reply is a write, and a message behind it.
  */
 #include <linux/export.h>
 #include <linux/overflow.h>
@@ -70,3 +70,31 @@ ssize_t kfi_writemsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg, uint64_t
 	return ret;
 }
 EXPORT_SYMBOL_GPL(kfi_writemsg);
+
+ssize_t __kfi_replymsg(struct kfid_ep *ep, const struct kfi_msg_rma *data, const void *msg,
+		       size_t len, uint64_t flags)
+{
+	struct kfi_oper *op = kfi_tx_begin(ep, KFI_OPC_REPLY, data->context, flags);
+	int ret;
+
+	if (IS_ERR(op))
+		return PTR_ERR(op);
+	op->addr = data->addr;
+	op->data = 0;
+	ret = kfi_op_payload(op, data->type, data->msg_iov, data->iov_count) ?:
+	      rma_segments(op, data->rma_iov, data->rma_iov_count);
+	if (unlikely(ret))
+		return kfi_tx_start(op, ret);
+	if (unlikely(op->flags & KFI_DELIVERY_COMPLETE))
+		return kfi_tx_start(op, -EOPNOTSUPP);
+	if (unlikely(op->rma_count != 1))
+		return kfi_tx_start(op, -EINVAL);
+	if (unlikely(op->len > op->ep->reply_max || len > KFI_REPLY_LEN))
+		return kfi_tx_start(op, -EMSGSIZE);
+	memcpy(op->inline_buf, msg, len);
+	op->reply_len = len;
+	op->inv_key = op->rma[0].key;
+	op->tag = 0;
+	return kfi_tx_start(op, 0);
+}
+EXPORT_SYMBOL_GPL(__kfi_replymsg);

@@ -9,6 +9,7 @@
 #include "cq.h"
 #include "ep.h"
 #include "registry.h"
+#include "proto/wire.h"
 
 EXPORT_SYMBOL_GPL(kfi_obj_init);
 EXPORT_SYMBOL_GPL(kfi_pool_init);
@@ -54,3 +55,4 @@ EXPORT_SYMBOL_GPL(kfi_fabric_kill);
 EXPORT_SYMBOL_GPL(kfi_idmap_add);
 EXPORT_SYMBOL_GPL(kfi_idmap_del);
 EXPORT_SYMBOL_GPL(kfi_idmap_next);
+EXPORT_SYMBOL_GPL(kfw_decode);

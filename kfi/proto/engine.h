@@ -98,8 +98,9 @@ struct kfp_op_row {
  *	again; any other negative errno ends the connection
  * @more: optional: the payload at &kfp_rx.into is complete. Returns true after it has selected
  *	another destination, for the bytes that follow
- * @finish: optional: the whole payload has arrived: completions, events, answers. Returns 0; -EAGAIN:
- *	a queue is full, and @finish is called again; any other negative errno ends the connection
+ * @finish: optional: the whole payload has arrived: completions, events, answers. Returns 0; -EAGAIN
+ *	or -ENOMEM: a queue is full, or there is no memory, and @finish is called again; any other
+ *	negative errno ends the connection
  * @abort: optional: the connection is down, and @finish has not returned 0. Not (L): the link is
  *	closed
  */
@@ -398,7 +399,7 @@ struct kfp_rx {
 		bool		counted;	/* kfp_rx_once() was called */
 		u8		invalidated;	/* 1: its region has ended, 2: the owner has to end it */
 		bool		matched;	/* the payload of a message goes to @rx */
-		bool		landed;		/* the payload of the write is in its regions */
+		bool		landed;		/* the payload of the write or reply is in its regions */
 		bool		performed;	/* the atomic operation is; its event may be due */
 		u16		status;		/* status of the current RMA so far */
 	);
@@ -427,7 +428,7 @@ struct kfp_rx {
 	struct kvec		vec;		/* describes @values */
 	u8			small[KFP_SMALL] __aligned(8);
 
-	struct kfw_rma		*segs;		/* KFW_RMA_MAX, and KFW_PLACES_MAX places */
+	struct kfw_rma		*segs;		/* KFW_RMA_MAX, and KFW_PLACES_MAX places; or a message */
 	unsigned long		blocked;	/* jiffies: start or last check of KFP_RX_BLOCKED */
 	unsigned long		paused;		/* jiffies in KFP_RX_BLOCKED so far */
 	struct kfi_cq_waiter	space;

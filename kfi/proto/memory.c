@@ -101,6 +101,22 @@ int kfp_rx_check_segments(struct kfp_conn *conn, u64 access)
 	return left ? -EPROTO : 0;
 }
 
+/* Let the next bytes of the payload go to a segment. Return: false if the peer may not write there. */
+bool kfp_rx_open_region(struct kfp_conn *conn, const struct kfw_rma *seg)
+{
+	struct kfp_rx *rx = &conn->rx;
+
+	rx->left = le64_to_cpu(seg->len);
+	rx->key = le64_to_cpu(seg->key);
+	rx->into = &rx->iter;
+	rx->mr = kfi_mr_get(&conn->ep->ep, rx->key, le64_to_cpu(seg->addr), rx->left,
+			    KFI_REMOTE_WRITE, &rx->iter);
+	if (!IS_ERR(rx->mr))
+		return true;
+	rx->mr = NULL;
+	return false;
+}
+
 void kfp_rx_put_mr(struct kfp_conn *conn)
 {
 	if (conn->rx.mr)

@@ -12,6 +12,10 @@
  *	  DATA			--->			kfp_rx_data()
  *				<---	ACK
  *
+ *	  REPLY with message
+ *	  and payload		--->			kfp_send_reply(), kfp_rx_reply()
+ *				<---	(ACK)		kfp_rx_finish_reply()
+ *
  * A message that finds no receive, or whose payload has not arrived, is a struct kfp_inmsg (inmsg.c).
  */
 #include "peers.h"
@@ -82,6 +86,44 @@ static bool kfp_send_message(struct kfp_conn *conn, struct kfi_oper *op)
 	kfp_send_credited(conn, op, cls, eager);
 	return true;
 }
+
+/* ---- sender: a write and the message behind it ---- */
+
+static_assert(KFI_REPLY_LEN == KFW_REPLY_MAX && KFW_REPLY_MAX <= KFW_CREDIT_BYTES);
+
+static u32 kfp_reply_cost(const struct kfp_conn *conn, const struct kfi_oper *op)
+{
+	return 1;
+}
+
+static bool kfp_send_reply(struct kfp_conn *conn, struct kfi_oper *op)
+{
+	u16 flags = op->flags & KFI_INVALIDATE ? KFW_F_INV : 0;
+	struct kfw_hdr *hdr;
+
+	if (!kfi_credit_take(&conn->tx.credit[KFP_CLS_MSG], 1))
+		return false;
+	list_del(&op->link);
+	kfp_op(op)->spliced = kfp_can_splice(conn, &op->iter, op->len);
+	if (kfp_wants_ack(conn, op)) {
+		flags |= KFW_F_ACK | kfp_lazy(op);
+		kfp_op_request(conn, op);
+	}
+	hdr = kfp_send_op_frame(conn, op, KFW_REPLY, flags);
+	hdr->rma_count = cpu_to_le16(1);
+	hdr->msg_len = cpu_to_le16(op->reply_len);
+	hdr->payload = hdr->len;
+	kfp_send_segments(conn, op);
+	kfp_send_bytes(conn, op->inline_buf, op->reply_len);
+	kfp_send_payload(conn, op, op->len, flags & KFW_F_ACK, NULL, 0);
+	return true;
+}
+
+const struct kfp_op_row kfp_reply_op = {
+	.cls = KFP_CLS_MSG,
+	.cost = kfp_reply_cost,
+	.send = kfp_send_reply,
+};
 
 /* The owner of a region can't make the contents of a receive durable. */
 static int kfp_twrite_post(struct kfi_oper *op, struct kfp_conn **conn)
@@ -270,6 +312,71 @@ const struct kfp_frame_row kfp_msg_frame = {
 	.receive = kfp_rx_message,
 	.finish = kfp_rx_finish_message,
 	.abort = kfp_rx_message_abort,
+};
+
+/* ---- receiver: a write and the message behind it ---- */
+
+/* The message is behind the segment, in the same buffer. */
+static int kfp_rx_reply(struct kfp_conn *conn)
+{
+	struct kfp_rx *rx = &conn->rx;
+
+	static_assert(sizeof(*rx->segs) + KFW_REPLY_MAX <= KFP_SEGS_BYTES);
+	if (le64_to_cpu(rx->segs[0].len) != rx->f.len)
+		return -EPROTO;
+	if (kfp_rx_open_region(conn, &rx->segs[0]))
+		return 0;
+	rx->status = EACCES;
+	rx->left = 0;
+	rx->skip = rx->f.payload;
+	return 0;
+}
+
+/*
+ * The data is in the region, if there is no @status. From then on the frame is one of the message.
+ * Without its data the message is dropped, and the sender gets an ACK in any case.
+ */
+static int kfp_rx_finish_reply(struct kfp_conn *conn)
+{
+	struct kfp_rx *rx = &conn->rx;
+	int ret;
+
+	if (!rx->landed) {
+		if (!rx->status)
+			kfi_remote_rma(&conn->ep->ep, rx->mr, rx->key, KFI_REMOTE_WRITE, rx->f.len,
+				       0, kfp_rx_src(conn));
+		kfp_rx_put_mr(conn);
+		rx->landed = true;
+		rx->f.len = rx->f.msg_len;
+		rx->f.payload = rx->f.msg_len;
+		rx->f.tag = 0;
+	}
+	if (unlikely(rx->status)) {
+		if (!kfi_credit_charge(&conn->credit[KFP_CLS_MSG], 1))
+			return -EPROTO;
+		__kfp_credit_free(conn, KFP_CLS_MSG, 1);
+		return kfp_rx_ack(conn, rx->status);
+	}
+	ret = kfp_rx_message(conn);
+	if (ret)
+		return ret;
+	WARN_ON_ONCE(kfi_copy_to(rx->into, rx->segs + 1, rx->left) != rx->left);
+	rx->left = 0;
+	rx->skip = 0;
+	return kfp_rx_finish_message(conn);
+}
+
+static void kfp_rx_reply_abort(struct kfp_conn *conn, int err)
+{
+	kfp_rx_put_mr(conn);
+}
+
+const struct kfp_frame_row kfp_reply_frame = {
+	.request = true,
+	.region = true,
+	.receive = kfp_rx_reply,
+	.finish = kfp_rx_finish_reply,
+	.abort = kfp_rx_reply_abort,
 };
 
 /*

@@ -129,8 +129,8 @@ void kfp_rdv_enqueue(struct kfp_inmsg *in);	/* under kfp_conn.lock */
 void kfp_rdv_send_data(struct kfp_conn *conn, struct kfi_oper *op);
 
 extern const struct kfp_protocol kfp_inmsg_protocol, kfp_tread_protocol, kfp_rdv_protocol;
-extern const struct kfp_op_row kfp_msg_op, kfp_tmsg_op, kfp_twrite_op, kfp_tread_op;
-extern const struct kfp_frame_row kfp_msg_frame, kfp_rts_frame, kfp_tread_frame;
+extern const struct kfp_op_row kfp_msg_op, kfp_tmsg_op, kfp_reply_op, kfp_twrite_op, kfp_tread_op;
+extern const struct kfp_frame_row kfp_msg_frame, kfp_rts_frame, kfp_reply_frame, kfp_tread_frame;
 extern const struct kfp_frame_row kfp_cts_frame, kfp_data_frame;
 
 #endif /* _KFI_PROTO_MESSAGE_H */

@@ -129,11 +129,11 @@ static int kfp_got_ack(struct kfp_conn *conn)
 	int result;
 	bool sent;
 
-	if (!op)
-		return -EPROTO;
-	pop = kfp_op(op);
-	if (pop->state != KFP_OP_UNANSWERED && !(pop->state == KFP_OP_REQUESTED && f->status))
-		return -EPROTO;
+	pop = op ? kfp_op(op) : NULL;
+	/* A reply whose ACK was not requested may have completed when the peer reports its failure. */
+	if (!op ||
+	    (pop->state != KFP_OP_UNANSWERED && !(pop->state == KFP_OP_REQUESTED && f->status)))
+		return f->status ? -EREMOTEIO : -EPROTO;
 	/* A link that reports what it has read has copied the rest, and need not be asked about it. */
 	sent = pop->state == KFP_OP_REQUESTED ||
 	       (!pop->spliced && kfp_reports_sent(conn)) || kfp_op_acked(conn, op);

@@ -9,6 +9,7 @@
 const struct kfp_op_row *const kfp_op_rows[KFI_OPC_CODES] = {
 	[KFI_OPC_SEND]			= &kfp_msg_op,		/* message.c */
 	[KFI_OPC_TSEND]			= &kfp_tmsg_op,
+	[KFI_OPC_REPLY]			= &kfp_reply_op,
 	[KFI_OPC_TWRITE]		= &kfp_twrite_op,
 	[KFI_OPC_TREAD]			= &kfp_tread_op,	/* tread.c */
 	[KFI_OPC_WRITE]			= &kfp_write_op,	/* write.c */
@@ -23,6 +24,7 @@ const struct kfp_op_row *const kfp_op_rows[KFI_OPC_CODES] = {
 const struct kfp_frame_row *const kfp_frame_rows[KFW_TYPES] = {
 	[KFW_MSG]	= &kfp_msg_frame,		/* message.c */
 	[KFW_RTS]	= &kfp_rts_frame,
+	[KFW_REPLY]	= &kfp_reply_frame,
 	[KFW_CTS]	= &kfp_cts_frame,		/* rendezvous.c */
 	[KFW_DATA]	= &kfp_data_frame,
 	[KFW_TREAD]	= &kfp_tread_frame,		/* tread.c */

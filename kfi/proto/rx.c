@@ -54,22 +54,21 @@ static int kfp_rx_credit(struct kfp_conn *conn)
 	return 0;
 }
 
-static void kfp_rx_block(struct kfp_conn *conn, int err)
+/* The frame can't be handled now, and rx_work tries again; or it ends the connection. */
+static void kfp_rx_stop(struct kfp_conn *conn, int err)
 {
 	struct kfp_rx *rx = &conn->rx;
 
 	kfp_rx_set_at(conn, KFP_RX_BLOCKED);
+	if (err != -EAGAIN && err != -ENOMEM) {
+		kfp_conn_fail(conn, err);
+		return;
+	}
 	rx->blocked = jiffies;
 	if (err == -EAGAIN && conn->ep->ep.rx_cq &&
 	    kfi_cq_wait_space(conn->ep->ep.rx_cq, &rx->space))
 		return;
 	kfp_conn_queue(conn, &conn->rx_work, err == -EAGAIN ? 0 : 1);
-}
-
-static void kfp_rx_error(struct kfp_conn *conn, int err)
-{
-	kfp_rx_set_at(conn, KFP_RX_BLOCKED);
-	kfp_conn_fail(conn, err);
 }
 
 /* The current segment, or the payload, is complete; or there is no payload. */
@@ -95,10 +94,8 @@ static void kfp_rx_payload_done(struct kfp_conn *conn)
 	ret = row->finish ? row->finish(conn) : 0;
 	if (!ret)
 		kfp_rx_next(conn);
-	else if (ret == -EAGAIN)
-		kfp_rx_block(conn, ret);
 	else
-		kfp_rx_error(conn, ret);
+		kfp_rx_stop(conn, ret);
 }
 
 /*
@@ -125,10 +122,8 @@ static void kfp_rx_proceed(struct kfp_conn *conn)
 	rx->since = jiffies;
 	if (!ret)
 		kfp_rx_payload_done(conn);
-	else if (ret == -EAGAIN || ret == -ENOMEM)
-		kfp_rx_block(conn, ret);
 	else
-		kfp_rx_error(conn, ret);
+		kfp_rx_stop(conn, ret);
 }
 
 static void kfp_rx_header(struct kfp_conn *conn, const struct kfw_hdr *hdr)
@@ -136,11 +131,11 @@ static void kfp_rx_header(struct kfp_conn *conn, const struct kfw_hdr *hdr)
 	struct kfp_rx *rx = &conn->rx;
 
 	if (kfw_decode(hdr, conn->link.eager, &rx->f) || kfp_rx_credit(conn)) {
-		kfp_rx_error(conn, -EPROTO);
+		kfp_rx_stop(conn, -EPROTO);
 		return;
 	}
 	rx->have = 0;
-	if (rx->f.rma_count || rx->f.places)
+	if (rx->f.extra)
 		kfp_rx_set_at(conn, KFP_RX_SEGS);
 	else
 		kfp_rx_proceed(conn);
@@ -181,7 +176,7 @@ static size_t kfp_hello_bytes(struct kfp_conn *conn, const void *bytes, size_t l
 	else if (conn->rx.have >= KFW_FROZEN && conn->rx.have < sizeof(conn->hello_in))
 		ret = kfw_decode_front(&conn->hello_in);
 	if (ret) {
-		kfp_rx_error(conn, ret);
+		kfp_rx_stop(conn, ret);
 	} else if (conn->rx.have >= sizeof(conn->hello_in) && !kfp_hello_room(conn).iov_len) {
 		kfp_rx_set_at(conn, KFP_RX_HELD);
 		kfp_hello_kick(conn);
@@ -233,11 +228,9 @@ static __always_inline size_t kfp_rx_hdr(struct kfp_conn *conn, const void *byte
 static size_t kfp_rx_segs(struct kfp_conn *conn, const void *bytes, size_t len)
 {
 	struct kfp_rx *rx = &conn->rx;
-	size_t want = rx->f.rma_count * sizeof(*rx->segs) +
-		      rx->f.places * sizeof(struct kfw_place);
-	size_t used = kfp_rx_collect(rx, rx->segs, want, bytes, len);
+	size_t used = kfp_rx_collect(rx, rx->segs, rx->f.extra, bytes, len);
 
-	if (rx->have == want)
+	if (rx->have == rx->f.extra)
 		kfp_rx_proceed(conn);
 	return used;
 }

@@ -150,6 +150,8 @@ int kfi_proto_ep_open(struct kfi_ep *ep, struct kfi_proto *proto)
 	if (ret)
 		return ret;
 	ep->eager_size = proto->params.eager_size;
+	/* Over a link with places they are better for longer data. */
+	ep->reply_max = proto->ops->expose ? proto->params.eager_size : KFW_FRAME_MAX;
 	if (kfp_keeps_messages(ep))
 		ep->eager_max = kfp_eager_max(proto->params.unexpected);
 	kfi_peers_init(&pe->peers, ep);

@@ -21,9 +21,10 @@ static const struct kfw_rule {
 	u16  must;		/* flags that must be set */
 	bool eager;		/* the payload is bounded by the announced eager size */
 	bool payload;		/* a payload is allowed */
-	bool segments;		/* at least one segment is required */
+	u16  segments;		/* at least one segment is required, and at most so many */
 	bool places;		/* places are allowed */
 	u16  grant;		/* the frame names a grant if this flag is set; KFW_ALWAYS */
+	u16  message;		/* bytes that the message behind the segments may have */
 	bool atomic;		/* payload and length follow kfw_atomic_ok() */
 } kfw_rules[KFW_TYPES] = {
 	[KFW_MSG]	= { .flags = KFW_F_TAGGED | KFW_F_CQ_DATA | KFW_F_ACK | KFW_F_INV |
@@ -34,8 +35,8 @@ static const struct kfw_rule {
 	[KFW_DATA]	= { .flags = KFW_F_PLACED, .payload = true },
 	[KFW_WRITE]	= { .flags = KFW_F_CQ_DATA | KFW_F_COMMIT | KFW_F_LAZY | KFW_F_PLACED |
 				     KFW_F_DEVICE,
-			    .payload = true, .segments = true, .grant = KFW_F_PLACED },
-	[KFW_READ]	= { .segments = true, .places = true },
+			    .payload = true, .segments = KFW_RMA_MAX, .grant = KFW_F_PLACED },
+	[KFW_READ]	= { .segments = KFW_RMA_MAX, .places = true },
 	[KFW_READ_DATA]	= { .flags = KFW_F_PLACED, .payload = true },
 	[KFW_TREAD]	= { .flags = KFW_F_TAGGED | KFW_F_RMA, .must = KFW_F_TAGGED | KFW_F_RMA,
 			    .places = true },
@@ -43,18 +44,20 @@ static const struct kfw_rule {
 	[KFW_CREDIT]	= {},
 	[KFW_BYE]	= {},
 	[KFW_ATOMIC]	= { .flags = KFW_F_CQ_DATA | KFW_F_FETCH | KFW_F_COMPARE | KFW_F_COMMIT,
-			    .segments = true, .atomic = true },
-	[KFW_RTW]	= { .flags = KFW_F_DEVICE, .segments = true },
+			    .segments = KFW_RMA_MAX, .atomic = true },
+	[KFW_RTW]	= { .flags = KFW_F_DEVICE, .segments = 1 },
 	[KFW_GRANT]	= { .flags = KFW_F_COMMIT | KFW_F_ONCE, .places = true,
 			    .grant = KFW_ALWAYS },
 	[KFW_RECALL]	= { .grant = KFW_ALWAYS },
 	[KFW_RECALLED]	= { .grant = KFW_ALWAYS },
+	[KFW_REPLY]	= { .flags = KFW_F_ACK | KFW_F_LAZY | KFW_F_INV, .payload = true,
+			    .segments = 1, .message = KFW_REPLY_MAX },
 };
 
 static bool kfw_segments_ok(const struct kfw_rule *rule, const struct kfw_frame *f)
 {
 	if (rule->segments)
-		return f->rma_count >= 1 && f->rma_count <= KFW_RMA_MAX;
+		return f->rma_count >= 1 && f->rma_count <= rule->segments;
 	return f->rma_count == (f->flags & KFW_F_INV || (f->type == KFW_GRANT && f->places));
 }
 
@@ -234,6 +237,7 @@ int kfw_decode(const struct kfw_hdr *hdr, u32 eager, struct kfw_frame *f)
 		.slot = le16_to_cpu(hdr->slot),
 		.op = 0,
 		.datatype = 0,
+		.extra = 0,
 		.id = le32_to_cpu(hdr->id),
 		.gen = le32_to_cpu(hdr->gen),
 		.credit_msg = le32_to_cpu(hdr->credit_msg),
@@ -247,7 +251,10 @@ int kfw_decode(const struct kfw_hdr *hdr, u32 eager, struct kfw_frame *f)
 		return -EPROTO;
 	if (f->places > (rule->places ? KFW_PLACES_MAX : 0))
 		return -EPROTO;
-	if (f->type == KFW_RTW && (f->rma_count != 1 || !f->len))
+	f->extra = f->rma_count * sizeof(struct kfw_rma) + f->places * sizeof(struct kfw_place);
+	if (rule->message)
+		f->extra += f->msg_len;
+	if ((f->type == KFW_RTW && !f->len) || (rule->message && f->msg_len > rule->message))
 		return -EPROTO;
 	if ((rule->grant && !kfw_grant_ok(rule, f)) ||
 	    (f->flags & KFW_F_DEVICE && !kfw_device_ok(f)))

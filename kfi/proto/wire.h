@@ -23,7 +23,7 @@
 #endif
 
 #define KFW_MAGIC		0x5049464b	/* "KFIP" */
-#define KFW_VERSION		1
+#define KFW_VERSION		2
 #define KFW_DATA_MAX		256		/* private data in a hello */
 #define KFW_RMA_MAX		256		/* remote segments in one frame */
 #define KFW_READ_SEGS		2048		/* segments of all unanswered READs with several */
@@ -32,6 +32,7 @@
 #define KFW_FRAME_MAX		(256U << 10)	/* payload of one frame; more follows in others */
 #define KFW_PLACED_MAX		(1U << 20)	/* a part of a payload in places */
 #define KFW_ATOMIC_MAX		512		/* target bytes of one atomic operation */
+#define KFW_REPLY_MAX		64		/* message of a REPLY, which costs one credit */
 #define KFW_GRANTS_MAX		64		/* grants that one side gives at a time */
 
 #define KFW_AUTH_LEN		32		/* a random number or a proof */
@@ -122,16 +123,17 @@ enum kfw_type {
 	KFW_GRANT,	/* answer to an RTW: places of a segment, or none */
 	KFW_RECALL,	/* the grant must not be used any more */
 	KFW_RECALLED,	/* nothing is written because of the grant after this frame */
+	KFW_REPLY,	/* RMA write: a segment, a message, the payload: then the message arrives */
 	KFW_TYPES
 };
 
 /* Flags of a frame */
 #define KFW_F_TAGGED	0x001	/* MSG, RTS, TREAD: matched by tag */
 #define KFW_F_CQ_DATA	0x002	/* MSG, RTS, WRITE, ATOMIC: @data is valid */
-#define KFW_F_ACK	0x004	/* MSG: an ACK is due when the payload has arrived */
-#define KFW_F_LAZY	0x008	/* MSG, WRITE: the ACK may be delayed */
+#define KFW_F_ACK	0x004	/* MSG, REPLY: an ACK is due when the payload has arrived */
+#define KFW_F_LAZY	0x008	/* MSG, WRITE, REPLY: the ACK may be delayed */
 #define KFW_F_RMA	0x010	/* RTS: tagged RMA write; TREAD: always set */
-#define KFW_F_INV	0x020	/* MSG, RTS: one segment follows; its key is to be invalidated */
+#define KFW_F_INV	0x020	/* MSG, RTS: a segment follows; its key is to be invalidated. REPLY */
 #define KFW_F_PLACED	0x040	/* DATA, READ_DATA, WRITE: the payload is in places */
 #define KFW_F_COMMIT	0x080	/* the ACK means that the data is durable; GRANT: it can be */
 #define KFW_F_FETCH	0x100	/* ATOMIC: the old values are returned */
@@ -148,6 +150,7 @@ enum kfw_type {
  * @slot: CTS, DATA: the receiver's number for the granted payload
  * @grant: GRANT, RECALL, RECALLED, WRITE with KFW_F_PLACED: number of the grant
  * @status: ACK: 0 or a positive errno
+ * @msg_len: REPLY: bytes of the message, which follows the segment
  * @op: ATOMIC: the operation, numbered as in libfabric's enum fi_op
  * @datatype: ATOMIC: the type of the elements, numbered as in libfabric's enum fi_datatype
  * @id: number of the initiator's operation; CTS, DATA, READ_DATA and ACK repeat it
@@ -155,7 +158,7 @@ enum kfw_type {
  * @credit_msg: cumulative limit of credits for untagged messages that the receiver of
  *	this frame may send
  * @credit_tag: cumulative limit of credits for tagged messages
- * @payload: bytes behind the segments and places
+ * @payload: bytes behind the segments, places and the message of a REPLY
  * @len: length of the message, or of all that is written. RTS, READ, TREAD: of the payload to
  *	come. DATA, READ_DATA: of this part. RTW, GRANT: of the segment. ATOMIC: of the targets
  * @tag: MSG, RTS, TREAD: tag of the message
@@ -174,6 +177,7 @@ struct kfw_hdr {
 		__le16	slot;
 		__le16	grant;
 		__le16	status;
+		__le16	msg_len;
 		struct {
 			u8	op;
 			u8	datatype;
@@ -235,7 +239,10 @@ static inline u32 kfw_part(u64 left, bool placed)
 	return left < most ? left : most;
 }
 
-/** struct kfw_frame - a decoded header in host order. @op and @datatype: ATOMIC only */
+/**
+ * struct kfw_frame - a decoded header in host order. @op and @datatype: ATOMIC only. @extra: bytes
+ * between the header and the payload
+ */
 struct kfw_frame {
 	u8	type;
 	u8	places;
@@ -245,9 +252,11 @@ struct kfw_frame {
 		u16	slot;
 		u16	grant;
 		u16	status;
+		u16	msg_len;
 	};
 	u8	op;
 	u8	datatype;
+	u16	extra;
 	u32	id;
 	u32	gen;
 	u32	credit_msg;

@@ -341,17 +341,9 @@ static bool kfp_part_kept(struct kfp_conn *conn)
 static void kfp_rx_open_segment(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
-	const struct kfw_rma *seg = &rx->segs[rx->seg++];
-	u64 len = le64_to_cpu(seg->len);
 
-	conn->rx.left = len;
-	rx->key = le64_to_cpu(seg->key);
-	conn->rx.into = &rx->iter;
-	rx->mr = kfi_mr_get(&conn->ep->ep, le64_to_cpu(seg->key), le64_to_cpu(seg->addr), len,
-			    KFI_REMOTE_WRITE, &rx->iter);
-	if (!IS_ERR(rx->mr))
+	if (kfp_rx_open_region(conn, &rx->segs[rx->seg++]))
 		return;
-	rx->mr = NULL;
 	rx->status = rx->seg > 1 || (kfp_is_part(&rx->f) && conn->writes.part.got) ? EREMOTEIO :
 										      EACCES;
 }

@@ -36,6 +36,38 @@ static unsigned int rw_piece(struct kfi_rw *rw, struct bio_vec *vec, size_t *len
 	return n;
 }
 
+/* Return KFI_MORE if kfi_round_end() will send the message, else 0. */
+static u64 round_more(struct kfi_conn *conn)
+{
+	if (READ_ONCE(conn->round) != current || !in_task())
+		return 0;
+	conn->held = (conn->held + 1) % ROUND_MAX;
+	return conn->held ? KFI_MORE : 0;
+}
+
+/* Flags of the post that has the message */
+static u64 msg_flags(struct kfi_rw *rw)
+{
+	return (rw->invalidate ? KFI_INVALIDATE : 0) | round_more(rw->conn);
+}
+
+/* The last piece and the message are one post, unless that is too long. */
+static ssize_t post_write(struct kfi_rw *rw, const struct kfi_msg_rma *data, bool last)
+{
+	u64 flags = KFI_CQE | KFI_INJECT_COMPLETE;	/* the pages may be released late */
+	ssize_t ret;
+
+	if (last && rw->msg) {
+		ret = __kfi_replymsg(rw->conn->ep, data, rw->msg, rw->msg_len,
+				     flags | msg_flags(rw));
+		if (!ret)
+			rw->msg = NULL;
+		if (ret != -EMSGSIZE)
+			return ret;
+	}
+	return __kfi_writemsg(rw->conn->ep, data, flags | (last && !rw->msg ? 0 : KFI_MORE));
+}
+
 static ssize_t post_piece(struct kfi_rw *rw)
 {
 	struct bio_vec vec[KFI_ULP_SEGS];
@@ -45,18 +77,15 @@ static ssize_t post_piece(struct kfi_rw *rw)
 		.addr = rw->conn->peer, .context = &rw->cqe,
 	};
 	struct scatterlist *next;
-	u64 flags = KFI_CQE;
 	ssize_t ret;
+	bool last;
 
 	msg.iov_count = rw_piece(rw, vec, &remote.len, &next);
 	if (WARN_ON_ONCE(!msg.iov_count))
 		return -EINVAL;
-	if (remote.len < rw->todo || rw->msg)
-		flags |= KFI_MORE;	/* another piece or the message follows */
-	if (rw->reply)	/* the pages may be released late */
-		ret = __kfi_writemsg(rw->conn->ep, &msg, flags | KFI_INJECT_COMPLETE);
-	else
-		ret = __kfi_readmsg(rw->conn->ep, &msg, flags);
+	last = remote.len == rw->todo;
+	ret = rw->reply ? post_write(rw, &msg, last) :
+			  __kfi_readmsg(rw->conn->ep, &msg, KFI_CQE | (last ? 0 : KFI_MORE));
 	if (ret)
 		return ret;
 	rw->todo -= remote.len;
@@ -81,15 +110,6 @@ static ssize_t post_data(struct kfi_rw *rw)
 	return ret;
 }
 
-/* Return KFI_MORE if kfi_round_end() will send the message, else 0. */
-static u64 round_more(struct kfi_conn *conn)
-{
-	if (READ_ONCE(conn->round) != current || !in_task())
-		return 0;
-	conn->held = (conn->held + 1) % ROUND_MAX;
-	return conn->held ? KFI_MORE : 0;
-}
-
 /* Handler of the completion queue, called after the last done() of a round. */
 void kfi_round_end(struct kfid_cq *cq, void *context)
 {
@@ -111,8 +131,7 @@ static ssize_t post_msg(struct kfi_rw *rw)
 	};
 
 	return __kfi_sendmsg(rw->conn->ep, &msg,
-			     KFI_CQE | KFI_INJECT | KFI_NO_COMPLETION |
-				     (rw->invalidate ? KFI_INVALIDATE : 0) | round_more(rw->conn));
+			     KFI_CQE | KFI_INJECT | KFI_NO_COMPLETION | msg_flags(rw));
 }
 
 /* Post up to RW_PIECES pieces of the data, and the message behind the last one. */

@@ -23,6 +23,7 @@ int kv_plain_open(struct kv_ep *vep)
 	struct kv_domain *kdom = to_kv_domain(ep->domain);
 
 	ep->hw_recv = true;
+	ep->reply_max = SIZE_MAX;
 	ep->ops = &kv_msg_ops;
 	kfi_conn_set_init(&vep->pe.conn_set, ep, &kv_conn_set_ops);
 	if (ep->rx.depth > kdom->max_receives || kdom->iwarp)
@@ -113,11 +114,8 @@ static int kv_plain_map(struct kv_conn *conn, struct kv_sqe *e, struct kfi_oper 
 	return 0;
 }
 
-static void kv_plain_send(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done)
+static void kv_send_opcode(struct kv_sqe *e, const struct kfi_oper *op)
 {
-	struct kv_sqe *e = kv_sq_get(&conn->qp, KV_SQ_MESSAGE);
-	int ret;
-
 	e->wr.send.opcode = IB_WR_SEND;
 	if (unlikely(op->flags & KFI_INVALIDATE)) {
 		e->wr.send.opcode = IB_WR_SEND_WITH_INV;
@@ -126,6 +124,14 @@ static void kv_plain_send(struct kv_conn *conn, struct kfi_oper *op, struct kv_d
 		e->wr.send.opcode = IB_WR_SEND_WITH_IMM;
 		e->wr.send.ex.imm_data = cpu_to_be32(op->data);
 	}
+}
+
+static void kv_plain_send(struct kv_conn *conn, struct kfi_oper *op, struct kv_done *done)
+{
+	struct kv_sqe *e = kv_sq_get(&conn->qp, KV_SQ_MESSAGE);
+	int ret;
+
+	kv_send_opcode(e, op);
 	ret = kv_plain_map(conn, e, op);
 	if (unlikely(ret)) {
 		kv_sq_unmap(&conn->qp, e);
@@ -172,7 +178,7 @@ static bool kv_plain_part(struct kv_conn *conn, struct kfi_oper *op)
 	struct kv_op *kop = kv_op(op);
 	const struct kfi_rma_iov *seg = &op->rma[kop->seg];
 	u64 len = min_t(u64, seg->len - kop->at, conn->qp.kdom->max_wr_size);
-	bool write = op->code == KFI_OPC_WRITE;
+	bool write = op->code != KFI_OPC_READ;
 	struct kv_sqe *e;
 	ssize_t n;
 
@@ -193,8 +199,27 @@ static bool kv_plain_part(struct kv_conn *conn, struct kfi_oper *op)
 	kop->at += n;
 	kop->wrs++;
 	conn->tx_bytes += write ? n : 0;
-	kv_sq_put(&conn->qp, e, &e->wr.rdma.wr, !iov_iter_count(&kop->iter));
+	kv_sq_put(&conn->qp, e, &e->wr.rdma.wr,
+		  op->code != KFI_OPC_REPLY && !iov_iter_count(&kop->iter));
 	return true;
+}
+
+/* Put the message of a reply behind its data. */
+static void kv_plain_reply(struct kv_conn *conn, struct kfi_oper *op)
+{
+	struct kv_sqe *e = kv_sq_get(&conn->qp, KV_SQ_PART);
+
+	static_assert(KFI_REPLY_LEN <= KV_INLINE);
+	e->op = op;
+	kv_send_opcode(e, op);
+	if (op->reply_len) {
+		memcpy(e->buf, op->inline_buf, op->reply_len);
+		e->nsge = 1;
+		kv_put_buf(&conn->qp, e, op->reply_len);
+	}
+	kv_op(op)->wrs++;
+	conn->tx_bytes += op->reply_len;
+	kv_sq_put(&conn->qp, e, &e->wr.send, true);
 }
 
 /* Skip segments that have work requests. Return: true if there are more. */
@@ -222,6 +247,11 @@ static bool kv_plain_rma(struct kv_conn *conn, struct kv_done *done)
 	while (!kop->err && kv_rma_left(op, kop))
 		if (kv_sq_room(&conn->qp) < KV_SQ_ROOM || !kv_plain_part(conn, op))
 			return false;
+	if (op->code == KFI_OPC_REPLY && !kop->err) {
+		if (kv_sq_room(&conn->qp) < KV_SQ_ROOM)
+			return false;
+		kv_plain_reply(conn, op);
+	}
 	conn->op = NULL;
 	kop->issued = true;
 	if (!kop->wrs)

@@ -153,7 +153,7 @@ struct kv_frmr {
 enum kv_sqe_kind {
 	KV_SQ_OTHER,		/* its completion only frees entries of the ring */
 	KV_SQ_MESSAGE,		/* MSG: a SEND; its completion ends @op, unless that is NULL */
-	KV_SQ_PART,		/* MSG: a READ or WRITE of @op, which ends with its last part */
+	KV_SQ_PART,		/* MSG: a READ or WRITE of @op, or the SEND behind it: its end, if it is last */
 	KV_SQ_BYE,		/* MSG: an empty WRITE; its completion ends the connection */
 	KV_SQ_REGION,		/* MSG: @region is registered */
 	KV_SQ_INV,		/* RDM: @frmr is invalidated */
@@ -420,7 +420,7 @@ struct kv_conn {
  * @conn: its connection
  * @begun: RMA: a work request of the operation was put into the send queue
  * @issued: RMA: no more work requests of the operation will follow
- * @wrs: RMA: work requests that have not ended
+ * @wrs: RMA: work requests that have not ended, with the SEND of a reply
  * @err: result of the operation
  * @seg: RMA: remote segment of the next work request; @at: its position in the segment
  * @iter: RMA: local memory for the next work requests

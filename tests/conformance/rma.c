@@ -380,6 +380,81 @@ static void borders(struct test *t, struct pair *p)
 		receive_over(p, near, far);
 }
 
+/* ---- a write and the message behind it ---- */
+
+static ssize_t reply(struct pair *p, struct region *r, u8 *near, size_t len, const void *msg, u64 flags)
+{
+	struct kvec vec = { near, len };
+	struct kfi_rma_iov rma = { .addr = r->addr, .len = len, .key = r->key };
+	struct kfi_msg_rma data = {
+		.type = KFI_KVEC, .msg_iov = &vec, .iov_count = 1, .addr = p->a.peer,
+		.rma_iov = &rma, .rma_iov_count = 1, .context = near,
+	};
+	ssize_t ret;
+
+	rcu_read_lock_bh();
+	ret = __kfi_replymsg(p->a.ep, &data, msg, 16, KFI_COMPLETION | flags);
+	rcu_read_unlock_bh();
+	return ret;
+}
+
+/*
+ * When the message arrives its data is in place, for all lengths that one operation may have; other
+ * ones are refused before a byte has moved.
+ */
+static void replies(struct test *t, struct pair *p)
+{
+	size_t max = size_max(t), size;
+	u8 *near = test_pages(t, max), *far = test_pages(t, max), *rx = test_zalloc(t, 64);
+	u8 msg[16];
+	struct region r;
+	ssize_t ret;
+	comp_t c;
+	int n = 0;
+
+	REQUIRE(t, !region_open(&p->b, &r, far, max, ALL_RIGHTS));
+	POST(t, kfi_recv(p->b.ep, rx, 64, NULL, KFI_ADDR_UNSPEC, rx));
+	for (size = 1; size <= max && !t->failures; size = size_next(t, size), n++) {
+		fill(near, size, size);
+		fill(msg, sizeof(msg), n);
+		memset(far, 0, size);
+		do {
+			ret = reply(p, &r, near, size, msg, 0);
+		} while (ret == -EAGAIN && !t->failures);
+		if (ret == -EMSGSIZE)
+			break;
+		REQUIRE_EQ(t, ret, 0);
+		REQUIRE_RX(&p->b, &c, rx, KFI_MSG | KFI_RECV);
+		EXPECT_DATA(t, far, size, size);
+		EXPECT_EQ(t, c.len, 16);
+		EXPECT_DATA(t, rx, sizeof(msg), n);
+		REQUIRE_TX(&p->a, &c, near, KFI_MSG | KFI_SEND | KFI_RMA | KFI_WRITE);
+		POST(t, kfi_recv(p->b.ep, rx, 64, NULL, KFI_ADDR_UNSPEC, rx));
+		if (t->failures)
+			FAIL(t, "with %zu bytes", size);
+	}
+	EXPECT(t, size > 1024);
+	NONE_RX(&p->b);
+}
+
+/* Without its data the message does not arrive. */
+static void reply_refused(struct test *t, struct pair *p)
+{
+	u8 *near = test_pages(t, 4096), *far = test_pages(t, 4096), *rx = test_zalloc(t, 64);
+	struct region r;
+	comp_t c;
+
+	REQUIRE(t, !region_open(&p->b, &r, far, 4096, KFI_REMOTE_READ));
+	POST(t, kfi_recv(p->b.ep, rx, 64, NULL, KFI_ADDR_UNSPEC, rx));
+	REQUIRE_EQ(t, reply(p, &r, near, 1000, near, KFI_TRANSMIT_COMPLETE), 0);
+	REQUIRE(t, !WAIT_TX(&p->a, &c));
+	EXPECT(t, is_refused(&p->a, c.err, 1000));
+	if (refusal(&p->a) == KFI_REFUSAL_OP)
+		NONE_RX(&p->b);
+	else if (!WAIT_RX(&p->b, &c))
+		EXPECT(t, c.err);	/* the connection has ended */
+}
+
 const struct test_case rma_cases[] = {
 	{ "rma.write_sizes", T_REL, 0, C_MSG | C_RMA, .pair = sizes, .arg = CASE_NUM(true) },
 	{ "rma.read_sizes", T_REL, 0, C_MSG | C_RMA, .pair = sizes, .arg = CASE_NUM(false) },
@@ -389,6 +464,8 @@ const struct test_case rma_cases[] = {
 	{ "rma.many_refused", T_REL, CASE_CHECKED, C_MSG | C_RMA, many_refused },
 	{ "rma.many_ends", T_REL, CASE_CHECKED, C_MSG | C_RMA, many_ends },
 	{ "rma.kinds", T_REL, CASE_CHECKED, C_MSG | C_RMA, .pair = kinds },
+	{ "rma.replies", T_REL, 0, C_MSG | C_RMA, .pair = replies },
+	{ "rma.reply_refused", T_REL, 0, C_MSG | C_RMA, .pair = reply_refused },
 	{ "rma.borders", T_REL, 0, C_MSG | C_RMA, .pair = borders },
 	{ }
 };

@@ -124,6 +124,12 @@ static void check_frame(const struct kfw_hdr *hdr)
 		 f.type != KFW_BYE) ||
 		(!f.payload && !f.rma_count && !f.flags));
 	PROMISE(!(f.flags & KFW_F_INV) || f.rma_count == 1);
+	PROMISE(f.extra == f.rma_count * sizeof(struct kfw_rma) +
+				   f.places * sizeof(struct kfw_place) +
+				   (f.type == KFW_REPLY ? f.msg_len : 0));
+	PROMISE(f.type != KFW_REPLY ||
+		(f.rma_count == 1 && f.msg_len <= KFW_REPLY_MAX && f.payload == f.len &&
+		 !(f.flags & ~(KFW_F_ACK | KFW_F_LAZY | KFW_F_INV))));
 }
 
 static void check_hello(const struct kfw_hello *hello)
@@ -157,7 +163,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct kfw_hello hello = { 0 };
 	static const u8 types[] = {
 		KFW_CTS, KFW_DATA, KFW_READ, KFW_READ_DATA, KFW_TREAD, KFW_RTW,
-		KFW_GRANT, KFW_RECALL, KFW_RECALLED, KFW_WRITE,
+		KFW_GRANT, KFW_RECALL, KFW_RECALLED, KFW_WRITE, KFW_REPLY,
 	};
 
 	if (size < 1)
@@ -193,9 +199,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	check_values(data + 1, size - 1);
 	check_frame(&hdr);
-	/* Frames with places: a random header seldom has one of these types. */
+	/* A random header seldom has one of these types. */
 	hdr.type = types[size % sizeof(types)];
 	hdr.flags &= hdr.type == KFW_TREAD ? htole16(KFW_F_TAGGED | KFW_F_RMA) :
+		     hdr.type == KFW_REPLY ? htole16(KFW_F_ACK | KFW_F_LAZY | KFW_F_INV) :
 					     htole16(KFW_F_PLACED | KFW_F_DEVICE | KFW_F_COMMIT |
 						     KFW_F_ONCE);
 	hdr.places &= 0x1f;
@@ -203,6 +210,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	hdr.rma_count = htole16(1);
 	hdr.grant &= htole16(0x7f);
 	hdr.payload = 0;
+	check_frame(&hdr);
+	hdr.msg_len &= htole16(0x1ff);
+	hdr.payload = hdr.len;
 	check_frame(&hdr);
 	check_hello(&hello);
 	return 0;

@@ -35,12 +35,12 @@ struct pm_link;
 /*
  * struct pm_side - an end of a wire; @ring has bytes under way to it, of which those before @shown
  * can be read. @head_bytes are the last bytes of a hello or of a header, and @skip bytes follow
- * that are neither; @last is the last header. Under pm_wire.lock
+ * that are neither; @last is the last header, and @lies if it is the test's own. Under pm_wire.lock
  */
 struct pm_side {
 	struct pm_link		*kl;		/* NULL: no callbacks */
 	bool			closed, aborted;
-	bool			hello_done;
+	bool			hello_done, lies;
 	u8			head_bytes[sizeof(struct kfw_hello)];
 	u32			nr_head;
 	u64			skip;
@@ -178,6 +178,38 @@ static void pm_refs_end(struct pm_link *kl, u64 to)
 	}
 }
 
+/*
+ * A frame that was encoded is decoded and encoded again: no other bytes. Return: bytes that follow the
+ * header.
+ */
+static u64 pm_recode(const struct kfw_hdr *hdr, bool lies)
+{
+	struct kfw_frame f;
+	struct kfw_hdr back;
+
+	if (kfw_decode(hdr, KFW_FRAME_MAX, &f)) {
+		if (!lies)
+			KUNIT_FAIL(pm.test, "a frame of type %u is not decoded\n", hdr->type);
+		return le16_to_cpu(hdr->rma_count) * sizeof(struct kfw_rma) +
+		       hdr->places * sizeof(struct kfw_place) + le64_to_cpu(hdr->payload);
+	}
+	back = (struct kfw_hdr) {
+		.type = f.type, .places = f.places, .flags = cpu_to_le16(f.flags),
+		.rma_count = cpu_to_le16(f.rma_count), .slot = cpu_to_le16(f.slot),
+		.id = cpu_to_le32(f.id), .gen = cpu_to_le32(f.gen),
+		.credit_msg = cpu_to_le32(f.credit_msg), .credit_tag = cpu_to_le32(f.credit_tag),
+		.payload = cpu_to_le64(f.payload), .len = cpu_to_le64(f.len),
+		.tag = cpu_to_le64(f.tag), .data = cpu_to_le64(f.data),
+	};
+	if (f.type == KFW_ATOMIC) {
+		back.op = f.op;
+		back.datatype = f.datatype;
+	}
+	if (memcmp(&back, hdr, sizeof(back)))
+		KUNIT_FAIL(pm.test, "a frame of type %u is encoded in another way\n", hdr->type);
+	return f.extra + f.payload;
+}
+
 /* Count the frames of a stream: @len bytes follow. */
 static void pm_count(struct pm_side *to, const u8 *bytes, u32 len)
 {
@@ -202,9 +234,7 @@ static void pm_count(struct pm_side *to, const u8 *bytes, u32 len)
 			to->hello_done = true;
 			continue;
 		}
-		to->skip = le16_to_cpu(hdr->rma_count) * sizeof(struct kfw_rma) +
-			   hdr->places * sizeof(struct kfw_place) +
-			   le64_to_cpu(hdr->payload);
+		to->skip = pm_recode(hdr, to->lies);
 		atomic_inc(&pm.frames[hdr->type]);
 		to->last = *hdr;
 	}
@@ -768,8 +798,10 @@ void pm_inject(int nr, struct kfw_hdr hdr, const void *tail, size_t len)
 		hdr.credit_tag = side->last.credit_tag;
 		hdr.id = pm.wire->side[!nr].last.id;
 		hdr.gen = pm.wire->side[!nr].last.gen;
+		side->lies = true;
 		pm_fill(side, (u8 *)&hdr, sizeof(hdr));
 		pm_fill(side, tail, len);
+		side->lies = false;
 		side->shown = side->head;
 		pm_kick(side, 0);
 	}

@@ -614,6 +614,46 @@ static void rtw_is_answered(struct kunit *test)
 	ph_answered(peer, 7, EACCES);
 }
 
+/* A REPLY of @len bytes to the region of @key, with a message of 8 bytes */
+static void ph_reply(struct ph_peer *peer, u32 id, u64 key, u16 flags, u32 len)
+{
+	struct kfw_hdr hdr = {
+		.type = KFW_REPLY, .id = cpu_to_le32(id), .flags = cpu_to_le16(flags),
+		.msg_len = cpu_to_le16(8),
+	};
+	struct kfw_rma seg = { .len = cpu_to_le64(len), .key = cpu_to_le64(key) };
+
+	ph_begin(peer, &hdr, &seg, len);
+	ph_pad(peer, 8 + len);
+}
+
+/*
+ * A message whose data has no region does not arrive, and its credit returns. Its sender is told so,
+ * whether or not it has asked for an answer. A message without a receive waits with its ACK.
+ */
+static void replies_are_refused(struct kunit *test)
+{
+	struct ph_peer *peer = ph_call(2, 5);
+	struct kfi_cq_tagged_entry e;
+	u32 i;
+
+	ph_region();
+	KUNIT_ASSERT_EQ(test, (ssize_t)0, kfi_recv(ph.ep, ph.buf, 64, NULL, KFI_ADDR_UNSPEC, &e));
+	for (i = 0; i < 2 * le32_to_cpu(peer->said.allowance_msg); i++) {
+		ph_reply(peer, i, KEY + 1, i & 1 ? KFW_F_ACK : 0, 100);
+		ph_answered(peer, i, EACCES);
+	}
+	KUNIT_EXPECT_EQ(test, (ssize_t)-EAGAIN, kfi_cq_read(ph.cq, &e, 1));
+	ph_reply(peer, i, KEY, KFW_F_ACK, 100);
+	ph_answered(peer, i, 0);
+	PH_DONE(0, &e);
+	ph_reply(peer, i, KEY, KFW_F_ACK, 100);
+	ph_answered(peer, i, 0);
+	KUNIT_ASSERT_EQ(test, (ssize_t)0, kfi_recv(ph.ep, ph.buf, 64, NULL, KFI_ADDR_UNSPEC, &e));
+	PH_DONE(0, &e);
+	ph_region_ends();
+}
+
 /* ---- frames that no peer sends which follows the protocol ---- */
 
 /*
@@ -626,6 +666,7 @@ struct ph_frame {
 	u16		flags, segs;
 	u8		places;
 	u64		len, payload;
+	u16		msg_len;
 };
 
 static const struct ph_frame ph_broken[] = {
@@ -650,6 +691,13 @@ static const struct ph_frame ph_broken[] = {
 	{ "a segment is longer than its payload", KFW_WRITE, 0, 1, 0, RTW_LEN - 1, RTW_LEN - 1 },
 	{ "a write is to be durable before it comes", KFW_RTW, KFW_F_COMMIT, 1, 0, RTW_LEN },
 	{ "a place is put that was not given", KFW_WRITE, KFW_F_PLACED | KFW_F_DEVICE, 1, 0, RTW_LEN },
+	{ "a REPLY has no segment", KFW_REPLY, 0, 0, 0, 16, 16, 8 },
+	{ "a REPLY has two segments", KFW_REPLY, 0, 2, 0, RTW_LEN, RTW_LEN, 8 },
+	{ "a REPLY has less data than its segment", KFW_REPLY, 0, 1, 0, RTW_LEN - 1, RTW_LEN - 1 },
+	{ "a REPLY has a part of its data", KFW_REPLY, 0, 1, 0, RTW_LEN, RTW_LEN - 1, 8 },
+	{ "the message of a REPLY is too long", KFW_REPLY, 0, 1, 0, RTW_LEN, RTW_LEN, KFW_REPLY_MAX + 1 },
+	{ "a REPLY has a tag", KFW_REPLY, KFW_F_TAGGED, 1, 0, RTW_LEN, RTW_LEN, 8 },
+	{ "the data of a REPLY is in places", KFW_REPLY, KFW_F_PLACED, 1, 0, RTW_LEN, 0, 8 },
 };
 
 static void ph_break(struct ph_peer *peer, const struct ph_frame *f)
@@ -665,6 +713,8 @@ static void ph_break(struct ph_peer *peer, const struct ph_frame *f)
 	struct kfw_hdr rts;
 	int i;
 
+	if (f->type == KFW_REPLY)
+		hdr.msg_len = cpu_to_le16(f->msg_len);
 	if (f->type == KFW_CTS && f->places) {
 		KUNIT_ASSERT_EQ(ph.test, (ssize_t)0,
 				kfi_send(ph.ep, ph.buf, PH_BUF, NULL, ph_addr(2, 5), peer));
@@ -677,6 +727,7 @@ static void ph_break(struct ph_peer *peer, const struct ph_frame *f)
 		ph_put(peer, &seg, sizeof(seg));
 	for (i = 0; i < f->places; i++)
 		ph_put(peer, &place, sizeof(place));
+	ph_pad(peer, f->msg_len);
 }
 
 /* Each of them ends the connection at once, and nothing else. */
@@ -741,5 +792,6 @@ KFI_SUITE_IN(kfi_proto_hostile, ph_init, ph_exit,
 	KUNIT_CASE(region_ends_between_parts),
 	KUNIT_CASE(commits_take_turns),
 	KUNIT_CASE(rtw_is_answered),
+	KUNIT_CASE(replies_are_refused),
 	KUNIT_CASE(broken_frames_end),
 	KUNIT_CASE(run_is_bounded));

@@ -83,7 +83,7 @@ static void version_is_looked_at_first(struct kunit *test)
  */
 static void front_is_frozen(struct kunit *test)
 {
-	static const u8 front[KFW_FROZEN] = { 'K', 'F', 'I', 'P', 1, 0, 72, 0 };
+	static const u8 front[KFW_FROZEN] = { 'K', 'F', 'I', 'P', 2, 0, 72, 0 };
 	struct kfw_hello hello = msg_hello();
 	struct ph_peer *peer = caller();
 

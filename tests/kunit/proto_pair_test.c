@@ -413,6 +413,102 @@ static void region_ends_blocked(struct kunit *test)
 	pm_register(test, 100);
 }
 
+/* ---- replies ---- */
+
+#define PM_REPLIES	12
+
+static int pm_reply(u32 i, u32 len, u64 key, u64 flags)
+{
+	struct kvec vec = { pm.area[0] + i * PM_MAX, len };
+	struct kfi_rma_iov rma = { .addr = i * PM_MAX, .len = len, .key = key };
+	struct kfi_msg_rma data = {
+		.type = KFI_KVEC, .msg_iov = &vec, .iov_count = 1, .addr = pm.addr[1],
+		.rma_iov = &rma, .rma_iov_count = 1,
+	};
+	ssize_t ret;
+
+	memset(vec.iov_base, i + 1, len);
+	memset(pm.area[1] + rma.addr, 0, len);
+	rcu_read_lock_bh();
+	ret = __kfi_replymsg(pm.ep[0], &data, &i, sizeof(i), KFI_COMPLETION | flags);
+	rcu_read_unlock_bh();
+	return ret;
+}
+
+/* Wait for a message of endpoint 1. Return: false if none has come within @ms. */
+static bool pm_answer(unsigned int ms)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(ms);
+	struct kfi_cq_tagged_entry e;
+
+	while (kfi_cq_read(pm.cq[1], &e, 1) != 1) {
+		if (time_after(jiffies, end))
+			return false;
+		usleep_range(100, 200);
+	}
+	KUNIT_EXPECT_EQ(pm.test, (u64)(KFI_MSG | KFI_RECV), e.flags);
+	KUNIT_EXPECT_EQ(pm.test, sizeof(u32), e.len);
+	return true;
+}
+
+/*
+ * Each message arrives after its data, and in the order of the posts, whether it finds a receive or
+ * waits for one. The link reports what it has read, so an ACK is sent only if one is requested.
+ */
+static void replies(struct kunit *test)
+{
+	u32 *got = kfi_test_zalloc(test, PM_REPLIES * sizeof(*got)), len[PM_REPLIES];
+	int round, i, acks;
+
+	for (round = 0; round < 40; round++) {
+		u64 level = round & 1 ? KFI_TRANSMIT_COMPLETE : KFI_INJECT_COMPLETE;
+
+		acks = pm_frames(KFW_ACK);
+		for (i = 0; i < PM_REPLIES; i++) {
+			len[i] = 1 + pm_random(pm_random(2) ? 100 : 4096);
+			if (round & 2)
+				KUNIT_ASSERT_EQ(test, 0, (int)kfi_recv(pm.ep[1], &got[i], 4, NULL,
+								       KFI_ADDR_UNSPEC, NULL));
+			KUNIT_ASSERT_EQ(test, 0, pm_reply(i, len[i], pm.mr[1]->key, level));
+		}
+		for (i = 0; i < PM_REPLIES; i++) {
+			if (!(round & 2))
+				KUNIT_ASSERT_EQ(test, 0, (int)kfi_recv(pm.ep[1], &got[i], 4, NULL,
+								       KFI_ADDR_UNSPEC, NULL));
+			KUNIT_ASSERT_TRUE(test, pm_answer(20000));
+			KUNIT_EXPECT_EQ(test, (u32)i, got[i]);
+			KUNIT_EXPECT_NULL(test, memchr_inv(pm.area[1] + i * PM_MAX, i + 1, len[i]));
+		}
+		for (i = 0; i < PM_REPLIES; i++)
+			KUNIT_EXPECT_EQ(test, 0, pm_wait_one());
+		KUNIT_EXPECT_EQ(test, round & 1 ? PM_REPLIES : 0, pm_frames(KFW_ACK) - acks);
+	}
+	/* What is better sent to places is not one operation. */
+	KUNIT_EXPECT_EQ(test, -EMSGSIZE, pm_reply(0, 4097, pm.mr[1]->key, 0));
+}
+
+/*
+ * The message of a reply whose data has no region does not arrive. The operation fails; or, if it
+ * has ended when the failure becomes known, the connection does.
+ */
+static void reply_refused(struct kunit *test)
+{
+	static u32 got;
+
+	KUNIT_ASSERT_EQ(test, 0, (int)kfi_recv(pm.ep[1], &got, 4, NULL, KFI_ADDR_UNSPEC, NULL));
+	KUNIT_ASSERT_EQ(test, 0, pm_reply(0, 3000, 77, KFI_TRANSMIT_COMPLETE));
+	KUNIT_EXPECT_EQ(test, -EACCES, pm_wait_one());
+	KUNIT_EXPECT_FALSE(test, pm_answer(50));
+	KUNIT_EXPECT_FALSE(test, pm_broken());
+	KUNIT_ASSERT_EQ(test, 0, pm_reply(0, 3000, 77, KFI_INJECT_COMPLETE));
+	pm_wait_one();
+	KUNIT_EXPECT_TRUE(test, fake_soon(pm_broken()));
+	KUNIT_EXPECT_FALSE(test, pm_answer(50));
+	KUNIT_ASSERT_EQ(test, 0, pm_reply(0, 3000, pm.mr[1]->key, KFI_TRANSMIT_COMPLETE));
+	KUNIT_EXPECT_EQ(test, 0, pm_wait_one());
+	KUNIT_EXPECT_TRUE(test, pm_answer(20000));
+}
+
 /*
  * Cancel the receives that are left. A receive of a message that the end of the link interrupts
  * can't be canceled, and then it is posted again.
@@ -558,6 +654,8 @@ KFI_SUITE_IN(kfi_proto_pair, pm_init, pm_exit,
 	KUNIT_CASE(region_ends_unsent),
 	KUNIT_CASE(region_ends_blocked),
 	KUNIT_CASE(reads_paid),
+	KUNIT_CASE(replies),
+	KUNIT_CASE(reply_refused),
 	KUNIT_CASE(tread_ends_unsent),
 	KUNIT_CASE(part_has_its_time),
 	KUNIT_CASE(link_ends),
