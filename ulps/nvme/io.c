@@ -25,41 +25,31 @@ static struct request *to_rq(struct kfi_req *kreq)
 
 /* ---- digests ---- */
 
-/* Return: where the pieces of memory of a tag are, while its region has them and until its end */
-static struct bio_vec *kfn_vecs(const struct kfn_queue *queue, const struct request *rq)
+/* The data does not change: the core sees to that. */
+static __le32 kfn_data_digest(struct request *rq)
 {
-	return &queue->vecs[rq->tag * KFN_PAGES_MAX];
-}
-
-static __le32 kfn_data_digest(struct bio_vec *vec, unsigned int n)
-{
+	struct req_iterator iter;
+	struct bio_vec bv;
 	u32 crc = ~0U;
 
-	for (; n; n--, vec++)
-		crc = crc32c(crc, bvec_virt(vec), vec->bv_len);
+	if (rq->rq_flags & RQF_SPECIAL_PAYLOAD)
+		return cpu_to_le32(~crc32c(crc, bvec_virt(&rq->special_vec), rq->special_vec.bv_len));
+	rq_for_each_bvec(bv, rq, iter)
+		crc = crc32c(crc, bvec_virt(&bv), bv.bv_len);
 	return cpu_to_le32(~crc);
 }
 
-/* @vec is the data of a request that the target reads; it does not change: the core sees to that */
-static void kfn_seal_command(struct kfn_req *req, struct request *rq, struct bio_vec *vec,
-			     unsigned int n)
+static bool kfn_has_digest(const struct kfn_req *req, struct request *rq, int dir)
 {
-	u8 digests = req->queue->ctrl->digests;
-	bool data = digests & KFN_DIGEST_DATA && n && rq_data_dir(rq) == WRITE;
-
-	kfn_seal(&req->cmd, sizeof(req->cmd), digests, data ? kfn_data_digest(vec, n) : 0);
+	return req->queue->ctrl->digests & KFN_DIGEST_DATA && rq_data_dir(rq) == dir &&
+	       blk_rq_nr_phys_segments(rq);
 }
 
 /* The region is detached. A target sends no data with an error. */
 static bool kfn_data_intact(const struct kfn_req *req, struct request *rq)
 {
-	struct bio_vec *vec = kfn_vecs(req->queue, rq);
-
-	if (!(req->queue->ctrl->digests & KFN_DIGEST_DATA) || rq_data_dir(rq) == WRITE ||
-	    !blk_rq_nr_phys_segments(rq) || le16_to_cpu(req->status) >> 1)
-		return true;
-	return req->sqe.digest.data ==
-	       kfn_data_digest(vec, kfi_rq_bvecs(rq, vec, KFN_PAGES_MAX));
+	return !kfn_has_digest(req, rq, READ) || le16_to_cpu(req->status) >> 1 ||
+	       req->sqe.digest.data == kfn_data_digest(rq);
 }
 
 /* ---- completion ---- */
@@ -203,9 +193,12 @@ static void kfn_no_data(struct nvme_command *cmd)
 /* Send the command of a request: @data in its capsule, or NULL */
 static int kfn_send_sqe(struct kfn_req *req, const struct bio_vec *data, unsigned int n, u64 more)
 {
-	return kfi_req_send(&req->kreq, &req->sqe,
-			    kfn_head_len(sizeof(req->cmd), req->queue->ctrl->digests), data, n,
-			    more);
+	u8 digests = req->queue->ctrl->digests;
+
+	if (unlikely(digests))
+		kfn_seal(&req->cmd, sizeof(req->cmd), digests, req->sqe.digest.data);
+	return kfi_req_send(&req->kreq, &req->sqe, kfn_head_len(sizeof(req->cmd), digests), data,
+			    n, more);
 }
 
 /*
@@ -241,8 +234,6 @@ static int kfn_send_capsule(struct kfn_req *req, struct request *rq, u64 more)
 	sgl->addr = 0;
 	sgl->length = cpu_to_le32(blk_rq_payload_bytes(rq));
 	sgl->type = NVME_SGL_FMT_DATA_DESC << 4 | NVME_SGL_FMT_OFFSET;
-	if (unlikely(req->queue->ctrl->digests))
-		kfn_seal_command(req, rq, vec, n);
 	return kfn_send_sqe(req, vec, n, more);
 }
 
@@ -253,7 +244,7 @@ static int kfn_send_capsule(struct kfn_req *req, struct request *rq, u64 more)
 static int kfn_send_keyed(struct kfn_req *req, struct request *rq, u64 more)
 {
 	struct nvme_keyed_sgl_desc *sgl = &req->cmd.common.dptr.ksgl;
-	struct bio_vec *vec = kfn_vecs(req->queue, rq);
+	struct bio_vec *vec = &req->queue->vecs[rq->tag * KFN_PAGES_MAX];
 	unsigned int n = kfi_rq_bvecs(rq, vec, KFN_PAGES_MAX);
 	u64 access = rq_data_dir(rq) == WRITE ? KFI_REMOTE_READ :
 		     KFI_REMOTE_WRITE | (READ_ONCE(kfn_verify) ? KFI_REMOTE_READ : 0);
@@ -265,8 +256,6 @@ static int kfn_send_keyed(struct kfn_req *req, struct request *rq, u64 more)
 	put_unaligned_le24(blk_rq_payload_bytes(rq), sgl->length);
 	put_unaligned_le32(req->kreq.key, sgl->key);
 	sgl->type = NVME_KEY_SGL_FMT_DATA_DESC << 4 | NVME_SGL_FMT_INVALIDATE;
-	if (unlikely(req->queue->ctrl->digests))
-		kfn_seal_command(req, rq, vec, n);
 	return kfn_send_sqe(req, NULL, 0, more);
 }
 
@@ -276,8 +265,6 @@ static int kfn_send_command(struct kfn_req *req, struct request *rq, u64 more)
 	kfi_req_begin(&req->kreq, &req->queue->conn, rq->tag);
 	if (!blk_rq_nr_phys_segments(rq)) {
 		kfn_no_data(&req->cmd);
-		if (unlikely(req->queue->ctrl->digests))
-			kfn_seal_command(req, rq, NULL, 0);
 		return kfn_send_sqe(req, NULL, 0, more);
 	}
 	if (kfn_in_capsule(req->queue, rq))
@@ -328,6 +315,9 @@ static blk_status_t kfn_queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq
 	status = nvme_setup_cmd(hctx->queue->queuedata, rq);
 	if (status)
 		return status;
+	/* Before the section, which has bottom halves off: the data may be long. */
+	if (unlikely(queue->ctrl->digests))
+		req->sqe.digest.data = kfn_has_digest(req, rq, WRITE) ? kfn_data_digest(rq) : 0;
 	if (!kfi_conn_enter(&queue->conn)) {
 		kfn_queue_failed(queue, -ENOTCONN);
 		return nvme_host_path_error(rq);
