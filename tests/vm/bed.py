@@ -65,7 +65,7 @@ def compiled(series, tests):
             done = len(re.findall(r"^  CC .*(?<!mod)\.o$", log.read(), re.M))
     except FileNotFoundError:
         done = 0
-    return f"{done} of at most {most} files, "
+    return f"{done} of at most {most} files, " if done else ""
 
 
 def build(series, progress, logs, *make_args):

@@ -35,8 +35,6 @@ ip addr add 192.168.1.{number}/24 dev eth0
 mkdir -p /dev/vg /mnt /etc/nvme /build/modules/src/ulps
 ln -s vda /dev/sdb
 ln -s ../vdb /dev/vg/r0
-ln -s ../vdc /dev/vg/r0-meta
-ln -s ../vdd /dev/vg/r0-log
 ln -s /lib/modules/$(uname -r)/extra /build/modules/src/ulps/example
 echo {host} >/etc/nvme/hostid
 echo {host_nqn} >/etc/nvme/hostnqn

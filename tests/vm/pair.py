@@ -25,6 +25,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 from simulator import BUILD, HERE, VmError
@@ -87,25 +88,40 @@ class Result:
 
 
 class Progress:
-    """One line that updates on a terminal, plain lines elsewhere"""
+    """One line that updates on a terminal, plain lines elsewhere; a step that takes long is told again"""
+
+    again = 30                    # seconds
 
     def __init__(self, stream=sys.stderr):
         self.stream = stream
         self.tty = stream.isatty()
         self.last = None
-        self.start = time.monotonic()
+        self.start = self.told = time.monotonic()
+        if not self.tty:
+            threading.Thread(target=self.remind, daemon=True).start()
 
-    def __call__(self, text):
-        if text == self.last:
-            return
-        self.last = text
-        line = f"[{time.monotonic() - self.start:5.1f} s] {text}"
+    def remind(self):
+        while True:
+            time.sleep(1)
+            last = self.last
+            if last and time.monotonic() > self.told + self.again + 2:       # during() has told it meanwhile
+                self.write(f"{last}, still")
+
+    def write(self, text):
+        self.told = time.monotonic()
+        line = f"[{self.told - self.start:5.1f} s] {text}"
         if self.tty:
             width = shutil.get_terminal_size().columns - 1
             self.stream.write("\r\033[K" + line[:width])
         else:
             self.stream.write(line + "\n")
         self.stream.flush()
+
+    def __call__(self, text):
+        if text == self.last:
+            return
+        self.last = text
+        self.write(text)
 
     def during(self, text, args, log, far=lambda: ""):
         """Run a program with its output in a log, and show the elapsed time and what far() returns."""
@@ -121,7 +137,7 @@ class Progress:
                         process.wait(1)
                     except subprocess.TimeoutExpired:
                         seconds = time.monotonic() - start
-                        if self.tty or seconds >= told + 30:
+                        if self.tty or seconds >= told + self.again:
                             told = seconds
                             self(f"{text}: {far()}{seconds:.0f} s")
             except BaseException:

@@ -117,7 +117,7 @@ def choices():
                                  ("ULP", ("", *UNDER_TLS) if tls else ("", *ULPS), ""), ("TLS", tuple(TLS), "")):
         chosen.append(os.environ.get(name) or default)
         if chosen[-1] not in known:
-            sys.exit(f"demo: {name} is {' or '.join(filter(None, known))}, not '{chosen[-1]}'")
+            sys.exit(f"demo: {'with TLS, ' if tls else ''}{name} is {' or '.join(filter(None, known))}, not '{chosen[-1]}'")
     if chosen[2] and chosen[3] == "x509":
         sys.exit(f"demo: with ULP={chosen[2]}, TLS is 1")
     return chosen

@@ -69,11 +69,9 @@ def load(series, provider, mtu, out, progress):
     """Use the disk: a file system, verified writes, fio."""
     ko, tool = bed.build(series, progress, out)
     nvme.need(progress, out)
-    progress(f"{series}: nvmet.ko that knows kfi")
-    named = os.path.join(vm.script("nvmet", series), "nvmet.ko")
-    with bed.machines(provider, series, out, ko, programs=[tool, *nvme.programs(), f"{named}:{nvme.PATCHED}"],
-                      modules=nvme.MODULES, memory="640M", mtu=mtu, disk=nvme.Disk(DISK_MIB), progress=progress) as pair:
-        host = nvme.Nvme(pair, provider, named=True)
+    with bed.machines(provider, series, out, ko, programs=[tool, *nvme.programs()], modules=nvme.MODULES,
+                      memory="640M", mtu=mtu, disk=nvme.Disk(DISK_MIB), progress=progress) as pair:
+        host = nvme.Nvme(pair, provider)
         progress("b: a disk, nvmet-kfi.ko, a port")
         host.load_target()
         host.target()

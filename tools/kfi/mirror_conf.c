@@ -600,18 +600,22 @@ static bool same_host(const char *a, const char *b)
 static void complain_absent(const struct mirror_where *where, const char *name, cfg_t *cfg)
 {
 	const char *title, *like = NULL;
+	char names[256] = "";
 	unsigned int i;
 
 	for (i = 0; i < cfg_size(cfg, "node"); i++) {
 		title = cfg_title(cfg_getnsec(cfg, "node", i));
 		if (same_host(title, where->node))
 			like = title;
+		snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s",
+			 i ? ", " : "", title);
 	}
 	if (like)
 		complain("%s: node %s is not in its configuration, but %s is: the same? See -n",
 			 name, where->node, like);
 	else
-		complain("%s: node %s is not in its configuration", name, where->node);
+		complain("%s: node %s is not in its configuration, which has %s: see -n", name,
+			 where->node, names);
 }
 
 /*

@@ -84,8 +84,11 @@ int kfi_device_open(struct kfi_fabric *fabric, uint32_t *api)
 	int ret;
 
 	ret = open_tracked(fabric);
-	if (ret)
+	if (ret) {
+		FI_INFO(&kfi_prov, FI_LOG_CORE, "%s: %s (%s)\n", KFI_USER_DEVICE, strerror(-ret),
+			ret == -EACCES ? "is this user in the group kfi?" : "modprobe kfi_user");
 		return ret;
+	}
 	ret = kfi_call(fabric, KFI_IOC_VERSION, &version);
 	if (ret)
 		goto close;
