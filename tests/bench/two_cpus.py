@@ -22,22 +22,15 @@ import pair as vm        # noqa: E402
 
 RUN = "/sys/kernel/debug/kfi_bench/run"
 SECOND = "/sys/devices/system/cpu/cpu1/online"
-SHM = "/dev/shm"
 BENCH = """
     exec 7</run/netns/ca 8</run/netns/cb
     insmod /lib/modules/$(uname -r)/extra/kfi_bench.ko net_a=7 net_b=8 addr_a=10.78.0.1 addr_b=10.78.0.2"""
-STOCK = ("9p", "9pnet_virtio", "dm_mod", "null_blk", "drbd", "raid1", "nvme_tcp", "nvmet_tcp", "veth")
-MIRRORS = f"""
-    modprobe -a {' '.join(STOCK)} && modprobe null_blk nr_devices=0 && modprobe drbd minor_count=4 &&
-    mkdir -p /host {SHM} && mount -t tmpfs tmpfs {SHM} &&
-    mount -t 9p -o trans=virtio,version=9p2000.L,ro,cache=loose,msize=131072 host /host || exit
-    for dir in dev proc sys; do mount -o rbind /$dir /host/$dir || exit; done
-    for dir in run tmp var/lib/drbd; do [ ! -d /host/$dir ] || mount -t tmpfs tmpfs /host/$dir || exit; done
-    mkdir /host/run/lock
+STOCK = (*bed.HOST_MODULES, "dm_mod", "null_blk", "drbd", "raid1", "nvme_tcp", "nvmet_tcp", "veth")
+MIRRORS = f"""{bed.SEE_HOST}
+    modprobe -a {' '.join(STOCK)} && modprobe null_blk nr_devices=0 && modprobe drbd minor_count=4 || exit
     modprobe -a kfi_loop kfi_sockets kfi_perf kfi_mirror kfi_bench_tcp
     {BENCH}
-    PATH=/usr/sbin:/usr/bin:/sbin:/bin TMPDIR={SHM} NVME_CONFIG={SHM}/config chroot /host {HERE}/mirrors up"""
-FILES = "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap"
+    NVME_CONFIG={bed.SHM}/config {bed.IN_HOST}{HERE}/mirrors up"""
 NAME = "mirror-cpus"
 SERIES = "6.12"
 CASES = ("mirror-ram-4k-1", "mirror-ram-4k-16")     # of kfi_bench
@@ -99,7 +92,7 @@ def run(out, runs):
     progress.during(f"{SERIES}: building the modules", [os.path.join(vm.HERE, "modules"), SERIES, "KFI_BENCH=y"],
                     os.path.join(logs, "modules.log"))
     ko = [os.path.join(vm.BUILD, f"vm-{SERIES}", "ko"), vm.script("stock-modules", SERIES)]
-    with vm.Pair(SERIES, logs, ko=ko, modules=STOCK, progress=progress, names=("a",), memory="1G", qemu_extra=["-virtfs", FILES]) as pair:
+    with vm.Pair(SERIES, logs, ko=ko, modules=STOCK, progress=progress, names=("a",), memory="1G", qemu_extra=bed.HOST_FILES) as pair:
         pair.run("a", bed.TWO_NODES)
         pair.run("a", MIRRORS, 240)
         for case in CASES:

@@ -40,6 +40,19 @@ kfi perf list; kfi show; kfi show peers; kfi stats; ss -tnio; rdma resource show
 echo l >/proc/sysrq-trigger; dmesg | tail -n 100	# tasks that run have no stack above
 """
 
+# A machine that sees the files of this computer, read-only, at /host, and runs programs of it: options of the emulator, modules,
+# a script, and what is before a command
+HOST_FILES = "-virtfs", "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap"
+HOST_MODULES = "9p", "9pnet_virtio"
+SHM = "/dev/shm"                  # what such a program writes
+SEE_HOST = f"""
+modprobe -a {' '.join(HOST_MODULES)} && mkdir -p /host {SHM} && mount -t tmpfs tmpfs {SHM} &&
+mount -t 9p -o trans=virtio,version=9p2000.L,ro,cache=loose,msize=131072 host /host || exit
+for dir in dev proc sys; do mount -o rbind /$dir /host/$dir || exit; done
+for dir in run var/lib/drbd; do [ ! -d /host/$dir ] || mount -t tmpfs tmpfs /host/$dir || exit; done
+"""
+IN_HOST = f"PATH=/usr/sbin:/usr/bin:/sbin:/bin TMPDIR={SHM} chroot /host "
+
 # Two nodes in one kernel, ca (10.78.0.1) and cb (10.78.0.2), for modules that have both sides in them.
 TWO_NODES = """
 ip netns list | grep -q ca && exit 0

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""counts.py [-k WORD] [--rounds N] cable|wire|nfs: kfi_net and kfi_ib beside thunderbolt_net, siw and TCP, by instructions
+"""counts.py [-k WORD] [--rounds N] cable|wire|nfs|mirror: kfi_net, kfi_ib, kfi_mirror beside others, by instructions
+
+The others are thunderbolt_net (cable), siw (wire), NFS over TCP (nfs) and DRBD 8.4 (mirror).
 
 Two machines, joined by a cable (usb4sim) or by a wire, over which kfi_sockets and siw use TCP. The emulator counts the
 instructions that both machines execute (executed.py): those of the drivers, the network stack, and the programs. Its clock runs by
@@ -8,7 +10,7 @@ them, too, so timers do not depend on other load of the host. A stream is counte
 and then three times as often; the difference, divided, is its cost without that of programs that start, connect and end. The networks
 take turns. But for streams the kernel's instructions are counted alone: programs of verbs measure their clock when they start, and
 those of writes poll memory, so that they execute as much as they have time for. With nfs a file of the memory of b is read and written
-by a, past the page cache of a, one request after the other.
+by a, past the page cache of a, one request after the other. With mirror it is the two mirrors of tests/bench/mirrors.
 
 build/vm-<series>/counts-<network>/results.json has all results, with the functions that the instructions belong to. At the end the
 first network is compared with the second by the aims, one a line: the last line is "N passed, N failed", and a missed aim counts as failed. With -k only cases
@@ -40,6 +42,8 @@ Network = collections.namedtuple("Network", "name device rdma subnet")
 COUNTING = ("-icount", "shift=0")
 ACCEL = "tcg,thread=single"       # the only one whose clock runs by instructions
 CLOCK = "tsc_early_khz=1000000"
+# Without X86_FEATURE_FSRS memset() stores words: the emulator counts each byte if the CPU says that it stores these fast.
+BY_WORDS = "clearcpuid=395"
 # Beside an emulator that counts, with other work on the host, everything takes its time.
 PATIENCE = 600
 # A machine that the host keeps waiting is not dead.
@@ -66,6 +70,10 @@ READ = None, f"dd if={rdma.ROOT}/nfs/file of=/dev/null bs={{size}} count={{times
 WRITE = None, f"dd if=/dev/zero of={rdma.ROOT}/nfs/file bs={{size}} count={{times}} oflag=direct conv=notrunc"
 MIB = 1 << 20
 FILE_MIB = 64
+# The mirrors. A look whether they are in sync costs instructions, which are counted, and time of the machine that looks.
+MIRROR_MIB = 64
+MIRRORS = f"MIRRORS_PATIENCE={PATIENCE} MIRRORS_PAUSE=2 NVME_CONFIG={bed.SHM}/config {bed.IN_HOST}{bed.TOP}/tests/bench/mirrors"
+COPIES = f"{MIRRORS} copies ram {{network}} {{times}}", None
 # What is done: name, commands of b and a, the program's word for it, bytes, how many of what is counted, the aim
 Case = collections.namedtuple("Case", "what commands name size times aim", defaults=("", 0, 0, None))
 # What functions of the kernel itself are for: the first pattern that a name has
@@ -89,6 +97,7 @@ FUNCTIONS = 40
 class Counts:
     """One pair of machines, and what was counted"""
 
+    need = "bridge"               # for the script of that name
     setup = ""                    # of a machine
     networks = ()                 # the first is kfabric's
     cases = ()
@@ -140,14 +149,16 @@ class Counts:
     @contextlib.contextmanager
     def programs(self, case, network, times=0):
         """Both programs of a case run."""
-        server, client = (command and command.format(address=f"{network.subnet}2", rdma=network.rdma, name=case.name, size=case.size, times=times)
+        server, client = (command and command.format(address=f"{network.subnet}2", rdma=network.rdma, network=network.name, name=case.name,
+                                                     size=case.size, times=times)
                           for command in case.commands)
         jobs = []
         try:
             if server:
                 jobs.append(self.pair.spawn("b", server))
                 self.pair.run("b", "sleep 1", PATIENCE)       # of its own clock, which is longer than it takes to listen
-            jobs.append(self.pair.spawn("a", client))
+            if client:
+                jobs.append(self.pair.spawn("a", client))
             yield jobs
         finally:
             for job in jobs:
@@ -287,7 +298,47 @@ class Nfs(Counts):
             self.pair.run("a", f"umount {rdma.ROOT}/nfs", PATIENCE)
 
 
-BEDS = {"cable": Cable, "wire": Wire, "nfs": Nfs}
+def writes(depth):
+    """Return the commands of direct writes by fio, always to the same part of the disk."""
+    return None, (f"{bed.IN_HOST}fio --name=writes --filename=/dev/bench/{{network}} --rw={{name}} --bs={{size}} --iodepth={depth} --size=16m "
+                  "--io_size=$(({size} * {times})) --ioengine=libaio --direct=1 --norandommap --thread --clocksource=gettimeofday --gtod_reduce=1")
+
+
+class Mirror(Counts):
+    """A disk on both machines, by kfi_mirror without logs and by DRBD, protocol C"""
+
+    need = "drbd"
+    modules = (*bed.HOST_MODULES, "dm_mod", "null_blk", "drbd")
+    setup = f"{bed.SEE_HOST}{SOCKETS}modprobe kfi_mirror && modprobe null_blk nr_devices=0 && modprobe drbd\n"
+    # of disks, by the names that they have below /dev/bench. Both use the addresses of the first.
+    networks = (Network("kfi", "eth0", None, "10.76.0."), Network("drbd", "eth0", None, "10.76.1."))
+    side = f"MIRRORS_HERE={{subnet}}{{number}} MIRRORS_THERE={{subnet}}{{other}} MIRRORS_MIB={MIRROR_MIB} {MIRRORS} side ram"
+    cases = (Case("random write of 4 KiB, depth 1", writes(1), "randwrite", 4096, 200, 0.71),
+             Case("random write of 4 KiB, depth 16", writes(16), "randwrite", 4096, 800, 0.69),
+             Case("write of 64 KiB, depth 8", writes(8), "write", 65536, 160, 0.73),
+             Case("write of 1 MiB, depth 4", writes(4), "write", MIB, 16, 1.32),
+             Case(f"whole copy of {MIRROR_MIB} MiB", COPIES, "", MIRROR_MIB * MIB, 1, 1.0))
+
+    @classmethod
+    def machines(cls, series, logs, ko, plugin, progress):
+        pair = vm.Pair(series, logs, ko=ko, modules=cls.modules, cpus=1, memory="1G", mtu=rdma.MTU, append=f"{CLOCK} {BY_WORDS}",
+                       qemu_extra=[*COUNTING, *bed.HOST_FILES], devices=plugin, boot_timeout=PATIENCE, progress=progress)
+        pair.accel = ACCEL
+        return pair
+
+    def prepare(self):
+        super().prepare()
+        self.progress("until the mirrors are in sync")
+        self.each(f"{self.side} $(hostname)", self.networks[0])
+        self.pair.run("a", f"{MIRRORS} promote ram", PATIENCE)
+        # memory of the disks, and the programs in the page cache
+        for network in self.networks:
+            self.pair.run("a", f"dd if=/dev/urandom of=/dev/bench/{network.name} bs=1M count={MIRROR_MIB} oflag=direct", PATIENCE)
+            for case in self.cases:
+                self.count(case, network, 1)
+
+
+BEDS = {"cable": Cable, "wire": Wire, "nfs": Nfs, "mirror": Mirror}
 
 
 def medians(costs):
@@ -354,9 +405,9 @@ def save(logs, release, rows):
 
 def measure(opts, logs, progress):
     """Count all that is wanted, and return the rows."""
-    progress.during("looking for programs and libkfi-rdmav34.so", [os.path.join(vm.HERE, "need"), "bridge"], os.path.join(logs, "need.log"))
-    plugin = executed.Executed()
     chosen = BEDS[opts.network]
+    progress.during("looking for programs and libraries", [os.path.join(vm.HERE, "need"), chosen.need], os.path.join(logs, "need.log"))
+    plugin = executed.Executed()
     with chosen.machines(opts.series, logs, bed.build(opts.series, progress, logs)[0], plugin, progress) as pair:
         counts = chosen(pair, plugin, progress)
         counts.prepare()

@@ -25,17 +25,11 @@ import pair as vm        # noqa: E402
 from scenario import Verdict, check, once_more  # noqa: E402
 
 GROUPS = ("pmem", "torn", "basic", "leg", "power", "kill")
-MODULES = ("9p", "9pnet_virtio", "dm_mod", "null_blk", "nd_e820", "nd_pmem", "ext4", "crc32c_generic", "libcrc32c", "brd", "veth", "xfs")
+MODULES = (*bed.HOST_MODULES, "dm_mod", "null_blk", "nd_e820", "nd_pmem", "ext4", "crc32c_generic", "libcrc32c", "brd", "veth", "xfs")
 # Persistent memory within the machine's memory, with a gap: the kernel joins what is side by side.
 MEMORY = "memmap=8M!512M memmap=2M!576M"
-FILES = "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap"
-SHM = "/dev/shm"
-ENTER = f"""
-modprobe -a {' '.join(MODULES)} && modprobe null_blk nr_devices=0 && modprobe brd rd_nr=16 rd_size=4096 &&
-mkdir -p /host {SHM} && mount -t tmpfs tmpfs {SHM} &&
-mount -t 9p -o trans=virtio,version=9p2000.L,ro,cache=loose,msize=131072 host /host || exit
-for dir in dev proc sys; do mount -o rbind /$dir /host/$dir || exit; done
-mount -t tmpfs tmpfs /host/run && ls /dev/pmem0 /dev/pmem1
+ENTER = f"""{bed.SEE_HOST}
+modprobe -a {' '.join(MODULES)} && modprobe null_blk nr_devices=0 && modprobe brd rd_nr=16 rd_size=4096 && ls /dev/pmem0 /dev/pmem1
 """
 # Faults of log.c: what is there, and what takes its place
 FAULTS = (("dax_flush(log->dax,", "(void)(log->dax,"),
@@ -59,9 +53,9 @@ class Machine:
     def inside(self, modules, kills, groups, timeout):
         """Run groups of tests/mirror/inside. Return their lines, whether they are good or not."""
         words = " ".join([f"{bed.TOP}/tests/mirror/inside", modules, "sockets", str(kills), str(self.opts.seed), *groups])
-        self.pair.run("a", f"PATH=/usr/sbin:/usr/bin:/sbin:/bin TMPDIR={SHM} UML_OUT={SHM} MIRROR_CONFIG={SHM}/config "
-                      f"MIRROR_PMEM='/dev/pmem0 /dev/pmem1' chroot /host {words}", timeout, check=False)
-        return self.pair.run("a", f"cat {SHM}/cases").text
+        self.pair.run("a", f"UML_OUT={bed.SHM} MIRROR_CONFIG={bed.SHM}/config MIRROR_PMEM='/dev/pmem0 /dev/pmem1' {bed.IN_HOST}{words}", timeout,
+                      check=False)
+        return self.pair.run("a", f"cat {bed.SHM}/cases").text
 
 
 def faulty(series, modules):
@@ -113,8 +107,7 @@ def run(opts, verdict, progress):
     need = "xfs" if "xfs" in opts.groups else "pmem"
     progress.during("looking for dmsetup, fio and programs of file systems", [os.path.join(vm.HERE, "need"), need],
                     os.path.join(out, "need.log"))
-    with vm.Pair(opts.series, out, modules=MODULES, memory="1G", append=MEMORY, qemu_extra=["-virtfs", FILES], names=("a",),
-                 progress=progress) as pair:
+    with vm.Pair(opts.series, out, modules=MODULES, memory="1G", append=MEMORY, qemu_extra=bed.HOST_FILES, names=("a",), progress=progress) as pair:
         pair.run("a", ENTER)
         machine = Machine(pair, os.path.join(vm.BUILD, f"vm-{opts.series}", "src"), opts)
         progress(f"{opts.series}: {' '.join(opts.groups)}")
