@@ -51,10 +51,15 @@ void kfi_callback_work(int cpu, struct work_struct *work)
 		queue_work(kfi_wq_unbound, work);
 }
 
-static void kfi_cq_queue_softirq(struct kfi_cq *cq)
+void kfi_cq_schedule(struct kfi_cq *cq)
 {
-	struct kfi_batch *batch = this_cpu_ptr(&kfi_batches);
+	struct kfi_batch *batch;
 
+	if (cq->where != KFI_CQ_IN_SOFTIRQ) {
+		kfi_callback_work(cq->local ? raw_smp_processor_id() : cq->cpu, &cq->work);
+		return;
+	}
+	batch = this_cpu_ptr(&kfi_batches);
 	if (!batch->depth) {
 		queue_bh_work(&cq->bh);
 		return;
@@ -62,14 +67,6 @@ static void kfi_cq_queue_softirq(struct kfi_cq *cq)
 	cq->batch = NULL;
 	*batch->end = cq;
 	batch->end = &cq->batch;
-}
-
-void kfi_cq_schedule(struct kfi_cq *cq)
-{
-	if (cq->where == KFI_CQ_IN_SOFTIRQ)
-		kfi_cq_queue_softirq(cq);
-	else
-		kfi_callback_work(cq->local ? raw_smp_processor_id() : cq->cpu, &cq->work);
 }
 
 /* The done() of a receive has returned that a message of @ep has taken from its shared context. */
@@ -213,31 +210,25 @@ EXPORT_SYMBOL_GPL(kfi_batch_begin);
 
 /*
  * Run the queues of the batch. The batch is still open, so queues that become due by the callbacks
- * are added to it.
+ * are added to it. Handlers that answer one another would keep it alive for ever without a budget.
  */
-static inline void kfi_batch_run(struct kfi_batch *batch)
-{
-	struct kfi_cq *cq;
-
-	batch->budget = KFI_RUN_BUDGET;
-	while ((cq = batch->first)) {
-		batch->first = cq->batch;
-		if (!batch->first)
-			batch->end = &batch->first;
-		/* Handlers that answer one another would otherwise keep the batch alive for ever. */
-		if (batch->budget <= 0 || !kfi_cq_run(cq, &batch->budget))
-			queue_bh_work(&cq->bh);
-	}
-}
-
 void kfi_batch_end(void)
 {
 	struct kfi_batch *batch = this_cpu_ptr(&kfi_batches);
+	struct kfi_cq *cq;
 
 	if (IS_ENABLED(CONFIG_PREEMPT_RT))
 		return;
-	if (batch->depth == 1 && batch->first)
-		kfi_batch_run(batch);
+	if (batch->depth == 1 && batch->first) {
+		batch->budget = KFI_RUN_BUDGET;
+		while ((cq = batch->first)) {
+			batch->first = cq->batch;
+			if (!batch->first)
+				batch->end = &batch->first;
+			if (batch->budget <= 0 || !kfi_cq_run(cq, &batch->budget))
+				queue_bh_work(&cq->bh);
+		}
+	}
 	batch->depth--;
 }
 EXPORT_SYMBOL_GPL(kfi_batch_end);

@@ -95,13 +95,6 @@ static void ring_add(struct kfi_oper **ring, struct kfi_oper *op, struct kfi_ope
 		*ring = op;
 }
 
-static void ring_del(struct kfi_oper **ring, struct kfi_oper *op)
-{
-	if (*ring == op)
-		*ring = ring_next(op, op);
-	list_del_init(&op->link);
-}
-
 /* A product alone would cause long searches for tags at a common stride, with 6 of 100 keys. */
 static inline u32 bucket_of(const struct kfi_match *m, u64 tag)
 {
@@ -145,14 +138,6 @@ static struct list_head *source_bucket(const struct kfi_match *m, bool tagged, c
 	return &m->unexp_source[bucket * 2 + tagged];
 }
 
-/* op->addr is the index of a directed receive, else KFI_ADDR_UNSPEC, see kfi_match_direct(). */
-static bool source_fits(const struct kfi_oper *op, const struct kfi_rx *rx)
-{
-	if (likely(op->addr == KFI_ADDR_UNSPEC))
-		return true;
-	return rx->src != KFI_ADDR_NOTAVAIL && op->addr == kfi_av_index(op->ep->av, rx->src);
-}
-
 static inline bool tag_fits(const struct kfi_oper *op, const struct kfi_rx *rx)
 {
 	return !op_tagged(op) || !((op->tag ^ rx->tag) & ~op->ignore);
@@ -167,10 +152,15 @@ static bool access_fits(const struct kfi_oper *op, const struct kfi_rx *rx)
 	return !access || access & needed;
 }
 
+/* op->addr is the index of a directed receive, else KFI_ADDR_UNSPEC, see kfi_match_direct(). */
 static bool fits(const struct kfi_oper *op, const struct kfi_rx *rx)
 {
-	return tag_fits(op, rx) && source_fits(op, rx) &&
-	       (likely(!(rx->flags & KFI_RMA)) || access_fits(op, rx));
+	if (!tag_fits(op, rx))
+		return false;
+	if (unlikely(op->addr != KFI_ADDR_UNSPEC) &&
+	    (rx->src == KFI_ADDR_NOTAVAIL || op->addr != kfi_av_index(op->ep->av, rx->src)))
+		return false;
+	return likely(!(rx->flags & KFI_RMA)) || access_fits(op, rx);
 }
 
 /* Return the oldest receive of a ring that fits @rx. @first is the oldest one of the ring. */
@@ -266,9 +256,13 @@ static inline void enqueue_op(struct kfi_match *m, struct kfi_oper *op)
 
 static inline void dequeue_op(struct kfi_match *m, struct kfi_oper *op)
 {
+	struct kfi_oper **ring = ring_of(m, op);
+
 	lockdep_assert_held(&m->lock);
 	WRITE_ONCE(op->state, KFI_RECV_TAKEN);
-	ring_del(ring_of(m, op), op);
+	if (*ring == op)
+		*ring = ring_next(op, op);
+	list_del_init(&op->link);
 }
 
 static void add_unexpected(struct kfi_match *m, struct kfi_rx *rx)
@@ -320,23 +314,6 @@ static inline enum kfi_land claim(struct kfi_match *m, struct kfi_oper *op, stru
 	if (land == KFI_LAND_NO_ROOM)
 		release_recv(m, op);
 	return land;
-}
-
-static inline enum kfi_rx_verdict match_rx(struct kfi_match *m, struct kfi_rx *rx)
-{
-	struct kfi_oper *op;
-
-	while ((op = find_op(m, rx))) {
-		switch (claim(m, op, rx)) {
-		case KFI_LAND_NO_ROOM:
-			continue;
-		case KFI_LAND_FULL:
-			return KFI_RX_FULL;
-		default:
-			return KFI_RX_MATCHED;
-		}
-	}
-	return KFI_RX_NONE;
 }
 
 /* ---- receives that search ---- */
@@ -682,42 +659,55 @@ static bool match_searching(struct kfi_match *m, struct kfi_rx *rx)
 	return false;
 }
 
-static inline enum kfi_rx_verdict arrive(struct kfi_match *m, struct kfi_rx *rx, bool queue)
+/* The kind of @rx is stalled. Return: false if it still is after another search. */
+static noinline bool arrive_stalled(struct kfi_match *m, bool tagged)
 {
-	bool tagged = rx_tagged(rx);
-	enum kfi_rx_verdict verdict;
-
-	if (m->closed || rx->ep->match.closed)
-		return KFI_RX_CLOSED;
-	if (unlikely(m->stalled[tagged])) {
-		if (!m->waiting)	/* otherwise match_space() does it once, for all */
-			run_searches(m, tagged);
-		if (m->stalled[tagged])
-			return KFI_RX_FULL;
-	}
-	kfi_match_source(rx);
-	verdict = match_rx(m, rx);
-	if (verdict != KFI_RX_NONE)
-		return verdict;
-	if (unlikely(rx->flags & KFI_RMA) && match_searching(m, rx))
-		return KFI_RX_MATCHED;
-	if (!queue)
-		return KFI_RX_NONE;
-	add_unexpected(m, rx);
-	kfi_stat_inc(rx->ep, unexpected);
-	return KFI_RX_QUEUED;
+	if (!m->waiting)	/* otherwise match_space() does it once, for all */
+		run_searches(m, tagged);
+	return !m->stalled[tagged];
 }
 
+/*
+ * The oldest receive that fits takes the message. A multi-receive buffer that has no room for it is
+ * released, and the next receive is looked for.
+ */
 enum kfi_rx_verdict __kfi_rx_arrive(struct kfi_ep *ep, struct kfi_rx *rx, bool queue)
 {
 	struct kfi_match *m = &kfi_rx_owner(ep)->match;
+	enum kfi_land land = KFI_LAND_NO_ROOM;
 	enum kfi_rx_verdict verdict;
+	struct kfi_oper *op;
 
 	rx->ep = ep;
 	rx->op = NULL;
 	INIT_LIST_HEAD(&rx->link);
 	spin_lock(&m->lock);
-	verdict = arrive(m, rx, queue);
+	if (m->closed || ep->match.closed) {
+		verdict = KFI_RX_CLOSED;
+		goto unlock;
+	}
+	if (unlikely(m->stalled[rx_tagged(rx)]) && !arrive_stalled(m, rx_tagged(rx))) {
+		verdict = KFI_RX_FULL;
+		goto unlock;
+	}
+	if (ep->av)
+		kfi_match_source(rx);
+	else if (rx->name)
+		rx->src = KFI_ADDR_NOTAVAIL;
+	while (land == KFI_LAND_NO_ROOM && (op = find_op(m, rx)))
+		land = claim(m, op, rx);
+	if (land != KFI_LAND_NO_ROOM) {
+		verdict = land == KFI_LAND_FULL ? KFI_RX_FULL : KFI_RX_MATCHED;
+	} else if (unlikely(rx->flags & KFI_RMA) && match_searching(m, rx)) {
+		verdict = KFI_RX_MATCHED;
+	} else if (queue) {
+		add_unexpected(m, rx);
+		kfi_stat_inc(ep, unexpected);
+		verdict = KFI_RX_QUEUED;
+	} else {
+		verdict = KFI_RX_NONE;
+	}
+unlock:
 	match_unlock(m);
 	return verdict;
 }

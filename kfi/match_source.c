@@ -20,7 +20,7 @@
 #define DIRECTED	(KFI_DIRECTED_RECV | KFI_TAGGED_DIRECTED_RECV)
 
 /*
- * Convert op->addr to what source_fits() compares: a table index, or KFI_ADDR_UNSPEC for any
+ * Convert op->addr to what fits() compares: a table index, or KFI_ADDR_UNSPEC for any
  * sender.
  */
 void kfi_match_direct(struct kfi_ep *ep, struct kfi_oper *op)

@@ -44,9 +44,6 @@ void kfi_mem_claim(struct kfi_mr *mr)
 	struct kfi_domain *domain = mr->domain;
 	size_t i;
 
-	mr->claims = 0;
-	if (likely(xa_empty(&domain->mems)))
-		return;
 	rcu_read_lock();
 	for (i = 0; i < mr->iter.nr_segs; i++)
 		mr->claims += claim(domain, seg_page(mr, i));

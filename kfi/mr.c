@@ -212,7 +212,9 @@ void kfi_mr_fill(struct kfi_mr *mr, const struct kfi_mr_attr *attr, size_t segs,
 	mr->fid.addr = attr->offset;
 	if (mr_mode(mr->domain) & KFI_MR_VIRT_ADDR && attr->type == KFI_KVEC)
 		mr->fid.addr = (unsigned long)attr->mr_iov[0].iov_base;
-	kfi_mem_claim(mr);
+	mr->claims = 0;
+	if (unlikely(!xa_empty(&mr->domain->mems)))
+		kfi_mem_claim(mr);
 }
 
 /* ---- keys ---- */
@@ -668,17 +670,6 @@ bool kfi_mr_key_exists(struct kfi_ep *ep, u64 key)
 	return rhashtable_lookup(&ep->domain->mrs, &key, mr_params);
 }
 
-/*
- * Check range and rights. If addr < mr->fid.addr, the subtraction wraps, and the first comparison
- * fails.
- */
-static bool allowed(const struct kfi_mr *mr, u64 addr, u64 len, u64 access)
-{
-	u64 at = addr - mr->fid.addr;
-
-	return at <= mr->len && len <= mr->len - at && !(access & ~mr->access);
-}
-
 static void mr_range(const struct kfi_mr *mr, size_t at, size_t len, bool source,
 		     struct iov_iter *iter)
 {
@@ -712,15 +703,17 @@ struct kfi_mr *kfi_mr_get(struct kfi_ep *ep, u64 key, u64 addr, u64 len, u64 acc
 			  struct iov_iter *iter)
 {
 	struct kfi_mr *mr;
+	u64 at;
 
 	rcu_read_lock();
 	mr = kfi_mr_find(ep, key);
 	if (!mr || !kref_get_unless_zero(&mr->ref))
 		goto refuse;
 	smp_mb__after_atomic();		/* pairs with kfi_mr_in_use() */
-	if (!kfi_mr_live(mr, key) || !allowed(mr, addr, len, access))
+	at = addr - mr->fid.addr;	/* if addr is less, it wraps, and is beyond the region */
+	if (!kfi_mr_live(mr, key) || at > mr->len || len > mr->len - at || access & ~mr->access)
 		goto put;
-	mr_range(mr, addr - mr->fid.addr, len, access & KFI_REMOTE_READ, iter);
+	mr_range(mr, at, len, access & KFI_REMOTE_READ, iter);
 	rcu_read_unlock();
 	return mr;
 

@@ -70,9 +70,9 @@ static void finish(struct kfi_mr_work *work)
 	if (READ_ONCE(mr->state) == MR_DETACHING) {
 		kfi_mem_unclaim(mr);
 		refcount_set(&mr->uses, 1);
-		smp_store_release(&mr->state, MR_EMPTY);	/* pairs with set_busy() */
+		smp_store_release(&mr->state, MR_EMPTY);	/* pairs with kfi_mr_register() */
 	}
-	smp_store_release(&mr->work, NULL);	/* pairs with set_busy() */
+	smp_store_release(&mr->work, NULL);	/* pairs with kfi_mr_register() */
 	work->done(work, 0);
 }
 
@@ -156,21 +156,6 @@ int kfi_mr_alloc(struct kfid_domain *dfid, size_t iov_limit, uint64_t flags, str
 }
 EXPORT_SYMBOL_GPL(kfi_mr_alloc);
 
-/* Change the state from EMPTY to BUSY. Return: 0, or the errno for the consumer. */
-static int set_busy(struct kfi_mr *mr)
-{
-	int old;
-
-	if (!mr->per_io)
-		return -EINVAL;
-	if (smp_load_acquire(&mr->work))	/* pairs with finish() */
-		return -EAGAIN;
-	old = cmpxchg(&mr->state, MR_EMPTY, MR_BUSY);
-	if (old == MR_EMPTY)
-		return 0;
-	return old == MR_ATTACHED || old == MR_CLOSED ? -KFI_EOPBADSTATE : -EAGAIN;
-}
-
 /* A key that is in use is an error of the consumer if it has chosen the key. */
 static int give_key(struct kfi_mr *mr, u64 requested)
 {
@@ -182,21 +167,16 @@ static int give_key(struct kfi_mr *mr, u64 requested)
 	return !ret || ret == -EINVAL || ret == -KFI_ENOKEY ? ret : -EAGAIN;
 }
 
-/* Can the consumer choose the key? */
-static bool key_is_free(const struct kfi_mr *mr)
-{
-	return !mr->domain->prov_keys &&
-	       !(mr->domain->info->domain_attr->mr_mode & KFI_MR_PROV_KEY);
-}
-
 static int attach(struct kfi_mr *mr, const struct kfi_mr_attr *attr)
 {
 	const struct kfi_prov_ops *ops = mr->domain->fabric->prov->ops;
+	bool chosen = attr->requested_key && attr->requested_key != KFI_KEY_NOTAVAIL;
 	ssize_t segs;
 	size_t len;
 	int ret;
 
-	if (attr->requested_key && attr->requested_key != KFI_KEY_NOTAVAIL && !key_is_free(mr))
+	if (chosen && (mr->domain->prov_keys ||
+		       mr->domain->info->domain_attr->mr_mode & KFI_MR_PROV_KEY))
 		return -EINVAL;
 	segs = kfi_mr_measure(attr, &len);
 	if (segs < 0)
@@ -223,16 +203,21 @@ int kfi_mr_register(struct kfid_mr *fid, const struct kfi_mr_attr *attr, struct 
 {
 	struct kfi_mr *mr = container_of(fid, struct kfi_mr, fid);
 	const struct kfi_prov_ops *ops = mr->domain->fabric->prov->ops;
-	int ret;
+	int old, ret;
 
-	ret = set_busy(mr);
-	if (ret)
-		return ret;
+	if (!mr->per_io)
+		return -EINVAL;
+	if (smp_load_acquire(&mr->work))	/* pairs with finish() */
+		return -EAGAIN;
+	old = cmpxchg(&mr->state, MR_EMPTY, MR_BUSY);
+	if (old != MR_EMPTY)
+		return old == MR_ATTACHED || old == MR_CLOSED ? -KFI_EOPBADSTATE : -EAGAIN;
 	rcu_read_lock();	/* kfi_mr_device_gone() waits for a grace period */
 	ret = READ_ONCE(mr->domain->dead) ? -ENODEV : attach(mr, attr);
 	if (!ret && work)
 		start(mr, work);
-	smp_store_release(&mr->state, ret ? MR_EMPTY : MR_ATTACHED);	/* pairs with set_busy() */
+	/* pairs with the cmpxchg() above */
+	smp_store_release(&mr->state, ret ? MR_EMPTY : MR_ATTACHED);
 	if (!ret && ops->mr_publish)
 		ops->mr_publish(mr, work);
 	else if (!ret && work)
@@ -317,7 +302,7 @@ int kfi_mr_invalidate(struct kfid_mr *fid, struct kfi_mr_work *work)
 		if (old == MR_KILLING)
 			return 0;
 	} while (old == MR_ATTACHED);
-	smp_store_release(&mr->work, NULL);	/* pairs with set_busy() */
+	smp_store_release(&mr->work, NULL);	/* pairs with kfi_mr_register() */
 	return -KFI_EOPBADSTATE;
 }
 EXPORT_SYMBOL_GPL(kfi_mr_invalidate);
@@ -375,9 +360,9 @@ static int kill_region(struct kfi_mr *mr, u64 key)
 			kfi_mr_recall(mr);
 		used = held || (ops->mr_known && ops->mr_known(mr));
 	}
-	if (!used)
+	if (!used && unlikely(mr->claims))
 		kfi_mem_unclaim(mr);
-	/* the end of the memory's use is visible before the state; pairs with set_busy() */
+	/* the end of the memory's use is visible before the state; pairs with kfi_mr_register() */
 	if (cmpxchg(&mr->state, MR_KILLING, used ? MR_ATTACHED : MR_EMPTY) == MR_PASSED) {
 		WRITE_ONCE(mr->state, MR_DETACHING);
 		detach(mr);

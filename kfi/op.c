@@ -48,34 +48,6 @@ static inline u32 pool_first(u64 word)
 	return word & POOL_MAX;
 }
 
-static struct kfi_oper *pool_pop(struct kfi_op_pool *pool, struct kfi_ep *ep)
-{
-	u64 old = atomic64_read(&pool->free), new;
-	struct kfi_oper *op;
-
-	do {
-		if (unlikely(!pool_first(old)))
-			return NULL;
-		op = pool->mem + pool->stride * (pool_first(old) - 1);
-		new = (old & ~(u64)POOL_MAX) + POOL_CHANGE + POOL_USED + READ_ONCE(op->next);
-	} while (!atomic64_try_cmpxchg(&pool->free, &old, new));
-	WRITE_ONCE(op->ep, ep);		/* operations of a shared context serve several endpoints */
-	WRITE_ONCE(op->used, true);
-	return op;
-}
-
-/* The successful cmpxchg() is a full barrier: all use of @op comes before its next use. */
-static inline void pool_push(struct kfi_op_pool *pool, struct kfi_oper *op)
-{
-	u64 old = atomic64_read(&pool->free), new;
-
-	WRITE_ONCE(op->used, false);
-	do {
-		WRITE_ONCE(op->next, pool_first(old));
-		new = (old & ~(u64)POOL_MAX) + POOL_CHANGE - POOL_USED + op->index + 1;
-	} while (!atomic64_try_cmpxchg(&pool->free, &old, new));
-}
-
 /* With one segment the part that receives use fits in three cache lines: see struct kfi_oper. */
 static_assert(offsetof(struct kfi_oper, iov) - offsetof(struct kfi_oper, ep) +
 		      sizeof(struct kvec) <=
@@ -173,13 +145,20 @@ bool kfi_pool_full(struct kfi_op_pool *pool)
 struct kfi_oper *kfi_op_get(struct kfi_ep *ep, struct kfi_op_pool *pool, struct kfi_cq *cq,
 			    u64 flags)
 {
+	bool reserve = cq && !(flags & KFI_CQE);
+	u64 old = atomic64_read(&pool->free), new;
 	struct kfi_oper *op;
 
-	op = pool_pop(pool, ep);
-	if (unlikely(!op))
+	if (reserve && unlikely(!kfi_cq_reserve(cq)))
 		goto again;
-	if (cq && !(flags & KFI_CQE) && unlikely(!kfi_cq_reserve(cq)))
-		goto put;
+	do {
+		if (unlikely(!pool_first(old)))
+			goto unreserve;
+		op = pool->mem + pool->stride * (pool_first(old) - 1);
+		new = (old & ~(u64)POOL_MAX) + POOL_CHANGE + POOL_USED + READ_ONCE(op->next);
+	} while (!atomic64_try_cmpxchg(&pool->free, &old, new));
+	WRITE_ONCE(op->ep, ep);		/* operations of a shared context serve several endpoints */
+	WRITE_ONCE(op->used, true);
 	op->cq = cq;
 	op->flags = flags;
 	op->state = 0;
@@ -189,8 +168,9 @@ struct kfi_oper *kfi_op_get(struct kfi_ep *ep, struct kfi_op_pool *pool, struct 
 	op->sgl = NULL;
 	return op;
 
-put:
-	pool_push(pool, op);
+unreserve:
+	if (reserve)
+		kfi_cq_unreserve(cq);
 again:
 	kfi_stat_inc(ep, again);
 	return ERR_PTR(-EAGAIN);
@@ -227,14 +207,23 @@ static void kfi_pool_wake(struct kfi_ep *ep, struct kfi_op_pool *pool)
 		kfi_cq_call_waiter(ep->tx_cq, &ep->space);
 }
 
-/* Called inside an RCU read section, because the endpoint may be freed after its last operation. */
+/*
+ * Called inside an RCU read section, because the endpoint may be freed after its last operation.
+ * The successful cmpxchg() is a full barrier: all use of @op comes before its next use. It pairs
+ * with kfi_pool_starve() and kfi_pool_idle(), too.
+ */
 static inline void op_give_back(struct kfi_oper *op)
 {
 	struct kfi_op_pool *pool = kfi_op_pool(op);
+	u64 old = atomic64_read(&pool->free), new;
 	struct kfi_ep *ep = op->ep;
 
 	WRITE_ONCE(op->gen, op->gen + 1);
-	pool_push(pool, op);	/* full barrier; pairs with kfi_pool_starve(), kfi_pool_idle() */
+	WRITE_ONCE(op->used, false);
+	do {
+		WRITE_ONCE(op->next, pool_first(old));
+		new = (old & ~(u64)POOL_MAX) + POOL_CHANGE - POOL_USED + op->index + 1;
+	} while (!atomic64_try_cmpxchg(&pool->free, &old, new));
 	if (unlikely(READ_ONCE(pool->starved)))
 		kfi_pool_wake(ep, pool);
 }
@@ -325,19 +314,6 @@ static __always_inline void kfi_op_count(const struct kfi_oper *op, struct kfi_e
 		kfi_cntr_count(cntr, wc->err);
 }
 
-/*
- * A completed operation with KFI_CQE keeps its completion (op->wc) until done() is called. op->ep,
- * op->index and op->code stay for kfi_op_free(). op->context changes, so that kfi_cancel() does not
- * find an operation that has completed.
- */
-static void kfi_op_keep_wc(struct kfi_oper *op, const struct kfi_cq_err_entry *wc)
-{
-	WRITE_ONCE(op->context, op);
-	op->wc = *wc;
-	op->wc.err_data = NULL;
-	op->wc.err_data_size = 0;
-}
-
 void __kfi_op_finish(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_entry *wc)
 {
 	struct kfi_cq *cq = op->cq;
@@ -349,7 +325,15 @@ void __kfi_op_finish(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_e
 	trace_kfi_complete(op, wc);
 	kfi_op_count(op, ep, wc);
 	if (flags & KFI_CQE && reported) {
-		kfi_op_keep_wc(op, wc);
+		/*
+		 * The operation keeps its completion until done() is called. op->ep, op->index and
+		 * op->code stay for kfi_op_free(). op->context changes, so that kfi_cancel() does
+		 * not find an operation that has completed.
+		 */
+		WRITE_ONCE(op->context, op);
+		op->wc = *wc;
+		op->wc.err_data = NULL;
+		op->wc.err_data_size = 0;
 		kfi_cq_done(cq, op);
 		return;
 	}
@@ -382,23 +366,6 @@ void kfi_op_part(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_entry
 		kfi_cq_unreserve(op->cq);
 }
 
-/*
- * Complete an operation whose success is neither reported nor traced, as for most injected
- * messages.
- */
-static inline void op_finish_unreported(struct kfi_oper *op)
-{
-	struct kfi_cntr *cntr = op->ep->cntr[kfi_opcode_rows[op->code].cntr];
-	bool reserved = op->cq && !(op->flags & KFI_CQE);
-	struct kfi_cq *cq = op->cq;
-
-	if (cntr && op_counts(op))
-		kfi_cntr_count(cntr, 0);
-	op_give_back(op);
-	if (reserved)
-		kfi_cq_unreserve(cq);
-}
-
 static noinline void op_finish_tx(struct kfi_oper *op, int err)
 {
 	struct kfi_cq_err_entry wc __uninitialized;
@@ -418,13 +385,26 @@ static noinline void op_finish_tx(struct kfi_oper *op, int err)
 
 void __kfi_tx_complete(struct kfi_oper *op, int err)
 {
+	struct kfi_cntr *cntr;
+	struct kfi_cq *cq;
+	bool reserved;
+
 	RCU_LOCKDEP_WARN(!rcu_read_lock_bh_held(), "bottom halves are on");
 	if (unlikely(kfi_opc_is_place(op->code)))
 		kfi_place_ended(op, err);
-	if (err || !(op->flags & KFI_NO_COMPLETION) || trace_kfi_complete_enabled())
+	if (err || !(op->flags & KFI_NO_COMPLETION) || trace_kfi_complete_enabled()) {
 		op_finish_tx(op, err);
-	else
-		op_finish_unreported(op);
+		return;
+	}
+	/* Success is neither reported nor traced, as of most injected messages. */
+	cntr = op->ep->cntr[kfi_opcode_rows[op->code].cntr];
+	if (cntr && op_counts(op))
+		kfi_cntr_count(cntr, 0);
+	cq = op->cq;
+	reserved = cq && !(op->flags & KFI_CQE);
+	op_give_back(op);
+	if (reserved)
+		kfi_cq_unreserve(cq);
 }
 EXPORT_SYMBOL_GPL(__kfi_tx_complete);
 

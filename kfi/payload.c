@@ -1,48 +1,106 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * payload.c - the local vector of a post.
+ * payload.c - the local vector of a post, and copies from it and to it.
  *
  * The vector is copied to the operation, because the caller's vector may be on its stack, and
  * becomes an iov_iter over the copy. With KFI_ITER the vector is not copied: it must stay until the
  * operation completes.
  */
+#include <linux/bvec.h>
+#include <linux/export.h>
 #include <linux/highmem.h>
 #include <linux/memremap.h>
+#include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/scatterlist.h>
 #include <linux/uio.h>
+#include <linux/vmalloc.h>
 #include "opcode.h"
 #include "post.h"
 
-static noinline int payload_kvec(struct kfi_oper *op, const struct kvec *iov, size_t count,
-				 unsigned int dir)
-{
-	size_t i, len = 0;
+/* ---- copies ---- */
 
-	for (i = 0; i < count; i++) {
-		op->iov.kvec[i] = iov[i];
-		if (check_add_overflow(len, iov[i].iov_len, &len))
-			return -EINVAL;
-	}
-	op->len = len;
-	iov_iter_kvec(&op->iter, dir, op->iov.kvec, count, len);
-	return 0;
+/*
+ * copy_to_iter() and copy_from_iter() are made for copies to and from user space. With
+ * CONFIG_HARDENED_USERCOPY they look up the object that contains the buffer, which costs several
+ * times as much as the copy of a short message. Here both sides are kernel memory, and most
+ * messages are contiguous.
+ */
+static void *bvec_at(const struct iov_iter *iter)
+{
+	return page_address(iter->bvec->bv_page) + iter->bvec->bv_offset + iter->iov_offset;
 }
 
-static noinline int payload_bvec(struct kfi_oper *op, const struct bio_vec *iov, size_t count,
-				 unsigned int dir)
+/*
+ * Return the address of the next @len bytes of @iter, and advance @iter, if the bytes are
+ * contiguous and need no mapping. Otherwise return NULL.
+ */
+static __always_inline void *next_piece(struct iov_iter *iter, size_t len)
 {
-	size_t i, len = 0;
+	bool kvec = iov_iter_is_kvec(iter);
+	size_t left;
+	void *at;
 
-	for (i = 0; i < count; i++) {
-		op->iov.bvec[i] = iov[i];
-		if (check_add_overflow(len, (size_t)iov[i].bv_len, &len))
-			return -EINVAL;
-	}
-	op->len = len;
-	iov_iter_bvec(&op->iter, dir, op->iov.bvec, count, len);
-	return 0;
+	if (unlikely(len > iov_iter_count(iter) || (!kvec && IS_ENABLED(CONFIG_HIGHMEM))))
+		return NULL;
+	left = (kvec ? iter->kvec->iov_len : iter->bvec->bv_len) - iter->iov_offset;
+	if (unlikely(len > left || (len == left && iter->nr_segs > 1)))
+		return NULL;	/* iov_iter advances to the next segment */
+	at = kvec ? iter->kvec->iov_base + iter->iov_offset : bvec_at(iter);
+	iter->iov_offset += len;
+	iter->count -= len;
+	return at;
 }
+
+size_t kfi_copy_to(struct iov_iter *iter, const void *from, size_t len)
+{
+	void *to = len ? next_piece(iter, len) : NULL;
+
+	if (unlikely(!to))
+		return len ? _copy_to_iter(from, len, iter) : 0;
+	memcpy(to, from, len);
+	return len;
+}
+EXPORT_SYMBOL_GPL(kfi_copy_to);
+
+size_t kfi_copy_from(void *to, struct iov_iter *iter, size_t len)
+{
+	const void *from = len ? next_piece(iter, len) : NULL;
+
+	if (unlikely(!from))
+		return len ? _copy_from_iter(to, len, iter) : 0;
+	memcpy(to, from, len);
+	return len;
+}
+EXPORT_SYMBOL_GPL(kfi_copy_from);
+
+size_t kfi_piece(struct iov_iter *iter, struct page **page, size_t *off)
+{
+	bool kvec = iov_iter_is_kvec(iter);
+	size_t len, at;
+	void *addr;
+
+	if (unlikely(iter->iov_offset >= (kvec ? iter->kvec->iov_len : iter->bvec->bv_len)))
+		iov_iter_advance(iter, 0);	/* past empty segments */
+	if (!kvec) {
+		at = iter->bvec->bv_offset + iter->iov_offset;
+		*page = iter->bvec->bv_page + at / PAGE_SIZE;
+		*off = at % PAGE_SIZE;
+		return min(iter->bvec->bv_len - iter->iov_offset, iov_iter_count(iter));
+	}
+	addr = iter->kvec->iov_base + iter->iov_offset;
+	len = min(iter->kvec->iov_len - iter->iov_offset, iov_iter_count(iter));
+	*off = offset_in_page(addr);
+	if (is_vmalloc_or_module_addr(addr)) {
+		*page = vmalloc_to_page(addr);
+		return min_t(size_t, len, PAGE_SIZE - *off);
+	}
+	*page = virt_to_page(addr);
+	return len;
+}
+EXPORT_SYMBOL_GPL(kfi_piece);
+
+/* ---- the vector of a post ---- */
 
 /*
  * Append a piece of an sg list. A piece that is physically contiguous with the previous one extends
@@ -104,7 +162,6 @@ static noinline int payload_iter(struct kfi_oper *op, const struct iov_iter *ite
 	return 0;
 }
 
-
 /*
  * Memory of a PCI device may be out of reach for another device. So its pages are accepted only if
  * the domain names the device that reads them, because the consumer can then check the way. Nothing
@@ -135,28 +192,36 @@ static noinline int payload_vector(struct kfi_oper *op, enum kfi_iov_type type, 
 {
 	const struct kfi_ep *ep = op->ep;
 	u32 limit = kfi_opc_is_rx(op->code) ? ep->rx.iov_limit : ep->tx.iov_limit;
+	size_t i, len = 0;
 	int ret = -EINVAL;
 
 	if (unlikely(count > limit || (count && !iov)))
 		return -EINVAL;
-	if (!count || type == KFI_KVEC)
-		return payload_kvec(op, iov, count, dir);
-	if (type == KFI_BVEC)
-		ret = payload_bvec(op, iov, count, dir);
-	else if (type == KFI_SGL)
+	if (!count || type == KFI_KVEC) {
+		for (i = 0; i < count; i++) {
+			op->iov.kvec[i] = ((const struct kvec *)iov)[i];
+			if (check_add_overflow(len, op->iov.kvec[i].iov_len, &len))
+				return -EINVAL;
+		}
+		op->len = len;
+		iov_iter_kvec(&op->iter, dir, op->iov.kvec, count, len);
+		return 0;
+	}
+	if (type == KFI_BVEC) {
+		for (i = 0; i < count; i++) {
+			op->iov.bvec[i] = ((const struct bio_vec *)iov)[i];
+			if (check_add_overflow(len, (size_t)op->iov.bvec[i].bv_len, &len))
+				return -EINVAL;
+		}
+		op->len = len;
+		iov_iter_bvec(&op->iter, dir, op->iov.bvec, count, len);
+		ret = 0;
+	} else if (type == KFI_SGL) {
 		ret = payload_sgl(op, (struct scatterlist *)iov, count, limit, dir);
-	else if (type == KFI_ITER && count == 1)
+	} else if (type == KFI_ITER && count == 1) {
 		ret = payload_iter(op, iov, dir);
+	}
 	return ret ?: payload_check_devices(op, dir);
-}
-
-/* Make op->inline_buf the payload. */
-static void payload_own(struct kfi_oper *op, size_t len)
-{
-	op->iov.kvec[0] = (struct kvec){ .iov_base = op->inline_buf, .iov_len = len };
-	iov_iter_kvec(&op->iter, ITER_SOURCE, op->iov.kvec, 1, len);
-	op->len = len;
-	op->sgl = NULL;
 }
 
 int kfi_op_inject(struct kfi_oper *op)
@@ -165,33 +230,30 @@ int kfi_op_inject(struct kfi_oper *op)
 		return -EINVAL;
 	if (kfi_copy_from(op->inline_buf, &op->iter, op->len) != op->len)
 		return -EINVAL;
-	payload_own(op, op->len);
-	return 0;
-}
-
-/* A single segment, the common case. Every limit allows it. */
-static int payload_one(struct kfi_oper *op, const struct kvec *vec, unsigned int dir)
-{
-	if (op->flags & KFI_INJECT) {
-		if (vec->iov_len > op->ep->inject_size)
-			return -EINVAL;
-		memcpy(op->inline_buf, vec->iov_base, vec->iov_len);
-		payload_own(op, vec->iov_len);
-		return 0;
-	}
-	op->iov.kvec[0] = *vec;
-	op->len = vec->iov_len;
-	iov_iter_kvec(&op->iter, dir, op->iov.kvec, 1, vec->iov_len);
+	op->iov.kvec[0] = (struct kvec){ .iov_base = op->inline_buf, .iov_len = op->len };
+	iov_iter_kvec(&op->iter, ITER_SOURCE, op->iov.kvec, 1, op->len);
+	op->sgl = NULL;
 	return 0;
 }
 
 int kfi_op_payload(struct kfi_oper *op, enum kfi_iov_type type, const void *iov, size_t count)
 {
 	unsigned int dir = kfi_opcode_rows[op->code].dir;
+	const struct kvec *one = iov;
 	int ret;
 
-	if (likely(type == KFI_KVEC && count == 1 && iov))
-		return payload_one(op, iov, dir);
+	if (likely(type == KFI_KVEC && count == 1 && iov)) {	/* every limit allows it */
+		op->iov.kvec[0] = *one;
+		op->len = one->iov_len;
+		if (op->flags & KFI_INJECT) {
+			if (one->iov_len > op->ep->inject_size)
+				return -EINVAL;
+			memcpy(op->inline_buf, one->iov_base, one->iov_len);
+			op->iov.kvec[0].iov_base = op->inline_buf;
+		}
+		iov_iter_kvec(&op->iter, dir, op->iov.kvec, 1, one->iov_len);
+		return 0;
+	}
 	ret = payload_vector(op, type, iov, count, dir);
 	if (likely(!ret) && (op->flags & KFI_INJECT))
 		ret = kfi_op_inject(op);

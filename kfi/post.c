@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * post.c - posts: the begin and the start of an operation; the posting calls fill it in between
- * (post.h).
+ * post.c - posts: the begin and the start of an operation, and the posting calls of messages and
+ * RMA, which fill it in between; atomic.c and place_post.c have other ones (post.h).
  *
  * A post runs inside rcu_read_lock_bh(), which covers all locks and per-CPU counts of its path. The
  * posting call opens this section, or the kit does for several calls (kfi_conn_enter()). In it the
@@ -17,109 +17,62 @@
  * Posts take no lock of the endpoint. They are legal in process context and softirq, with
  * interrupts enabled.
  */
+#include <linux/export.h>
+#include <linux/overflow.h>
 #include "ep.h"
 #include "opcode.h"
 #include "post.h"
 #include <trace/events/kfi.h>
 
-static __always_inline void post_assert_section(void)
-{
-	lockdep_assert_irqs_enabled();
-	RCU_LOCKDEP_WARN(!rcu_read_lock_bh_held(), "bottom halves are on");
-}
-
 /* ---- checks ---- */
 
 /*
- * Return the errno for a transmit or a receive in the current state of the endpoint, 0 if it is
- * legal. A receive in the state SHUT is legal, but see post_start_rx().
+ * Checks that are common to all operations. Adds to @flags the default flags of the endpoint that
+ * apply to the operation, of which a completion level in @flags replaces the levels, and
+ * KFI_NO_COMPLETION if the binding of the queue is selective.
+ *
+ * A receive in the state SHUT is legal, but see kfi_rx_start().
  */
-static __always_inline int post_state_error(const struct kfi_ep *ep, bool rx)
+static __always_inline int post_check(const struct kfi_ep *ep, enum kfi_opcode code,
+				      const void *context, u64 *flags, u64 defaults,
+				      const struct kfi_cq *cq, bool selective)
 {
+	const struct kfi_opcode_row *row = &kfi_opcode_rows[code];
+	bool rx = kfi_opc_is_rx(code);
+
+	lockdep_assert_irqs_enabled();
+	RCU_LOCKDEP_WARN(!rcu_read_lock_bh_held(), "bottom halves are on");
 	switch (READ_ONCE(ep->state)) {
+	case KFI_EP_CONNECTED:
+		break;
 	case KFI_EP_IDLE:
 		return -KFI_EOPBADSTATE;
 	case KFI_EP_ENABLED:
 	case KFI_EP_CONNECTING:
-		return rx || ep->type != KFI_EP_MSG ? 0 : -ENOTCONN;
-	case KFI_EP_CONNECTED:
-		return 0;
+		if (!rx && ep->type == KFI_EP_MSG)
+			return -ENOTCONN;
+		break;
 	case KFI_EP_SHUT:
-		return rx ? 0 : -ESHUTDOWN;
+		if (!rx)
+			return -ESHUTDOWN;
+		break;
 	default:
 		return -ENODEV;
 	}
-}
-
-/*
- * Add the default flags of the endpoint that apply to the operation. A completion level in @flags
- * replaces the default levels.
- */
-static __always_inline u64 post_merge(u64 flags, u64 defaults, u64 mask)
-{
-	if (!(flags & KFI_OPFLAGS_DEFAULT))
-		return flags;
-	if (flags & KFI_LEVELS)
-		defaults &= ~KFI_LEVELS;
-	return (flags & ~KFI_OPFLAGS_DEFAULT) | (defaults & mask);
-}
-
-static __always_inline u64 post_selective(u64 flags, bool selective)
-{
-	if (selective && !(flags & (KFI_COMPLETION | KFI_CQE)))
-		flags |= KFI_NO_COMPLETION;
-	return flags;
-}
-
-/* Checks that are common to all operations. */
-static __always_inline int post_check(const struct kfi_ep *ep, enum kfi_opcode code,
-				      const void *context, u64 flags, const struct kfi_cq *cq)
-{
-	const struct kfi_opcode_row *row = &kfi_opcode_rows[code];
-	int ret;
-
-	ret = post_state_error(ep, kfi_opc_is_rx(code));
-	if (unlikely(ret))
-		return ret;
+	if (*flags & KFI_OPFLAGS_DEFAULT) {
+		if (*flags & KFI_LEVELS)
+			defaults &= ~KFI_LEVELS;
+		*flags = (*flags & ~KFI_OPFLAGS_DEFAULT) | (defaults & row->flags);
+	}
 	if (unlikely((ep->caps & row->caps) != row->caps))
 		return -EOPNOTSUPP;
-	if (unlikely(flags & ~row->flags))
+	if (unlikely(*flags & ~row->flags))
 		return -KFI_EBADFLAGS;
-	if (unlikely((flags & KFI_CQE) && (!context || !cq)))
+	if (unlikely((*flags & KFI_CQE) && (!context || !cq)))
 		return cq ? -EINVAL : -KFI_ENOCQ;
+	if (selective && !(*flags & (KFI_COMPLETION | KFI_CQE)))
+		*flags |= KFI_NO_COMPLETION;
 	return 0;
-}
-
-static __always_inline int post_check_tx(const struct kfi_ep *ep, u64 flags)
-{
-	if (unlikely(flags & KFI_LEVELS & ~ep->tx_levels))
-		return -EOPNOTSUPP;
-	if (unlikely((flags & KFI_INVALIDATE) && (flags & KFI_REMOTE_CQ_DATA)))
-		return -EINVAL;
-	return 0;
-}
-
-static noinline int post_check_peek(const struct kfi_ep *ep, u64 flags)
-{
-	u64 what = flags & KFI_PEEK_FLAGS;
-
-	if (ep->hw_recv)
-		return -EOPNOTSUPP;
-	return what == KFI_PEEK_FLAGS || what == KFI_DISCARD ? -EINVAL : 0;
-}
-
-static __always_inline int post_check_rx(const struct kfi_ep *ep, u64 flags)
-{
-	if (unlikely(ep->srx))
-		return -EOPNOTSUPP;	/* receives are posted to the shared context */
-	if (unlikely(flags & KFI_PEEK_FLAGS))
-		return post_check_peek(ep, flags);
-	if (likely(!(flags & KFI_MULTI_RECV)))
-		return 0;
-	if (!(ep->caps & KFI_MULTI_RECV))
-		return -EOPNOTSUPP;
-	/* A multi-receive buffer has several completions, and a kfi_cqe has room for one. */
-	return flags & KFI_CQE ? -EINVAL : 0;
 }
 
 /* ---- transmit ---- */
@@ -136,12 +89,13 @@ struct kfi_oper *kfi_tx_begin(struct kfid_ep *fid, enum kfi_opcode code, void *c
 	struct kfi_oper *op;
 	int ret;
 
-	post_assert_section();
-	flags = post_merge(flags, ep->tx_flags, kfi_opcode_rows[code].flags);
-	ret = post_check(ep, code, context, flags, ep->tx_cq) ?: post_check_tx(ep, flags);
+	ret = post_check(ep, code, context, &flags, ep->tx_flags, ep->tx_cq, ep->tx_selective);
+	if (unlikely(flags & KFI_LEVELS & ~ep->tx_levels))
+		ret = ret ?: -EOPNOTSUPP;
+	if (unlikely((flags & KFI_INVALIDATE) && (flags & KFI_REMOTE_CQ_DATA)))
+		ret = ret ?: -EINVAL;
 	op = unlikely(ret) ? ERR_PTR(ret) :
-			     kfi_op_get(ep, &kfi_tx_owner(ep)->tx, ep->tx_cq,
-					post_selective(flags, ep->tx_selective));
+			     kfi_op_get(ep, &kfi_tx_owner(ep)->tx, ep->tx_cq, flags);
 	if (IS_ERR(op)) {
 		post_flush(ep);		/* earlier posts with KFI_MORE rely on this one */
 		return op;
@@ -191,18 +145,37 @@ EXPORT_SYMBOL_GPL(kfi_ep_tx_flush);
 
 /* ---- receive ---- */
 
+static noinline int post_check_peek(const struct kfi_ep *ep, u64 flags)
+{
+	u64 what = flags & KFI_PEEK_FLAGS;
+
+	if (ep->hw_recv)
+		return -EOPNOTSUPP;
+	return what == KFI_PEEK_FLAGS || what == KFI_DISCARD ? -EINVAL : 0;
+}
+
 struct kfi_oper *kfi_rx_begin(struct kfid_ep *fid, enum kfi_opcode code, void *context, u64 flags)
 {
 	struct kfi_ep *ep = kfi_to_ep(fid);
 	struct kfi_oper *op;
 	int ret;
 
-	post_assert_section();
-	flags = post_merge(flags, ep->rx_flags, kfi_opcode_rows[code].flags);
-	ret = post_check(ep, code, context, flags, ep->rx_cq) ?: post_check_rx(ep, flags);
+	ret = post_check(ep, code, context, &flags, ep->rx_flags, ep->rx_cq, ep->rx_selective);
 	if (unlikely(ret))
 		return ERR_PTR(ret);
-	op = kfi_op_get(ep, &ep->rx, ep->rx_cq, post_selective(flags, ep->rx_selective));
+	if (unlikely(ep->srx))
+		return ERR_PTR(-EOPNOTSUPP);	/* receives are posted to the shared context */
+	if (unlikely(flags & KFI_PEEK_FLAGS)) {
+		ret = post_check_peek(ep, flags);
+	} else if (unlikely(flags & KFI_MULTI_RECV)) {
+		if (!(ep->caps & KFI_MULTI_RECV))
+			ret = -EOPNOTSUPP;
+		else if (flags & KFI_CQE)	/* it has room for one completion of several */
+			ret = -EINVAL;
+	}
+	if (unlikely(ret))
+		return ERR_PTR(ret);
+	op = kfi_op_get(ep, &ep->rx, ep->rx_cq, flags);
 	if (IS_ERR(op))
 		return op;
 	op->code = code;
@@ -213,44 +186,262 @@ struct kfi_oper *kfi_rx_begin(struct kfid_ep *fid, enum kfi_opcode code, void *c
 	return op;
 }
 
-/*
- * Pass the receive to the matching, and pass unexpected messages that it takes to their provider.
- */
-static __always_inline int post_match(struct kfi_ep *ep, struct kfi_oper *op)
-{
-	struct kfi_rx *rx = unlikely(op->flags & KFI_PEEK_FLAGS) ? kfi_match_peek(ep, op) :
-								   kfi_match_post(ep, op);
-
-	if (IS_ERR(rx))
-		return PTR_ERR(rx);
-	for (; rx; rx = kfi_match_more(ep))
-		rx->ep->ops->rx_matched(rx->ep, rx);
-	return 0;
-}
-
-/* Return -ESHUTDOWN if the receives of the endpoint have ended, or are about to. */
-static __always_inline int post_start_rx(struct kfi_ep *ep, struct kfi_oper *op)
-{
-	trace_kfi_post(op);
-	if (unlikely(READ_ONCE(ep->state) == KFI_EP_SHUT))
-		return -ESHUTDOWN;
-	return unlikely(ep->hw_recv) ? ep->ops->rx_posted(ep, op) : post_match(ep, op);
-}
-
+/* The matching is passed the receive, and the provider unexpected messages that it takes. */
 ssize_t kfi_rx_start(struct kfi_oper *op, int err)
 {
-	if (likely(!err))
-		err = post_start_rx(op->ep, op);
+	struct kfi_ep *ep = op->ep;
+	struct kfi_rx *rx;
+
+	if (unlikely(err))
+		goto abort;
+	trace_kfi_post(op);
+	if (unlikely(READ_ONCE(ep->state) == KFI_EP_SHUT)) {
+		err = -ESHUTDOWN;
+	} else if (unlikely(ep->hw_recv)) {
+		err = ep->ops->rx_posted(ep, op);
+	} else {
+		rx = unlikely(op->flags & KFI_PEEK_FLAGS) ? kfi_match_peek(ep, op) :
+							    kfi_match_post(ep, op);
+		err = PTR_ERR_OR_ZERO(rx);
+		for (; unlikely(!err && rx); rx = kfi_match_more(ep))
+			rx->ep->ops->rx_matched(rx->ep, rx);
+	}
 	if (likely(!err))
 		return 0;
-	if (err != -ESHUTDOWN) {
-		kfi_op_abort(op);
-		return err;
+	if (err == -ESHUTDOWN) {
+		/*
+		 * The receives of the endpoint have ended, or are about to. The peer may have ended
+		 * the connection before the consumer was notified of it. The receive ends as it
+		 * would have if it had been posted before.
+		 */
+		kfi_recv_end(op, err);
+		return 0;
 	}
-	/*
-	 * The peer may have ended the connection before the consumer was notified of it. The
-	 * receive ends as it would have if it had been posted before.
-	 */
-	kfi_recv_end(op, err);
+abort:
+	kfi_op_abort(op);
+	return err;
+}
+
+/* ---- messages ---- */
+
+ssize_t __kfi_sendmsg(struct kfid_ep *ep, const struct kfi_msg *msg, uint64_t flags)
+{
+	struct kfi_oper *op = kfi_tx_begin(ep, KFI_OPC_SEND, msg->context, flags);
+
+	if (IS_ERR(op))
+		return PTR_ERR(op);
+	op->addr = msg->addr;
+	op->data = msg->data;
+	op->inv_key = msg->inv_key;
+	op->tag = 0;
+	return kfi_tx_start(op, kfi_op_payload(op, msg->type, msg->msg_iov, msg->iov_count));
+}
+EXPORT_SYMBOL_GPL(__kfi_sendmsg);
+
+ssize_t kfi_sendmsg(struct kfid_ep *ep, const struct kfi_msg *msg, uint64_t flags)
+{
+	ssize_t ret;
+
+	rcu_read_lock_bh();
+	ret = __kfi_sendmsg(ep, msg, flags);
+	rcu_read_unlock_bh();
+	return ret;
+}
+EXPORT_SYMBOL_GPL(kfi_sendmsg);
+
+ssize_t __kfi_recvmsg(struct kfid_ep *ep, const struct kfi_msg *msg, uint64_t flags)
+{
+	struct kfi_oper *op = kfi_rx_begin(ep, KFI_OPC_RECV, msg->context, flags);
+	int ret;
+
+	if (IS_ERR(op))
+		return PTR_ERR(op);
+	op->addr = msg->addr;
+	op->tag = 0;
+	op->ignore = 0;
+	ret = kfi_op_payload(op, msg->type, msg->msg_iov, msg->iov_count);
+	if (unlikely(op->flags & KFI_MULTI_RECV) && msg->iov_count != 1)
+		ret = -EINVAL;	/* a multi-receive buffer has one segment */
+	return kfi_rx_start(op, ret);
+}
+EXPORT_SYMBOL_GPL(__kfi_recvmsg);
+
+ssize_t kfi_recvmsg(struct kfid_ep *ep, const struct kfi_msg *msg, uint64_t flags)
+{
+	ssize_t ret;
+
+	rcu_read_lock_bh();
+	ret = __kfi_recvmsg(ep, msg, flags);
+	rcu_read_unlock_bh();
+	return ret;
+}
+EXPORT_SYMBOL_GPL(kfi_recvmsg);
+
+/* ---- tagged messages ---- */
+
+ssize_t kfi_tsendmsg(struct kfid_ep *ep, const struct kfi_msg_tagged *msg, uint64_t flags)
+{
+	struct kfi_oper *op;
+	ssize_t ret;
+
+	rcu_read_lock_bh();
+	op = kfi_tx_begin(ep, KFI_OPC_TSEND, msg->context, flags);
+	ret = PTR_ERR_OR_ZERO(op);
+	if (likely(!ret)) {
+		op->addr = msg->addr;
+		op->data = msg->data;
+		op->inv_key = msg->inv_key;
+		op->tag = msg->tag;
+		ret = kfi_tx_start(op, kfi_op_payload(op, msg->type, msg->msg_iov,
+						      msg->iov_count));
+	}
+	rcu_read_unlock_bh();
+	return ret;
+}
+EXPORT_SYMBOL_GPL(kfi_tsendmsg);
+
+ssize_t kfi_trecvmsg(struct kfid_ep *ep, const struct kfi_msg_tagged *msg, uint64_t flags)
+{
+	struct kfi_oper *op;
+	ssize_t ret;
+
+	rcu_read_lock_bh();
+	op = kfi_rx_begin(ep, KFI_OPC_TRECV, msg->context, flags);
+	ret = PTR_ERR_OR_ZERO(op);
+	if (likely(!ret)) {
+		op->addr = msg->addr;
+		op->tag = msg->tag;
+		op->ignore = msg->ignore;
+		ret = kfi_rx_start(op, kfi_op_payload(op, msg->type, msg->msg_iov,
+						      msg->iov_count));
+	}
+	rcu_read_unlock_bh();
+	return ret;
+}
+EXPORT_SYMBOL_GPL(kfi_trecvmsg);
+
+/* ---- remote memory access; with KFI_TAGGED, of a tagged receive ---- */
+
+/* Copy the remote segments. Their length must be that of the payload. */
+static int rma_segments(struct kfi_oper *op, const struct kfi_rma_iov *rma, size_t count)
+{
+	size_t i, len = 0;
+
+	if (unlikely(!rma || !count || count > op->ep->rma_iov_limit))
+		return -EINVAL;
+	for (i = 0; i < count; i++) {
+		op->rma[i] = rma[i];
+		if (check_add_overflow(len, rma[i].len, &len))
+			return -EINVAL;
+	}
+	op->rma_count = count;
+	op->tag = rma[0].key;	/* for tagged RMA, where the key is the tag of a receive */
+	return len == op->len ? 0 : -EINVAL;
+}
+
+static ssize_t post_rma(struct kfid_ep *ep, enum kfi_opcode code, const struct kfi_msg_rma *msg,
+			u64 flags)
+{
+	struct kfi_oper *op = kfi_tx_begin(ep, code, msg->context, flags & ~KFI_TAGGED);
+
+	if (IS_ERR(op))
+		return PTR_ERR(op);
+	op->addr = msg->addr;
+	op->data = msg->data;
+	return kfi_tx_start(op, kfi_op_payload(op, msg->type, msg->msg_iov, msg->iov_count) ?:
+				rma_segments(op, msg->rma_iov, msg->rma_iov_count));
+}
+
+ssize_t __kfi_readmsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg, uint64_t flags)
+{
+	return post_rma(ep, flags & KFI_TAGGED ? KFI_OPC_TREAD : KFI_OPC_READ, msg, flags);
+}
+EXPORT_SYMBOL_GPL(__kfi_readmsg);
+
+ssize_t kfi_readmsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg, uint64_t flags)
+{
+	ssize_t ret;
+
+	rcu_read_lock_bh();
+	ret = __kfi_readmsg(ep, msg, flags);
+	rcu_read_unlock_bh();
+	return ret;
+}
+EXPORT_SYMBOL_GPL(kfi_readmsg);
+
+ssize_t __kfi_writemsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg, uint64_t flags)
+{
+	return post_rma(ep, flags & KFI_TAGGED ? KFI_OPC_TWRITE : KFI_OPC_WRITE, msg, flags);
+}
+EXPORT_SYMBOL_GPL(__kfi_writemsg);
+
+ssize_t kfi_writemsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg, uint64_t flags)
+{
+	ssize_t ret;
+
+	rcu_read_lock_bh();
+	ret = __kfi_writemsg(ep, msg, flags);
+	rcu_read_unlock_bh();
+	return ret;
+}
+EXPORT_SYMBOL_GPL(kfi_writemsg);
+
+ssize_t __kfi_replymsg(struct kfid_ep *ep, const struct kfi_msg_rma *data, const void *msg,
+		       size_t len, uint64_t flags)
+{
+	struct kfi_oper *op = kfi_tx_begin(ep, KFI_OPC_REPLY, data->context, flags);
+	int ret;
+
+	if (IS_ERR(op))
+		return PTR_ERR(op);
+	op->addr = data->addr;
+	op->data = 0;
+	ret = kfi_op_payload(op, data->type, data->msg_iov, data->iov_count) ?:
+	      rma_segments(op, data->rma_iov, data->rma_iov_count);
+	if (unlikely(ret))
+		return kfi_tx_start(op, ret);
+	if (unlikely(op->flags & KFI_DELIVERY_COMPLETE))
+		return kfi_tx_start(op, -EOPNOTSUPP);
+	if (unlikely(op->rma_count != 1))
+		return kfi_tx_start(op, -EINVAL);
+	if (unlikely(op->len > op->ep->reply_max || len > KFI_REPLY_LEN))
+		return kfi_tx_start(op, -EMSGSIZE);
+	memcpy(op->inline_buf, msg, len);
+	op->reply_len = len;
+	op->inv_key = op->rma[0].key;
+	op->tag = 0;
+	return kfi_tx_start(op, 0);
+}
+EXPORT_SYMBOL_GPL(__kfi_replymsg);
+
+/* ---- cancel ---- */
+
+static int cancel_rx(struct kfi_ep *ep, void *context)
+{
+	struct kfi_oper *op;
+
+	if (!ep->hw_recv)
+		return kfi_match_cancel(ep, context);
+	op = ep->ops->rx_cancel(ep, context);
+	if (!op)
+		return -ENOENT;
+	kfi_recv_end(op, -ECANCELED);
 	return 0;
 }
+
+ssize_t kfi_cancel(struct kfid *fid, void *context)
+{
+	struct kfi_ep *ep = kfi_fid_ep(fid);
+	int ret;
+
+	if (!ep)
+		return -EINVAL;
+	rcu_read_lock();
+	if (READ_ONCE(ep->state) == KFI_EP_IDLE || READ_ONCE(ep->state) == KFI_EP_DEAD)
+		ret = -ENOENT;
+	else
+		ret = cancel_rx(ep, context);
+	rcu_read_unlock();
+	return ret;
+}
+EXPORT_SYMBOL_GPL(kfi_cancel);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * post.h - the steps of a post. The posting calls (msg.c, rma.c, place_post.c,
- * atomic.c) have the middle one:
+ * post.h - the steps of a post. The posting calls (post.c, place_post.c, atomic.c) have the middle
+ * one:
  *
  *	kfi_tx_begin(), kfi_rx_begin()	check the post, and take an operation
  *	the call			fills the operation in, with kfi_op_payload()

@@ -17,9 +17,9 @@
  *   kfp_dev_places_lock (spin, bh)	the members that lead from a place of devices to its
  *				connection (device_place.c). A leaf; there is one for the module
  *
- * A post (route.c) never waits for the link's lock; it only tries to take it. A consumer may post
- * from a completion handler that runs under the link's lock (see kfi_batch_begin()), and while it
- * holds locks of its own that its handlers take, too.
+ * A post (kfi_proto_tx()) never waits for the link's lock; it only tries to take it. A consumer may
+ * post from a completion handler that runs under the link's lock (see kfi_batch_begin()), and while
+ * it holds locks of its own that its handlers take, too.
  *
  * kfi_peer.conn and kfi_conn_set.conn publish a connection by RCU. A post finds the connection and
  * uses it inside rcu_read_lock(). The end of the connection (conn.c) clears the pointer and waits
@@ -377,7 +377,7 @@ static inline unsigned long kfp_extend(unsigned long since, unsigned long now, u
  */
 static inline void kfp_rx_set_at(struct kfp_conn *conn, u8 at)
 {
-	smp_store_release(&conn->rx.at, at);	/* pairs with kfp_rx_step() */
+	smp_store_release(&conn->rx.at, at);	/* pairs with kfi_link_rx_bytes() */
 }
 
 /*

@@ -85,7 +85,7 @@ static inline bool kfi_credit_covers(const struct kfi_credit_tx *tx, u32 n)
  */
 static inline bool kfi_credit_take(struct kfi_credit_tx *tx, u32 n)
 {
-	if (!kfi_credit_covers(tx, n))
+	if (tx->limit - tx->used < n)
 		return false;
 	tx->used += n;
 	return true;

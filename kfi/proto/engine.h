@@ -98,9 +98,9 @@ struct kfp_op_row {
  *	again; any other negative errno ends the connection
  * @more: optional: the payload at &kfp_rx.into is complete. Returns true after it has selected
  *	another destination, for the bytes that follow
- * @finish: optional: the whole payload has arrived: completions, events, answers. Returns 0; -EAGAIN
- *	or -ENOMEM: a queue is full, or there is no memory, and @finish is called again; any other
- *	negative errno ends the connection
+ * @finish: optional: the whole payload has arrived: completions, events, answers. Returns 0;
+ *	-EAGAIN or -ENOMEM: a queue is full, or there is no memory, and @finish is called again; any
+ *	other negative errno ends the connection
  * @abort: optional: the connection is down, and @finish has not returned 0. Not (L): the link is
  *	closed
  */
@@ -399,7 +399,7 @@ struct kfp_rx {
 		bool		counted;	/* kfp_rx_once() was called */
 		u8		invalidated;	/* 1: its region has ended, 2: the owner has to end it */
 		bool		matched;	/* the payload of a message goes to @rx */
-		bool		landed;		/* the payload of the write or reply is in its regions */
+		bool		landed;		/* the payload of a write is in its regions */
 		bool		performed;	/* the atomic operation is; its event may be due */
 		u16		status;		/* status of the current RMA so far */
 	);
@@ -428,7 +428,7 @@ struct kfp_rx {
 	struct kvec		vec;		/* describes @values */
 	u8			small[KFP_SMALL] __aligned(8);
 
-	struct kfw_rma		*segs;		/* KFW_RMA_MAX, and KFW_PLACES_MAX places; or a message */
+	struct kfw_rma		*segs;		/* KFW_RMA_MAX, then KFW_PLACES_MAX places */
 	unsigned long		blocked;	/* jiffies: start or last check of KFP_RX_BLOCKED */
 	unsigned long		paused;		/* jiffies in KFP_RX_BLOCKED so far */
 	struct kfi_cq_waiter	space;
@@ -527,15 +527,10 @@ bool kfp_drained(const struct kfp_conn *conn);
 void kfp_tx_flush_all(struct kfp_conn *conn, int err);
 extern const struct kfp_frame_row kfp_ack_frame;
 
-/* arbiter.c: what is sent next. (L) */
-void kfp_tx_collect(struct kfp_conn *conn);
-void kfp_tx_gather(struct kfp_conn *conn);
-bool kfp_tx_follows(struct kfp_conn *conn);
-bool kfp_tx_empty(struct kfp_conn *conn);
+/* tx.c: the transmit side */
 extern const struct kfp_frame_row kfp_bye_frame;
 extern const struct kfp_frame_row kfp_credit_frame;
-
-/* tx.c: the transmit side */
+void kfp_tx_collect(struct kfp_conn *conn);	/* (L) */
 void kfp_tx_kick(struct kfp_conn *conn);
 void kfp_tx_kick_due(struct kfp_conn *conn);
 void kfp_tx_run(struct kfp_conn *conn);

@@ -101,7 +101,7 @@ int kfp_rx_check_segments(struct kfp_conn *conn, u64 access)
 	return left ? -EPROTO : 0;
 }
 
-/* Let the next bytes of the payload go to a segment. Return: false if the peer may not write there. */
+/* Let the next bytes of the payload go to a segment. Return: false if it may not be written. */
 bool kfp_rx_open_region(struct kfp_conn *conn, const struct kfw_rma *seg)
 {
 	struct kfp_rx *rx = &conn->rx;

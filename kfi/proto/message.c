@@ -44,14 +44,23 @@ static bool kfp_wants_ack(const struct kfp_conn *conn, const struct kfi_oper *op
 	       (op->flags & (KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE));
 }
 
-/* Send the frame of a message that has its credit, and the payload if it is eager. */
-static void kfp_send_credited(struct kfp_conn *conn, struct kfi_oper *op, u8 cls, bool eager)
+static bool kfp_send_message(struct kfp_conn *conn, struct kfi_oper *op)
 {
+	bool eager = !kfp_is_long(conn, op);
+	u8 cls = kfp_op_row(op)->cls;
 	u16 flags = kfp_op_flags(op) | (cls == KFP_CLS_TAG ? KFW_F_TAGGED : 0) |
 		    (op->code == KFI_OPC_TWRITE ? KFW_F_RMA : 0) |
 		    (op->flags & KFI_INVALIDATE ? KFW_F_INV : 0);
 	struct kfw_hdr *hdr;
 
+	if (kfp_op(op)->state == KFP_OP_GRANTED) {
+		list_del(&op->link);
+		kfp_rdv_send_data(conn, op);
+		return true;
+	}
+	if (!kfi_credit_take(&conn->tx.credit[cls], eager ? kfw_cost(op->len) : 1))
+		return false;
+	list_del(&op->link);
 	kfp_op(op)->spliced = kfp_can_splice(conn, &op->iter, op->len);
 	if (eager && kfp_wants_ack(conn, op)) {
 		flags |= KFW_F_ACK | kfp_lazy(op);
@@ -68,22 +77,6 @@ static void kfp_send_credited(struct kfp_conn *conn, struct kfi_oper *op, u8 cls
 	} else {
 		kfp_op_requested(conn, op);
 	}
-}
-
-static bool kfp_send_message(struct kfp_conn *conn, struct kfi_oper *op)
-{
-	bool eager = !kfp_is_long(conn, op);
-	u8 cls = kfp_op_row(op)->cls;
-
-	if (kfp_op(op)->state == KFP_OP_GRANTED) {
-		list_del(&op->link);
-		kfp_rdv_send_data(conn, op);
-		return true;
-	}
-	if (!kfi_credit_take(&conn->tx.credit[cls], eager ? kfw_cost(op->len) : 1))
-		return false;
-	list_del(&op->link);
-	kfp_send_credited(conn, op, cls, eager);
 	return true;
 }
 
@@ -153,17 +146,6 @@ const struct kfp_op_row kfp_twrite_op = {
 /* ---- receiver: frames ---- */
 
 /* @access: KFI_READ or KFI_WRITE, of tagged RMA */
-static u64 kfp_rx_flags(const struct kfw_frame *f, u64 access)
-{
-	u64 flags = f->flags & KFW_F_TAGGED ? KFI_TAGGED : KFI_MSG;
-
-	if (f->flags & KFW_F_CQ_DATA)
-		flags |= KFI_REMOTE_CQ_DATA;
-	if (f->flags & KFW_F_RMA)
-		flags |= KFI_RMA | access;
-	return flags;
-}
-
 static void kfp_rx_describe(struct kfp_conn *conn, struct kfi_rx *rx, u64 access)
 {
 	const struct kfw_frame *f = &conn->rx.f;
@@ -171,7 +153,11 @@ static void kfp_rx_describe(struct kfp_conn *conn, struct kfi_rx *rx, u64 access
 	rx->len = f->len;
 	rx->tag = f->tag;
 	rx->data = f->data;
-	rx->flags = kfp_rx_flags(f, access);
+	rx->flags = f->flags & KFW_F_TAGGED ? KFI_TAGGED : KFI_MSG;
+	if (f->flags & KFW_F_CQ_DATA)
+		rx->flags |= KFI_REMOTE_CQ_DATA;
+	if (f->flags & KFW_F_RMA)
+		rx->flags |= KFI_RMA | access;
 	if (conn->rx.invalidated) {
 		rx->flags |= conn->rx.invalidated == 1 ? KFI_INVALIDATE : KFI_INVALIDATE_DUE;
 		rx->data = le64_to_cpu(conn->rx.segs[0].key);
@@ -180,33 +166,28 @@ static void kfp_rx_describe(struct kfp_conn *conn, struct kfi_rx *rx, u64 access
 }
 
 /*
- * Invalidate the region that the frame names. A sender that names a key which it may not use
- * violates the protocol. A region that is in use at this moment is to be ended by its owner, and the
- * completion of the receive says so. If the owner has ended it first, there is nothing to say.
- */
-static int kfp_rx_invalidate(struct kfp_conn *conn)
-{
-	int ret;
-
-	if (!(conn->rx.f.flags & KFW_F_INV))
-		return 0;
-	ret = kfi_mr_kill(&conn->ep->ep, le64_to_cpu(conn->rx.segs[0].key));
-	conn->rx.invalidated = !ret ? 1 : ret == -EBUSY ? 2 : 0;
-	return ret == -EACCES ? -EPROTO : 0;
-}
-
-/*
  * Do what a frame does only once, although a frame that was blocked is dispatched again: charge its
  * credit, and invalidate the region that it names (&kfp_rx.counted). Return: 0 or -EPROTO.
+ *
+ * A sender that names a key which it may not use violates the protocol. A region that is in use at
+ * this moment is to be ended by its owner, and the completion of the receive says so. If the owner
+ * has ended it first, there is nothing to say.
  */
 static int kfp_rx_once(struct kfp_conn *conn, u32 cost)
 {
-	if (conn->rx.counted)
+	struct kfp_rx *rx = &conn->rx;
+	int ret;
+
+	if (rx->counted)
 		return 0;
-	conn->rx.counted = true;
-	if (!kfi_credit_charge(&conn->credit[kfp_rx_cls(&conn->rx.f)], cost))
+	rx->counted = true;
+	if (!kfi_credit_charge(&conn->credit[kfp_rx_cls(&rx->f)], cost))
 		return -EPROTO;
-	return kfp_rx_invalidate(conn);
+	if (!(rx->f.flags & KFW_F_INV))
+		return 0;
+	ret = kfi_mr_kill(&conn->ep->ep, le64_to_cpu(rx->segs[0].key));
+	rx->invalidated = !ret ? 1 : ret == -EBUSY ? 2 : 0;
+	return ret == -EACCES ? -EPROTO : 0;
 }
 
 static int kfp_rx_to_receive(struct kfp_conn *conn)

@@ -22,7 +22,7 @@ static void kfp_op_unsent(struct kfp_conn *conn, struct kfi_oper *op, int result
  */
 void kfp_op_end(struct kfp_conn *conn, struct kfi_oper *op, int result)
 {
-	if (!kfp_places_put(conn, &kfp_op(op)->places)) {
+	if (unlikely(kfp_op(op)->places) && !kfp_places_put(conn, &kfp_op(op)->places)) {
 		kfp_op(op)->end = U64_MAX;
 		kfp_op_unsent(conn, op, result);
 		return;
@@ -114,23 +114,16 @@ struct kfi_oper *kfp_answered_op(struct kfp_conn *conn, const struct kfw_frame *
 	return op;
 }
 
-static int kfp_ack_result(struct kfp_conn *conn, struct kfi_oper *op, u16 status)
-{
-	if (status)
-		return status < MAX_ERRNO ? -(int)status : -EREMOTEIO;
-	return kfp_op_row(op)->acked ? kfp_op_row(op)->acked(conn, op) : 0;
-}
-
 static int kfp_got_ack(struct kfp_conn *conn)
 {
 	const struct kfw_frame *f = &conn->rx.f;
 	struct kfi_oper *op = kfp_answered_op(conn, f);
 	struct kfp_op *pop;
-	int result;
+	int result = 0;
 	bool sent;
 
 	pop = op ? kfp_op(op) : NULL;
-	/* A reply whose ACK was not requested may have completed when the peer reports its failure. */
+	/* A reply without KFW_F_ACK may have completed when the peer reports its failure. */
 	if (!op ||
 	    (pop->state != KFP_OP_UNANSWERED && !(pop->state == KFP_OP_REQUESTED && f->status)))
 		return f->status ? -EREMOTEIO : -EPROTO;
@@ -147,7 +140,10 @@ static int kfp_got_ack(struct kfp_conn *conn)
 	}
 	if (kfp_op_row(op)->answered)
 		kfp_op_row(op)->answered(conn, op);
-	result = kfp_ack_result(conn, op, f->status);
+	if (f->status)
+		result = f->status < MAX_ERRNO ? -(int)f->status : -EREMOTEIO;
+	else if (kfp_op_row(op)->acked)
+		result = kfp_op_row(op)->acked(conn, op);
 	if (sent)
 		kfp_op_end(conn, op, result);
 	else

@@ -37,7 +37,7 @@ const struct kfp_frame_row *const kfp_frame_rows[KFW_TYPES] = {
 	[KFW_RECALL]	= &kfp_recall_frame,
 	[KFW_RECALLED]	= &kfp_recalled_frame,
 	[KFW_ACK]	= &kfp_ack_frame,		/* oper.c */
-	[KFW_CREDIT]	= &kfp_credit_frame,		/* arbiter.c */
+	[KFW_CREDIT]	= &kfp_credit_frame,		/* tx.c */
 	[KFW_BYE]	= &kfp_bye_frame,
 };
 

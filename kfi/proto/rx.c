@@ -41,19 +41,6 @@ kfi_addr_t kfp_rx_src(struct kfp_conn *conn)
 
 /* ---- the state machine ---- */
 
-static int kfp_rx_credit(struct kfp_conn *conn)
-{
-	const struct kfw_frame *f = &conn->rx.f;
-	struct kfp_tx *tx = &conn->tx;
-
-	if (kfi_credit_update(&tx->credit[KFP_CLS_MSG], f->credit_msg,
-			      tx->allowance[KFP_CLS_MSG]) < 0 ||
-	    kfi_credit_update(&tx->credit[KFP_CLS_TAG], f->credit_tag,
-			      tx->allowance[KFP_CLS_TAG]) < 0)
-		return -EPROTO;
-	return 0;
-}
-
 /* The frame can't be handled now, and rx_work tries again; or it ends the connection. */
 static void kfp_rx_stop(struct kfp_conn *conn, int err)
 {
@@ -115,7 +102,7 @@ static void kfp_rx_proceed(struct kfp_conn *conn)
 	rx->left = 0;
 	rx->skip = 0;
 	rx->row = kfp_frame_rows[rx->f.type];
-	if (unlikely(kfi_peer_tx_ctx(&conn->ep->ep)) && rx->row->request)
+	if (unlikely(conn->ep->ep.fid.fid.fclass == KFI_CLASS_TX_CTX) && rx->row->request)
 		ret = -EPROTO;		/* a transmit context accepts answers only */
 	else
 		ret = rx->row->receive(conn);
@@ -129,8 +116,13 @@ static void kfp_rx_proceed(struct kfp_conn *conn)
 static void kfp_rx_header(struct kfp_conn *conn, const struct kfw_hdr *hdr)
 {
 	struct kfp_rx *rx = &conn->rx;
+	struct kfp_tx *tx = &conn->tx;
 
-	if (kfw_decode(hdr, conn->link.eager, &rx->f) || kfp_rx_credit(conn)) {
+	if (kfw_decode(hdr, conn->link.eager, &rx->f) ||
+	    kfi_credit_update(&tx->credit[KFP_CLS_MSG], rx->f.credit_msg,
+			      tx->allowance[KFP_CLS_MSG]) < 0 ||
+	    kfi_credit_update(&tx->credit[KFP_CLS_TAG], rx->f.credit_tag,
+			      tx->allowance[KFP_CLS_TAG]) < 0) {
 		kfp_rx_stop(conn, -EPROTO);
 		return;
 	}
@@ -268,37 +260,31 @@ static size_t kfp_rx_drop(struct kfp_conn *conn, size_t len)
 	return len;
 }
 
-/* Take the next piece out of received bytes. Return: its length; 0 if the receive side waits. */
-static __always_inline size_t kfp_rx_step(struct kfp_conn *conn, const void *bytes, size_t len)
-{
-	switch (smp_load_acquire(&conn->rx.at)) {	/* pairs with kfp_rx_set_at() */
-	case KFP_RX_HDR:
-		return kfp_rx_hdr(conn, bytes, len);
-	case KFP_RX_SEGS:
-		return kfp_rx_segs(conn, bytes, len);
-	case KFP_RX_PAYLOAD:
-		return kfp_rx_payload(conn, bytes, len);
-	case KFP_RX_SKIP:
-		return kfp_rx_drop(conn, len);
-	case KFP_RX_HELLO:
-		return kfp_hello_bytes(conn, bytes, len);
-	default:
-		return 0;
-	}
-}
-
 size_t kfi_link_rx_bytes(struct kfi_link *link, const void *bytes, size_t len)
 {
 	struct kfp_conn *conn = link_conn(link);
 	struct kfp_rx *rx = &conn->rx;
 	size_t done = 0, used;
 
-	while (done < len && likely(rx->steps)) {
-		used = kfp_rx_step(conn, bytes + done, len - done);
-		if (!used)
-			break;
-		rx->steps--;
-		done += used;
+	for (; done < len && likely(rx->steps); rx->steps--, done += used) {
+		switch (smp_load_acquire(&rx->at)) {	/* pairs with kfp_rx_set_at() */
+		case KFP_RX_HDR:
+			used = kfp_rx_hdr(conn, bytes + done, len - done);
+			continue;
+		case KFP_RX_SEGS:
+			used = kfp_rx_segs(conn, bytes + done, len - done);
+			continue;
+		case KFP_RX_PAYLOAD:
+			used = kfp_rx_payload(conn, bytes + done, len - done);
+			continue;
+		case KFP_RX_SKIP:
+			used = kfp_rx_drop(conn, len - done);
+			continue;
+		case KFP_RX_HELLO:
+			used = kfp_hello_bytes(conn, bytes + done, len - done);
+			continue;
+		}
+		break;	/* it waits */
 	}
 	if (likely(rx->at != KFP_RX_HELLO && rx->at != KFP_RX_HELD))
 		rx->bytes += done;

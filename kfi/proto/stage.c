@@ -95,14 +95,6 @@ void kfp_send_bytes(struct kfp_conn *conn, const void *bytes, size_t len)
 	conn->tx.staged += len;
 }
 
-/* Copy payload behind the frame. Kernel memory can't fault. */
-static void kfp_stage_payload(struct kfp_tx *tx, struct kfi_oper *op, u32 len)
-{
-	if (kfi_copy_from(tx->stage + tx->staged, &op->iter, len) != len)
-		WARN_ON_ONCE(1);
-	tx->staged += len;
-}
-
 /*
  * A part of a payload was sent. The next one is sent by &kfp_op_row.send again: that of a message
  * after those of other granted messages and one operation of the queue, that of a write before all
@@ -143,7 +135,8 @@ void kfp_send_payload(struct kfp_conn *conn, struct kfi_oper *op, u32 len, bool 
 	struct kfp_op *pop = kfp_op(op);
 
 	if (len <= KFP_INLINE && !into) {
-		kfp_stage_payload(tx, op, len);
+		WARN_ON_ONCE(kfi_copy_from(tx->stage + tx->staged, &op->iter, len) != len);
+		tx->staged += len;
 		__kfi_stat_add(op->ep, copied, len);
 		kfp_op_sent(conn, op, answered);
 		return;

@@ -133,7 +133,7 @@ enum kfw_type {
 #define KFW_F_ACK	0x004	/* MSG, REPLY: an ACK is due when the payload has arrived */
 #define KFW_F_LAZY	0x008	/* MSG, WRITE, REPLY: the ACK may be delayed */
 #define KFW_F_RMA	0x010	/* RTS: tagged RMA write; TREAD: always set */
-#define KFW_F_INV	0x020	/* MSG, RTS: a segment follows; its key is to be invalidated. REPLY */
+#define KFW_F_INV	0x020	/* MSG, RTS, REPLY: the key of the segment is to be invalidated */
 #define KFW_F_PLACED	0x040	/* DATA, READ_DATA, WRITE: the payload is in places */
 #define KFW_F_COMMIT	0x080	/* the ACK means that the data is durable; GRANT: it can be */
 #define KFW_F_FETCH	0x100	/* ATOMIC: the old values are returned */

@@ -18,96 +18,62 @@ enum {
 
 /* ---- posting ---- */
 
-/* Collect the next piece: as many pages as one post takes. */
-static unsigned int rw_piece(struct kfi_rw *rw, struct bio_vec *vec, size_t *len,
-			     struct scatterlist **next)
-{
-	struct scatterlist *sg = rw->sg;
-	unsigned int n = 0;
-	u32 part;
-
-	*len = 0;
-	for (; sg && n < rw->conn->tx_segs && *len < rw->todo; sg = sg_next(sg)) {
-		part = min_t(u32, sg->length, rw->todo - *len);
-		bvec_set_page(&vec[n++], sg_page(sg), part, sg->offset);
-		*len += part;
-	}
-	*next = sg;
-	return n;
-}
-
-/* Return KFI_MORE if kfi_round_end() will send the message, else 0. */
-static u64 round_more(struct kfi_conn *conn)
-{
-	if (READ_ONCE(conn->round) != current || !in_task())
-		return 0;
-	conn->held = (conn->held + 1) % ROUND_MAX;
-	return conn->held ? KFI_MORE : 0;
-}
-
-/* Flags of the post that has the message */
+/* Flags of the post that has the message: with KFI_MORE kfi_round_end() will send it. */
 static u64 msg_flags(struct kfi_rw *rw)
 {
-	return (rw->invalidate ? KFI_INVALIDATE : 0) | round_more(rw->conn);
+	u64 flags = rw->invalidate ? KFI_INVALIDATE : 0;
+	struct kfi_conn *conn = rw->conn;
+
+	if (READ_ONCE(conn->round) != current || !in_task())
+		return flags;
+	conn->held = (conn->held + 1) % ROUND_MAX;
+	return flags | (conn->held ? KFI_MORE : 0);
 }
 
-/* The last piece and the message are one post, unless that is too long. */
-static ssize_t post_write(struct kfi_rw *rw, const struct kfi_msg_rma *data, bool last)
-{
-	u64 flags = KFI_CQE | KFI_INJECT_COMPLETE;	/* the pages may be released late */
-	ssize_t ret;
-
-	if (last && rw->msg) {
-		ret = __kfi_replymsg(rw->conn->ep, data, rw->msg, rw->msg_len,
-				     flags | msg_flags(rw));
-		if (!ret)
-			rw->msg = NULL;
-		if (ret != -EMSGSIZE)
-			return ret;
-	}
-	return __kfi_writemsg(rw->conn->ep, data, flags | (last && !rw->msg ? 0 : KFI_MORE));
-}
-
+/*
+ * Post the next piece of the data, as many pages as one post takes. The last piece and the message
+ * are one post, unless that is too long. Pages of a write may be released late.
+ */
 static ssize_t post_piece(struct kfi_rw *rw)
 {
 	struct bio_vec vec[KFI_ULP_SEGS];
 	struct kfi_rma_iov remote = { .key = rw->key, .addr = rw->addr + rw->len - rw->todo };
-	struct kfi_msg_rma msg = {
+	struct kfi_msg_rma data = {
 		.type = KFI_BVEC, .msg_biov = vec, .rma_iov = &remote, .rma_iov_count = 1,
 		.addr = rw->conn->peer, .context = &rw->cqe,
 	};
-	struct scatterlist *next;
+	struct kfid_ep *ep = rw->conn->ep;
+	struct scatterlist *sg = rw->sg;
 	ssize_t ret;
 	bool last;
+	u32 part;
 
-	msg.iov_count = rw_piece(rw, vec, &remote.len, &next);
-	if (WARN_ON_ONCE(!msg.iov_count))
+	for (; sg && data.iov_count < rw->conn->tx_segs && remote.len < rw->todo;
+	     sg = sg_next(sg)) {
+		part = min_t(u32, sg->length, rw->todo - remote.len);
+		bvec_set_page(&vec[data.iov_count++], sg_page(sg), part, sg->offset);
+		remote.len += part;
+	}
+	if (WARN_ON_ONCE(!data.iov_count))
 		return -EINVAL;
 	last = remote.len == rw->todo;
-	ret = rw->reply ? post_write(rw, &msg, last) :
-			  __kfi_readmsg(rw->conn->ep, &msg, KFI_CQE | (last ? 0 : KFI_MORE));
+	ret = -EMSGSIZE;
+	if (rw->reply && rw->msg && last) {
+		ret = __kfi_replymsg(ep, &data, rw->msg, rw->msg_len,
+				     KFI_CQE | KFI_INJECT_COMPLETE | msg_flags(rw));
+		if (!ret)
+			rw->msg = NULL;
+	}
+	if (!rw->reply)
+		ret = __kfi_readmsg(ep, &data, KFI_CQE | (last ? 0 : KFI_MORE));
+	else if (ret == -EMSGSIZE)
+		ret = __kfi_writemsg(ep, &data, KFI_CQE | KFI_INJECT_COMPLETE |
+						(last && !rw->msg ? 0 : KFI_MORE));
 	if (ret)
 		return ret;
 	rw->todo -= remote.len;
-	rw->sg = next;
+	rw->sg = sg;
 	return 0;
-}
-
-static ssize_t post_data(struct kfi_rw *rw)
-{
-	ssize_t ret;
-
-	atomic_inc(&rw->refs);
-	if (rw->place && rw->reply)
-		ret = kfi_place_put(rw->conn->ep, rw->place, rw->todo,
-				    KFI_CQE | (rw->msg ? KFI_MORE : 0), &rw->cqe);
-	else
-		ret = post_piece(rw);
-	if (ret)
-		atomic_dec(&rw->refs);	/* does not reach 0: the caller counts, too */
-	else if (rw->place && rw->reply)
-		rw->todo = 0;
-	return ret;
 }
 
 /* Handler of the completion queue, called after the last done() of a round. */
@@ -132,46 +98,6 @@ static ssize_t post_msg(struct kfi_rw *rw)
 
 	return __kfi_sendmsg(rw->conn->ep, &msg,
 			     KFI_CQE | KFI_INJECT | KFI_NO_COMPLETION | msg_flags(rw));
-}
-
-/* Post up to RW_PIECES pieces of the data, and the message behind the last one. */
-static ssize_t post_some(struct kfi_rw *rw)
-{
-	unsigned int n = RW_PIECES;
-	ssize_t ret = 0;
-
-	while (!ret && rw->todo && n--)
-		ret = post_data(rw);
-	if (!ret && !rw->todo && rw->msg)
-		ret = post_msg(rw);
-	return ret;
-}
-
-/*
- * Post what remains of a transfer, a part in each section, because bottom halves are off there. A
- * connection that has connected again meanwhile does not end.
- * Return: 0; -EAGAIN: continue later.
- */
-static ssize_t rw_post(struct kfi_rw *rw)
-{
-	struct kfi_conn *conn = rw->conn;
-	ssize_t ret;
-	bool more;
-
-	do {
-		if (!kfi_conn_enter(conn))
-			return -ESHUTDOWN;
-		if (rw->epoch != READ_ONCE(conn->epoch)) {
-			kfi_conn_exit(conn);
-			return -ESHUTDOWN;
-		}
-		ret = post_some(rw);
-		more = !ret && rw->todo;
-		if (ret && ret != -EAGAIN)
-			kfi_conn_fail(conn, ret);
-		kfi_conn_exit(conn);
-	} while (more);
-	return ret;
 }
 
 /* ---- the path of a transfer ---- */
@@ -216,10 +142,50 @@ static void rw_defer(struct kfi_rw *rw, bool room)
 	rcu_read_unlock();
 }
 
+/* Post up to RW_PIECES pieces of the data, and the message behind the last one. */
+static ssize_t post_some(struct kfi_rw *rw)
+{
+	unsigned int n = RW_PIECES;
+	ssize_t ret = 0;
+
+	while (!ret && rw->todo && n--) {
+		atomic_inc(&rw->refs);
+		if (rw->place && rw->reply) {
+			ret = kfi_place_put(rw->conn->ep, rw->place, rw->todo,
+					    KFI_CQE | (rw->msg ? KFI_MORE : 0), &rw->cqe);
+			if (!ret)
+				rw->todo = 0;
+		} else {
+			ret = post_piece(rw);
+		}
+		if (ret)
+			atomic_dec(&rw->refs);	/* does not reach 0: the caller counts, too */
+	}
+	if (!ret && !rw->todo && rw->msg)
+		ret = post_msg(rw);
+	return ret;
+}
+
+/*
+ * Post what remains of a transfer, a part in each section, because bottom halves are off there. A
+ * connection that has connected again meanwhile does not end.
+ */
 static void rw_continue(struct kfi_rw *rw)
 {
-	ssize_t ret = rw_post(rw);
+	struct kfi_conn *conn = rw->conn;
+	ssize_t ret;
 
+	do {
+		ret = -ESHUTDOWN;
+		if (!kfi_conn_enter(conn))
+			break;
+		if (likely(rw->epoch == READ_ONCE(conn->epoch))) {
+			ret = post_some(rw);
+			if (unlikely(ret && ret != -EAGAIN))
+				kfi_conn_fail(conn, ret);
+		}
+		kfi_conn_exit(conn);
+	} while (!ret && rw->todo);
 	if (ret == -EAGAIN) {
 		rw_defer(rw, true);
 		return;
@@ -227,14 +193,6 @@ static void rw_continue(struct kfi_rw *rw)
 	if (ret)
 		WRITE_ONCE(rw->err, ret);
 	rw_put(rw);
-}
-
-static void rw_begin(struct kfi_rw *rw)
-{
-	if (unlikely(in_hardirq() || irqs_disabled()))
-		rw_defer(rw, false);
-	else
-		rw_continue(rw);
 }
 
 void kfi_conn_post_work(struct work_struct *work)
@@ -247,7 +205,7 @@ void kfi_conn_post_work(struct work_struct *work)
 		rw_continue(rw);
 }
 
-static void rw_init(struct kfi_rw *rw, struct scatterlist *sg, u32 len)
+static void rw_begin(struct kfi_rw *rw, struct scatterlist *sg, u32 len)
 {
 	rw->cqe.done = rw_moved;
 	rw->err = 0;
@@ -255,25 +213,27 @@ static void rw_init(struct kfi_rw *rw, struct scatterlist *sg, u32 len)
 	rw->len = len;
 	rw->todo = len;
 	atomic_set(&rw->refs, 1);
+	if (unlikely(in_hardirq() || irqs_disabled()))
+		rw_defer(rw, false);
+	else
+		rw_continue(rw);
 }
 
 void kfi_rw_read(struct kfi_rw *rw, struct scatterlist *sg, u32 len)
 {
-	rw_init(rw, sg, len);
 	rw->reply = false;
 	rw->msg = NULL;
-	rw_begin(rw);
+	rw_begin(rw, sg, len);
 }
 EXPORT_SYMBOL_GPL(kfi_rw_read);
 
 void kfi_rw_reply(struct kfi_rw *rw, struct scatterlist *sg, u32 len, const void *msg, u32 msg_len,
 		  bool invalidate)
 {
-	rw_init(rw, sg, len);
 	rw->reply = true;
 	rw->msg = msg;
 	rw->msg_len = msg_len;
 	rw->invalidate = invalidate;
-	rw_begin(rw);
+	rw_begin(rw, sg, len);
 }
 EXPORT_SYMBOL_GPL(kfi_rw_reply);

@@ -10,7 +10,7 @@
  *   ep.c		domains, endpoints and passive endpoints
  *   listen.c  dial.c	incoming and outgoing connections
  *   link.c		life of a TCP connection, as a link of the message protocol (kfi_link.h)
- *   send.c  stream.c	transmit and receive
+ *   stream.c		transmit and receive
  *   tls.c  tls_link.c	connections with TLS, if the parameter tls selects that
  *   dgram.c  wire.h	DGRAM endpoints, and their format
  */

@@ -234,12 +234,10 @@ void ks_link_release(struct ks_link *kl);
 void ks_set_tclass(struct socket *sock, u32 tclass);
 void ks_set_options(struct socket *sock, u32 tclass);
 
-/* send.c: transmit */
+/* stream.c: transmit and receive */
 int ks_post(struct kfi_link *link, struct kfi_unit *unit);
 bool ks_splices(const struct kfi_link *link, const struct iov_iter *iter, size_t len);
 u64 ks_sent_to(const struct kfi_link *link);
-
-/* stream.c: receive */
 void ks_read(struct kfi_link *link);
 
 /* tls.c, tls_link.c: links with TLS (tls.h) */

@@ -153,7 +153,7 @@ struct kv_frmr {
 enum kv_sqe_kind {
 	KV_SQ_OTHER,		/* its completion only frees entries of the ring */
 	KV_SQ_MESSAGE,		/* MSG: a SEND; its completion ends @op, unless that is NULL */
-	KV_SQ_PART,		/* MSG: a READ or WRITE of @op, or the SEND behind it: its end, if it is last */
+	KV_SQ_PART,		/* MSG: a part of @op, or its SEND; @op ends with the last one */
 	KV_SQ_BYE,		/* MSG: an empty WRITE; its completion ends the connection */
 	KV_SQ_REGION,		/* MSG: @region is registered */
 	KV_SQ_INV,		/* RDM: @frmr is invalidated */

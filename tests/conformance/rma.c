@@ -382,7 +382,8 @@ static void borders(struct test *t, struct pair *p)
 
 /* ---- a write and the message behind it ---- */
 
-static ssize_t reply(struct pair *p, struct region *r, u8 *near, size_t len, const void *msg, u64 flags)
+static ssize_t reply(struct pair *p, struct region *r, u8 *near, size_t len, const void *msg,
+		     u64 flags)
 {
 	struct kvec vec = { near, len };
 	struct kfi_rma_iov rma = { .addr = r->addr, .len = len, .key = r->key };

@@ -179,8 +179,8 @@ static void pm_refs_end(struct pm_link *kl, u64 to)
 }
 
 /*
- * A frame that was encoded is decoded and encoded again: no other bytes. Return: bytes that follow the
- * header.
+ * A frame that was encoded is decoded and encoded again: no other bytes. Return: bytes that follow
+ * the header.
  */
 static u64 pm_recode(const struct kfw_hdr *hdr, bool lies)
 {

@@ -628,8 +628,8 @@ static void ph_reply(struct ph_peer *peer, u32 id, u64 key, u16 flags, u32 len)
 }
 
 /*
- * A message whose data has no region does not arrive, and its credit returns. Its sender is told so,
- * whether or not it has asked for an answer. A message without a receive waits with its ACK.
+ * A message whose data has no region does not arrive, and its credit returns. Its sender is told
+ * so, whether or not it has asked for an answer.
  */
 static void replies_are_refused(struct kunit *test)
 {
@@ -695,7 +695,7 @@ static const struct ph_frame ph_broken[] = {
 	{ "a REPLY has two segments", KFW_REPLY, 0, 2, 0, RTW_LEN, RTW_LEN, 8 },
 	{ "a REPLY has less data than its segment", KFW_REPLY, 0, 1, 0, RTW_LEN - 1, RTW_LEN - 1 },
 	{ "a REPLY has a part of its data", KFW_REPLY, 0, 1, 0, RTW_LEN, RTW_LEN - 1, 8 },
-	{ "the message of a REPLY is too long", KFW_REPLY, 0, 1, 0, RTW_LEN, RTW_LEN, KFW_REPLY_MAX + 1 },
+	{ "a REPLY has a long message", KFW_REPLY, 0, 1, 0, RTW_LEN, RTW_LEN, KFW_REPLY_MAX + 1 },
 	{ "a REPLY has a tag", KFW_REPLY, KFW_F_TAGGED, 1, 0, RTW_LEN, RTW_LEN, 8 },
 	{ "the data of a REPLY is in places", KFW_REPLY, KFW_F_PLACED, 1, 0, RTW_LEN, 0, 8 },
 };

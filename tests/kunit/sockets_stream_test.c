@@ -16,6 +16,8 @@ static int stream_read(struct sock *sk, read_descriptor_t *desc, sk_read_actor_t
 #include "../../providers/sockets/stream.c"
 #undef tcp_read_sock
 
+bool ks_splice;	/* the parameter of the module; nothing is sent here */
+
 #define FRAMES		100000U		/* as in a receive buffer of a few MiB */
 #define PER_SKB		500U
 #define FRAME		56U		/* bytes of a frame */

@@ -32,8 +32,10 @@ static __le32 kfn_data_digest(struct request *rq)
 	struct bio_vec bv;
 	u32 crc = ~0U;
 
-	if (rq->rq_flags & RQF_SPECIAL_PAYLOAD)
-		return cpu_to_le32(~crc32c(crc, bvec_virt(&rq->special_vec), rq->special_vec.bv_len));
+	if (rq->rq_flags & RQF_SPECIAL_PAYLOAD) {
+		bv = rq->special_vec;
+		return cpu_to_le32(~crc32c(crc, bvec_virt(&bv), bv.bv_len));
+	}
 	rq_for_each_bvec(bv, rq, iter)
 		crc = crc32c(crc, bvec_virt(&bv), bv.bv_len);
 	return cpu_to_le32(~crc);
@@ -107,12 +109,26 @@ static void kfn_bad_answer(struct kfn_queue *queue, const char *what, u64 value)
 	kfi_conn_fail(&queue->conn, -EPROTO);
 }
 
-static void kfn_take_answer(struct kfn_queue *queue, const struct nvme_completion *cqe,
-			    const struct kfi_cq_err_entry *wc, __le32 digest)
+/*
+ * Receives are posted before the first command, and at the first connection before the tags exist,
+ * so a malicious target can send an answer that early.
+ */
+static void kfn_dispatch_answer(struct kfn_queue *queue, struct nvme_completion *cqe,
+				const struct kfi_cq_err_entry *wc, __le32 digest)
 {
-	struct request *rq = nvme_find_rq(queue->tags, cqe->command_id);
-	struct kfn_req *req = rq ? blk_mq_rq_to_pdu(rq) : NULL;
+	struct request *rq;
+	struct kfn_req *req;
 
+	if (!test_bit_acquire(KFN_Q_TAGS, &queue->flags)) {
+		kfn_bad_answer(queue, "an answer before any command", cqe->command_id);
+		return;
+	}
+	if (nvme_is_aen_req(queue->qid, cqe->command_id)) {
+		nvme_complete_async_event(&queue->ctrl->ctrl, cqe->status, &cqe->result);
+		return;
+	}
+	rq = nvme_find_rq(queue->tags, cqe->command_id);
+	req = rq ? blk_mq_rq_to_pdu(rq) : NULL;
 	if (!req || !kfi_req_answered(&req->kreq, &queue->conn, wc)) {
 		kfn_bad_answer(queue, "an answer to no command", cqe->command_id);
 		return;
@@ -121,21 +137,6 @@ static void kfn_take_answer(struct kfn_queue *queue, const struct nvme_completio
 	req->result = cqe->result;
 	req->sqe.digest.data = digest;
 	kfi_req_put(&req->kreq);
-}
-
-/*
- * Receives are posted before the first command, and at the first connection before the tags exist,
- * so a malicious target can send an answer that early.
- */
-static void kfn_dispatch_answer(struct kfn_queue *queue, struct nvme_completion *cqe,
-				const struct kfi_cq_err_entry *wc, __le32 digest)
-{
-	if (!test_bit_acquire(KFN_Q_TAGS, &queue->flags))
-		kfn_bad_answer(queue, "an answer before any command", cqe->command_id);
-	else if (nvme_is_aen_req(queue->qid, cqe->command_id))
-		nvme_complete_async_event(&queue->ctrl->ctrl, cqe->status, &cqe->result);
-	else
-		kfn_take_answer(queue, cqe, wc, digest);
 }
 
 static void kfn_received(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
@@ -288,20 +289,11 @@ static blk_status_t kfn_send_failed(struct request *rq, int err)
 }
 
 /*
- * Called between kfi_conn_enter() and kfi_conn_exit(). A stop of the queue waits until
- * this function has returned. So a cancellation after the stop finds no request that is about to
- * fail here, and no other request is started. (A request that is returned to blk-mq is returned in
- * blk-mq's own RCU section around queue_rq.)
+ * A stop of the queue waits until the section between kfi_conn_enter() and kfi_conn_exit() has
+ * ended. So a cancellation after the stop finds no request that is about to fail here, and no other
+ * request is started. (A request that is returned to blk-mq is returned in blk-mq's own RCU section
+ * around queue_rq.)
  */
-static blk_status_t kfn_start(struct kfn_req *req, struct request *rq, u64 more)
-{
-	int ret;
-
-	nvme_start_request(rq);
-	ret = kfn_send_command(req, rq, more);
-	return ret ? kfn_send_failed(rq, ret) : BLK_STS_OK;
-}
-
 static blk_status_t kfn_queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_queue_data *bd)
 {
 	struct kfn_queue *queue = hctx->driver_data;
@@ -309,6 +301,7 @@ static blk_status_t kfn_queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq
 	struct kfn_req *req = blk_mq_rq_to_pdu(rq);
 	struct nvme_ctrl *ctrl = &queue->ctrl->ctrl;
 	blk_status_t status;
+	int ret;
 
 	if (!nvme_check_ready(ctrl, rq, test_bit(KFN_Q_LIVE, &queue->flags)))
 		return nvme_fail_nonready_command(ctrl, rq);
@@ -322,7 +315,9 @@ static blk_status_t kfn_queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq
 		kfn_queue_failed(queue, -ENOTCONN);
 		return nvme_host_path_error(rq);
 	}
-	status = kfn_start(req, rq, bd->last ? 0 : KFI_MORE);
+	nvme_start_request(rq);
+	ret = kfn_send_command(req, rq, bd->last ? 0 : KFI_MORE);
+	status = ret ? kfn_send_failed(rq, ret) : BLK_STS_OK;
 	kfi_conn_exit(&queue->conn);
 	return status;
 }

@@ -43,27 +43,6 @@ static u16 kfnt_map_capsule(struct kfnt_cmd *cmd)
 	return 0;
 }
 
-/* Before NVMe's connect no other command is permitted, so more memory is not allocated. */
-static u32 kfnt_data_max(const struct kfnt_queue *queue)
-{
-	return test_bit(KFNT_Q_INSTALLED, &queue->flags) ? KFN_DATA_MAX :
-						       sizeof(struct nvmf_connect_data);
-}
-
-/*
- * May the data be in memory of a disk, from which the network's device reads it? The administrator
- * decides by the attribute p2pmem of the namespace, and the core looks for such memory within reach
- * of both. The data of a WRITE may be copied by a CPU, which must not write there; digests would
- * be read from there.
- */
-static bool kfnt_may_stage(const struct kfnt_cmd *cmd, u32 len)
-{
-	const struct kfi_domain_limits *limits = &cmd->rx.conn->dom->limits;
-
-	return limits->p2p_device && len > limits->short_msg_limit && !kfnt_queue(cmd)->digests &&
-	       !nvme_is_write(kfnt_sqe(cmd)) && cmd->req.ns && cmd->req.ns->use_p2pmem;
-}
-
 /* Allocate memory of a disk, or RAM. */
 static bool kfnt_alloc(struct kfnt_cmd *cmd, bool stage)
 {
@@ -77,11 +56,21 @@ static bool kfnt_alloc(struct kfnt_cmd *cmd, bool stage)
 
 /*
  * Short data needs no allocation: the memory for data in the capsule is not in use. It may contain
- * data of earlier commands of the same host. Process context, may sleep. Return: 0, or a status
+ * data of earlier commands of the same host.
+ *
+ * The data of a READ may be in memory of a disk, from which the network's device reads it. The
+ * administrator decides by the attribute p2pmem of the namespace, and the core looks for such
+ * memory within reach of both. The data of a WRITE may be copied by a CPU, which must not write
+ * there; digests would be read from there.
+ *
+ * Process context, may sleep. Return: 0, or a status
  */
 u16 kfnt_map_ram(struct kfnt_cmd *cmd, u32 len)
 {
-	bool stage = kfnt_may_stage(cmd, len);
+	const struct kfi_domain_limits *limits = &cmd->rx.conn->dom->limits;
+	bool stage = limits->p2p_device && len > limits->short_msg_limit &&
+		     !kfnt_queue(cmd)->digests && !nvme_is_write(kfnt_sqe(cmd)) && cmd->req.ns &&
+		     cmd->req.ns->use_p2pmem;
 
 	if (len <= kfnt_queue(cmd)->inline_size && !stage) {
 		kfnt_map_own(cmd, 0, len);
@@ -96,18 +85,24 @@ u16 kfnt_map_ram(struct kfnt_cmd *cmd, u32 len)
 	return NVME_SC_INTERNAL;
 }
 
-/* The data is in the host's region. */
+/*
+ * The data is in the host's region. Before NVMe's connect no other command is permitted, so more
+ * memory is not allocated.
+ */
 static u16 kfnt_map_region(struct kfnt_cmd *cmd, bool inv)
 {
 	const struct nvme_keyed_sgl_desc *sgl = &kfnt_sqe(cmd)->common.dptr.ksgl;
+	const struct kfnt_queue *queue = kfnt_queue(cmd);
 	u32 len = get_unaligned_le24(sgl->length);
 	u16 status = 0;
 
 	if (!len)
 		return 0;
-	if (len > kfnt_data_max(kfnt_queue(cmd)))
+	if (len > (test_bit(KFNT_Q_INSTALLED, &queue->flags) ? KFN_DATA_MAX :
+							      sizeof(struct nvmf_connect_data)))
 		return NVME_SC_SGL_INVALID_DATA | NVME_STATUS_DNR;
-	if (kfnt_place_begin(cmd, len))
+	/* pairs with kfnt_places_open() */
+	if (unlikely(smp_load_acquire(&queue->places)) && kfnt_place_begin(cmd, len))
 		cmd->req.transfer_len = len;
 	else
 		status = kfnt_map_ram(cmd, len);
@@ -166,21 +161,6 @@ static bool kfnt_data_intact(const struct kfnt_cmd *cmd)
 
 /* ---- execution ---- */
 
-static void kfnt_cmd_reset(struct kfnt_cmd *cmd)
-{
-	struct kfnt_queue *queue = kfnt_queue(cmd);
-
-	cmd->req.cmd = kfnt_sqe(cmd);
-	cmd->req.cqe = &cmd->cqe;
-	cmd->req.port = queue->port->nport;
-	cmd->req.p2p_client = queue->conn.dom->limits.p2p_device;
-	memset(&cmd->cqe, 0, sizeof(cmd->cqe));
-	kfi_rw_begin(&cmd->rw, cmd->rx.conn);
-	cmd->capsule = cmd->rx.len - cmd->rx.conn->attr.rx_len;
-	cmd->inv = false;
-	cmd->fetch = false;
-}
-
 /* The data of a write is here. */
 static void kfnt_execute(struct kfnt_cmd *cmd)
 {
@@ -207,6 +187,7 @@ void kfnt_received(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_
 	struct kfi_rxbuf *rx = kfi_rx_got(cqe, wc, sizeof(struct nvme_command));
 	struct kfnt_cmd *cmd = container_of(rx, struct kfnt_cmd, rx);
 	struct kfnt_queue *queue;
+	bool installed;
 	u16 status;
 
 	if (!rx)
@@ -216,11 +197,20 @@ void kfnt_received(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_
 		kfi_conn_fail(rx->conn, -EBADMSG);
 		return;
 	}
-	if (!kfnt_may_connect(queue, &kfnt_sqe(cmd)->connect)) {
+	installed = test_bit(KFNT_Q_INSTALLED, &queue->flags);
+	if (unlikely(!installed) && !kfnt_may_connect(queue, &kfnt_sqe(cmd)->connect)) {
 		kfi_conn_fail(rx->conn, -EPROTO);
 		return;
 	}
-	kfnt_cmd_reset(cmd);
+	cmd->req.cmd = kfnt_sqe(cmd);
+	cmd->req.cqe = &cmd->cqe;
+	cmd->req.port = queue->port->nport;
+	cmd->req.p2p_client = rx->conn->dom->limits.p2p_device;
+	memset(&cmd->cqe, 0, sizeof(cmd->cqe));
+	kfi_rw_begin(&cmd->rw, rx->conn);
+	cmd->capsule = rx->len - rx->conn->attr.rx_len;
+	cmd->inv = false;
+	cmd->fetch = false;
 	if (!nvmet_req_init(&cmd->req, &queue->sq, kfnt_ops()))
 		return;	/* answered */
 	status = kfnt_map(cmd);
@@ -228,7 +218,7 @@ void kfnt_received(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_
 		nvmet_req_complete(&cmd->req, status);
 		return;
 	}
-	if (!test_bit(KFNT_Q_INSTALLED, &queue->flags))	/* so it is a connect */
+	if (unlikely(!installed))	/* so it is a connect */
 		set_bit(KFNT_Q_CONNECT_CAME, &queue->flags);
 	if (cmd->place) {
 		kfnt_place_get(cmd);

@@ -106,7 +106,7 @@ static LIST_HEAD(kfnt_disks);
  * @bytes: their bytes
  * @ram: READs of disks that may write to places, which went through RAM because there was no
  *	handle or no place, or because the buffer does not suit the disk
- * @staged: READs whose data was read into memory of a disk (kfnt_may_stage())
+ * @staged: READs whose data was read into memory of a disk (kfnt_map_ram())
  * @checked: READs of @reads whose data was compared
  */
 struct kfnt_place_counts {
@@ -328,7 +328,7 @@ void kfnt_places_open(struct kfnt_queue *queue)
 			break;
 		list_add_tail(&places->place[i].entry, &places->free);
 	}
-	smp_store_release(&queue->places, places);	/* pairs with kfnt_place_begin() */
+	smp_store_release(&queue->places, places);	/* pairs with kfnt_map_region() */
 }
 
 static struct kfnt_place *kfnt_place_take(struct kfnt_places *places)
@@ -397,7 +397,7 @@ static bool kfnt_read_valid(struct kfnt_cmd *cmd, u32 len)
 
 /**
  * kfnt_place_begin() - decide whether the data of a command bypasses this machine's memory
- * @cmd: command, which the core has accepted
+ * @cmd: command of a queue with places, which the core has accepted
  * @len: bytes of its data
  *
  * Context: Process context, may sleep.
@@ -405,12 +405,11 @@ static bool kfnt_read_valid(struct kfnt_cmd *cmd, u32 len)
  */
 bool kfnt_place_begin(struct kfnt_cmd *cmd, u32 len)
 {
-	/* pairs with kfnt_places_open() */
-	struct kfnt_places *places = smp_load_acquire(&kfnt_queue(cmd)->places);
+	struct kfnt_places *places = kfnt_queue(cmd)->places;
 	struct nvmet_ns *ns = cmd->req.ns;
 	struct kfnt_disk *disk;
 
-	if (!places || kfnt_sqe(cmd)->common.opcode != nvme_cmd_read || !ns || !ns->bdev ||
+	if (kfnt_sqe(cmd)->common.opcode != nvme_cmd_read || !ns || !ns->bdev ||
 	    len < places->min || !kfnt_read_valid(cmd, len))
 		return false;
 	/* The CPU checks protection information. A disk may get some at any time. */

@@ -148,7 +148,7 @@ int kfnt_called(struct kfi_caller *caller)
 
 /**
  * kfnt_may_connect() - check a command before the core does, if it is a connect
- * @queue: its queue
+ * @queue: its queue, on which no controller is installed
  * @c: the command
  *
  * A connect has to name the number and size that the private data of the host announced, for which
@@ -163,8 +163,7 @@ bool kfnt_may_connect(struct kfnt_queue *queue, const struct nvmf_connect_comman
 {
 	unsigned int qid = le16_to_cpu(c->qid), size = le16_to_cpu(c->sqsize) + 1;
 
-	if (test_bit(KFNT_Q_INSTALLED, &queue->flags) || c->opcode != nvme_fabrics_command ||
-	    c->fctype != nvme_fabrics_type_connect)
+	if (c->opcode != nvme_fabrics_command || c->fctype != nvme_fabrics_type_connect)
 		return true;
 	if (qid == queue->qid && size <= queue->depth)
 		return !test_bit(KFNT_Q_CONNECT_CAME, &queue->flags);
