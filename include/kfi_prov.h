@@ -233,7 +233,8 @@ struct kfi_oper_atomic {
  * @flags: operation flags; the default flags of the endpoint are merged in
  * @addr: peer of a transmit, source of a directed receive
  * @data: remote CQ data
- * @tag: tag of a tagged message; the key of the first remote segment of RMA operations
+ * @tag: tag of a tagged message; the key of the first remote segment of RMA operations but
+ *	replies, which have 0
  * @ignore: bits of @tag that a receive ignores
  * @inv_key: key to invalidate, with KFI_INVALIDATE
  * @reply_len: bytes of the message of a KFI_OPC_REPLY, which is in @inline_buf

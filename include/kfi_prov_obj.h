@@ -200,7 +200,7 @@ enum kfi_cntr_dir {
 /**
  * struct kfi_stats - statistics of one endpoint on one CPU, for "kfi stats"
  * @tx_ops: transmit operations that were posted
- * @tx_bytes: bytes of payload in @tx_ops
+ * @tx_bytes: bytes of payload in @tx_ops, without the messages of replies
  * @rx_ops: receives that were completed
  * @rx_bytes: bytes of payload in @rx_ops
  * @rma_in_ops: RMA and atomic operations that peers have performed on this side

@@ -139,6 +139,20 @@ ssize_t __kfi_writemsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg,
 		     uint64_t flags);
 
 /**
+ * __kfi_reply_fits() - may a reply have so much data, and such a long message?
+ * @ep: the endpoint or transmit context
+ * @data: bytes
+ * @msg: bytes
+ *
+ * A reply has data, and a message of up to 64 bytes. How much data it may have
+ * depends on the provider; 256 KiB over kfi_sockets.
+ *
+ * Context: Any.
+ * Return: true, or false: post kfi_writemsg() and kfi_sendmsg().
+ */
+bool __kfi_reply_fits(struct kfid_ep *ep, size_t data, size_t msg);
+
+/**
  * __kfi_replymsg() - write to a peer's memory, and send a message behind the data
  * @ep: the endpoint or transmit context
  * @data: local vector, and remote vector of one segment; copied. @data->data is not used
@@ -147,19 +161,19 @@ ssize_t __kfi_writemsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg,
  * @flags: as kfi_readmsg() without KFI_TAGGED, and KFI_INJECT_COMPLETE,
  *	KFI_TRANSMIT_COMPLETE; KFI_INVALIDATE: the message ends the region of @data
  *
- * This is kfi_writemsg() and kfi_sendmsg() as one operation, with one completion.
+ * This is kfi_writemsg() and kfi_sendmsg() as one operation, with one completion,
+ * counted as a write.
  * The peer receives the message after its data; without its data it never does:
  * the operation fails as that of kfi_writemsg(). If it has completed, with a
  * level below KFI_TRANSMIT_COMPLETE, the failure ends the connection. The data of
- * later operations may overtake that of a reply. It needs KFI_MSG and KFI_RMA.
+ * later operations may overtake that of a reply, so these should not write to the
+ * same bytes. It needs KFI_MSG and KFI_RMA.
  * libfabric has no counterpart.
  *
  * Context: Inside rcu_read_lock_bh(), as between kfi_conn_enter() and
  * kfi_conn_exit().
- * Return: see "Posting" in kfi_endpoint.h. -EMSGSIZE: the message is longer than
- * 64 bytes, or one operation of @ep can't have so much data: then post
- * kfi_writemsg() and kfi_sendmsg(). -EINVAL: @data has not one remote segment.
- * -EOPNOTSUPP: KFI_DELIVERY_COMPLETE.
+ * Return: see "Posting" in kfi_endpoint.h. -EMSGSIZE: not __kfi_reply_fits().
+ * -EINVAL: @data has not one remote segment. -EOPNOTSUPP: KFI_DELIVERY_COMPLETE.
  */
 ssize_t __kfi_replymsg(struct kfid_ep *ep, const struct kfi_msg_rma *data,
 		       const void *msg, size_t len, uint64_t flags);

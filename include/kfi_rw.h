@@ -77,7 +77,8 @@ void kfi_rw_read(struct kfi_rw *rw, struct scatterlist *sg, u32 len);
  * @invalidate: the message ends the region of @key
  *
  * The connection needs KFI_ORDER_SAS and KFI_ORDER_SAW. After an error it has failed, because the
- * peer may have the message without the data. The end of the message's send is not awaited.
+ * peer may have the message without the data. A success says that @sg and @msg are not used any
+ * more, and not that the peer has the data: if it refuses the data later, the connection fails.
  *
  * Context: Any, hard interrupts too.
  */

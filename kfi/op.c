@@ -149,7 +149,8 @@ struct kfi_oper *kfi_op_get(struct kfi_ep *ep, struct kfi_op_pool *pool, struct 
 	u64 old = atomic64_read(&pool->free), new;
 	struct kfi_oper *op;
 
-	if (reserve && unlikely(!kfi_cq_reserve(cq)))
+	/* A post that finds no operation must not take a slot from others, not even for a moment. */
+	if (unlikely(!pool_first(old)) || (reserve && unlikely(!kfi_cq_reserve(cq))))
 		goto again;
 	do {
 		if (unlikely(!pool_first(old)))

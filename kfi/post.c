@@ -386,6 +386,12 @@ ssize_t kfi_writemsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg, uint64_t
 }
 EXPORT_SYMBOL_GPL(kfi_writemsg);
 
+bool __kfi_reply_fits(struct kfid_ep *fid, size_t data, size_t msg)
+{
+	return data && data <= kfi_to_ep(fid)->reply_max && msg <= KFI_REPLY_LEN;
+}
+EXPORT_SYMBOL_GPL(__kfi_reply_fits);
+
 ssize_t __kfi_replymsg(struct kfid_ep *ep, const struct kfi_msg_rma *data, const void *msg,
 		       size_t len, uint64_t flags)
 {
@@ -404,7 +410,7 @@ ssize_t __kfi_replymsg(struct kfid_ep *ep, const struct kfi_msg_rma *data, const
 		return kfi_tx_start(op, -EOPNOTSUPP);
 	if (unlikely(op->rma_count != 1))
 		return kfi_tx_start(op, -EINVAL);
-	if (unlikely(op->len > op->ep->reply_max || len > KFI_REPLY_LEN))
+	if (unlikely(!__kfi_reply_fits(ep, op->len, len)))
 		return kfi_tx_start(op, -EMSGSIZE);
 	memcpy(op->inline_buf, msg, len);
 	op->reply_len = len;

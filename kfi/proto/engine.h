@@ -428,7 +428,7 @@ struct kfp_rx {
 	struct kvec		vec;		/* describes @values */
 	u8			small[KFP_SMALL] __aligned(8);
 
-	struct kfw_rma		*segs;		/* KFW_RMA_MAX, then KFW_PLACES_MAX places */
+	struct kfw_rma		*segs;		/* KFW_RMA_MAX, then places, or a message */
 	unsigned long		blocked;	/* jiffies: start or last check of KFP_RX_BLOCKED */
 	unsigned long		paused;		/* jiffies in KFP_RX_BLOCKED so far */
 	struct kfi_cq_waiter	space;

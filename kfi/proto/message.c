@@ -336,7 +336,10 @@ static int kfp_rx_finish_reply(struct kfp_conn *conn)
 		if (!kfi_credit_charge(&conn->credit[KFP_CLS_MSG], 1))
 			return -EPROTO;
 		__kfp_credit_free(conn, KFP_CLS_MSG, 1);
-		return kfp_rx_ack(conn, rx->status);
+		if (!kfp_rx_ack(conn, rx->status))
+			return 0;
+		/* Without the flag no answer is set aside for it: that is no fault of the peer. */
+		return rx->f.flags & KFW_F_ACK ? -EPROTO : -EREMOTEIO;
 	}
 	ret = kfp_rx_message(conn);
 	if (ret)

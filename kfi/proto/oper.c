@@ -114,6 +114,11 @@ struct kfi_oper *kfp_answered_op(struct kfp_conn *conn, const struct kfw_frame *
 	return op;
 }
 
+static int kfp_ack_result(const struct kfw_frame *f)
+{
+	return f->status < MAX_ERRNO ? -(int)f->status : -EREMOTEIO;
+}
+
 static int kfp_got_ack(struct kfp_conn *conn)
 {
 	const struct kfw_frame *f = &conn->rx.f;
@@ -122,11 +127,16 @@ static int kfp_got_ack(struct kfp_conn *conn)
 	int result = 0;
 	bool sent;
 
-	pop = op ? kfp_op(op) : NULL;
-	/* A reply without KFW_F_ACK may have completed when the peer reports its failure. */
-	if (!op ||
-	    (pop->state != KFP_OP_UNANSWERED && !(pop->state == KFP_OP_REQUESTED && f->status)))
+	/* A failure is reported, too, if no ACK was requested. Then the operation may have ended. */
+	if (!op)
 		return f->status ? -EREMOTEIO : -EPROTO;
+	pop = kfp_op(op);
+	if (f->status && pop->state == KFP_OP_UNSENT && !pop->request) {
+		pop->result = kfp_ack_result(f);
+		return 0;	/* kfp_sent_to() ends it */
+	}
+	if (pop->state != KFP_OP_UNANSWERED && !(pop->state == KFP_OP_REQUESTED && f->status))
+		return -EPROTO;
 	/* A link that reports what it has read has copied the rest, and need not be asked about it. */
 	sent = pop->state == KFP_OP_REQUESTED ||
 	       (!pop->spliced && kfp_reports_sent(conn)) || kfp_op_acked(conn, op);
@@ -141,7 +151,7 @@ static int kfp_got_ack(struct kfp_conn *conn)
 	if (kfp_op_row(op)->answered)
 		kfp_op_row(op)->answered(conn, op);
 	if (f->status)
-		result = f->status < MAX_ERRNO ? -(int)f->status : -EREMOTEIO;
+		result = kfp_ack_result(f);
 	else if (kfp_op_row(op)->acked)
 		result = kfp_op_row(op)->acked(conn, op);
 	if (sent)

@@ -87,7 +87,7 @@ static void kfp_rx_payload_done(struct kfp_conn *conn)
 
 /*
  * Header and segments are complete. Also called to try again a frame that was blocked. What was
- * done is not repeated then: kfp_rx_once(), and for a WRITE whose payload has landed
+ * done is not repeated then: kfp_rx_once(), and for a WRITE or REPLY whose payload has landed
  * (&kfp_rx.landed) the look-up of its region.
  */
 static void kfp_rx_proceed(struct kfp_conn *conn)

@@ -44,8 +44,8 @@ static ssize_t post_piece(struct kfi_rw *rw)
 	};
 	struct kfid_ep *ep = rw->conn->ep;
 	struct scatterlist *sg = rw->sg;
+	bool last, whole;
 	ssize_t ret;
-	bool last;
 	u32 part;
 
 	for (; sg && data.iov_count < rw->conn->tx_segs && remote.len < rw->todo;
@@ -57,20 +57,19 @@ static ssize_t post_piece(struct kfi_rw *rw)
 	if (WARN_ON_ONCE(!data.iov_count))
 		return -EINVAL;
 	last = remote.len == rw->todo;
-	ret = -EMSGSIZE;
-	if (rw->reply && rw->msg && last) {
-		ret = __kfi_replymsg(ep, &data, rw->msg, rw->msg_len,
-				     KFI_CQE | KFI_INJECT_COMPLETE | msg_flags(rw));
-		if (!ret)
-			rw->msg = NULL;
-	}
+	whole = last && rw->msg && __kfi_reply_fits(ep, remote.len, rw->msg_len);
 	if (!rw->reply)
 		ret = __kfi_readmsg(ep, &data, KFI_CQE | (last ? 0 : KFI_MORE));
-	else if (ret == -EMSGSIZE)
+	else if (whole)
+		ret = __kfi_replymsg(ep, &data, rw->msg, rw->msg_len,
+				     KFI_CQE | KFI_INJECT_COMPLETE | msg_flags(rw));
+	else
 		ret = __kfi_writemsg(ep, &data, KFI_CQE | KFI_INJECT_COMPLETE |
 						(last && !rw->msg ? 0 : KFI_MORE));
 	if (ret)
 		return ret;
+	if (whole)
+		rw->msg = NULL;
 	rw->todo -= remote.len;
 	rw->sg = sg;
 	return 0;

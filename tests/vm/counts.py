@@ -313,10 +313,10 @@ class Mirror(Counts):
     # of disks, by the names that they have below /dev/bench. Both use the addresses of the first.
     networks = (Network("kfi", "eth0", None, "10.76.0."), Network("drbd", "eth0", None, "10.76.1."))
     side = f"MIRRORS_HERE={{subnet}}{{number}} MIRRORS_THERE={{subnet}}{{other}} MIRRORS_MIB={MIRROR_MIB} {MIRRORS} side ram"
-    cases = (Case("random write of 4 KiB, depth 1", writes(1), "randwrite", 4096, 200, 0.71),
-             Case("random write of 4 KiB, depth 16", writes(16), "randwrite", 4096, 800, 0.69),
-             Case("write of 64 KiB, depth 8", writes(8), "write", 65536, 160, 0.73),
-             Case("write of 1 MiB, depth 4", writes(4), "write", MIB, 16, 1.32),
+    cases = (Case("random write of 4 KiB, depth 1", writes(1), "randwrite", 4096, 200, 0.55),
+             Case("random write of 4 KiB, depth 16", writes(16), "randwrite", 4096, 800, 0.84),
+             Case("write of 64 KiB, depth 8", writes(8), "write", 65536, 160, 0.9),
+             Case("write of 1 MiB, depth 4", writes(4), "write", MIB, 16, 1.0),
              Case(f"whole copy of {MIRROR_MIB} MiB", COPIES, "", MIRROR_MIB * MIB, 1, 1.0))
 
     @classmethod
