@@ -149,7 +149,7 @@ struct kfi_oper *kfi_op_get(struct kfi_ep *ep, struct kfi_op_pool *pool, struct 
 	u64 old = atomic64_read(&pool->free), new;
 	struct kfi_oper *op;
 
-	/* A post that finds no operation must not take a slot from others, not even for a moment. */
+	/* A post that finds no operation must not take a slot from other posts. */
 	if (unlikely(!pool_first(old)) || (reserve && unlikely(!kfi_cq_reserve(cq))))
 		goto again;
 	do {
@@ -158,7 +158,7 @@ struct kfi_oper *kfi_op_get(struct kfi_ep *ep, struct kfi_op_pool *pool, struct 
 		op = pool->mem + pool->stride * (pool_first(old) - 1);
 		new = (old & ~(u64)POOL_MAX) + POOL_CHANGE + POOL_USED + READ_ONCE(op->next);
 	} while (!atomic64_try_cmpxchg(&pool->free, &old, new));
-	WRITE_ONCE(op->ep, ep);		/* operations of a shared context serve several endpoints */
+	WRITE_ONCE(op->ep, ep);		/* those of a shared context serve several endpoints */
 	WRITE_ONCE(op->used, true);
 	op->cq = cq;
 	op->flags = flags;

@@ -127,7 +127,7 @@ static int kfp_got_ack(struct kfp_conn *conn)
 	int result = 0;
 	bool sent;
 
-	/* A failure is reported, too, if no ACK was requested. Then the operation may have ended. */
+	/* A failure is reported even if no ACK was requested. The operation may have ended. */
 	if (!op)
 		return f->status ? -EREMOTEIO : -EPROTO;
 	pop = kfp_op(op);

@@ -123,7 +123,7 @@ enum kfw_type {
 	KFW_GRANT,	/* answer to an RTW: places of a segment, or none */
 	KFW_RECALL,	/* the grant must not be used any more */
 	KFW_RECALLED,	/* nothing is written because of the grant after this frame */
-	KFW_REPLY,	/* RMA write: a segment, a message, the payload: then the message arrives */
+	KFW_REPLY,	/* RMA write, and a message that arrives after its payload */
 	KFW_TYPES
 };
 

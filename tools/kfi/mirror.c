@@ -284,7 +284,7 @@ static int cmd_promote(int argc, char **argv)
 		"          kfi-mirror-primary@NAME does so at each boot\n"
 		"  fenced  peers that do not answer have no power and stay off, or are outdated:\n"
 		"          no answer is needed, if this copy was in sync and the policy is not alone\n"
-		"  force   accept that acknowledged writes are lost and the copies are split; or a\n"
+		"  force   accept that acknowledged writes are lost and the copies split; for a\n"
 		"          new mirror, on the node whose copy is the right one\n";
 	const struct refusal *first = NULL;
 	char text[32] = "promote";

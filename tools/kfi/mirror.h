@@ -227,7 +227,7 @@ int cmd_mirror_wait(int argc, char **argv);
 /* ---- mirror.c ---- */
 
 bool mirror_is_uuid(const char *text);
-/* Send the message `create`, and let udev look at the leg. Return: an exit code, after a message. */
+/* Send the message `create`, and let udev see the leg. Return: an exit code, after a message. */
 int mirror_format(const char *name, const char *uuid, bool clean);
 
 /* ---- mirror_show.c ---- */
