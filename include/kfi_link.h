@@ -768,7 +768,7 @@ size_t kfi_link_rx_bytes(struct kfi_link *link, const void *bytes, size_t len);
 /** KFI_PROTO_RMA_MAX - remote segments of one operation */
 #define KFI_PROTO_RMA_MAX	256
 /** KFI_PROTO_VERSION - version of the wire format, for &kfi_ep_attr.protocol_version */
-#define KFI_PROTO_VERSION	2
+#define KFI_PROTO_VERSION	3
 /** KFI_PROTO_IOV_MAX - segments of a local vector */
 #define KFI_PROTO_IOV_MAX	256
 /** KFI_PROTO_CTX_MAX - contexts of a scalable endpoint, in each direction */

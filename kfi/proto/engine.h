@@ -491,6 +491,8 @@ struct kfw_hdr *kfp_send_op_frame(struct kfp_conn *conn, const struct kfi_oper *
 				  u16 flags);
 struct kfw_hdr *kfp_send_answer_frame(struct kfp_conn *conn, const struct kfp_answer *answer,
 				      u8 type);
+/* The header of a message that needs neither flags nor a number */
+void kfp_send_plain(struct kfp_conn *conn, u8 type, u32 payload);
 void kfp_send_segment(struct kfp_conn *conn, u64 addr, u64 len, u64 key);
 void kfp_send_segments(struct kfp_conn *conn, const struct kfi_oper *op);
 void kfp_send_places(struct kfp_conn *conn, const struct kfi_link_place *place, unsigned int n);

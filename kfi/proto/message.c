@@ -66,6 +66,11 @@ static bool kfp_send_message(struct kfp_conn *conn, struct kfi_oper *op)
 		flags |= KFW_F_ACK | kfp_lazy(op);
 		kfp_op_request(conn, op);
 	}
+	if (eager && !flags) {
+		kfp_send_plain(conn, KFW_PLAIN, op->len);
+		kfp_send_payload(conn, op, op->len, false, NULL, 0);
+		return true;
+	}
 	hdr = kfp_send_op_frame(conn, op, eager ? KFW_MSG : KFW_RTS, flags);
 	if (flags & KFW_F_INV) {
 		hdr->rma_count = cpu_to_le16(1);

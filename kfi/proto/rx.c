@@ -203,16 +203,22 @@ static size_t kfp_rx_collect(struct kfp_rx *rx, void *to, size_t want, const voi
 static __always_inline size_t kfp_rx_hdr(struct kfp_conn *conn, const void *bytes, size_t len)
 {
 	struct kfp_rx *rx = &conn->rx;
+	u8 type = rx->have ? rx->hdr.type : READ_ONCE(*(const u8 *)bytes);
+	size_t used, want = kfw_hdr_len(type);
 	struct kfw_hdr hdr __uninitialized;
-	size_t used;
 
-	if (likely(!rx->have && len >= sizeof(hdr))) {
-		memcpy(&hdr, bytes, sizeof(hdr));
+	if (likely(!rx->have && len >= want)) {
+		if (want == sizeof(struct kfw_plain))
+			memcpy(&hdr, bytes, sizeof(struct kfw_plain));
+		else
+			memcpy(&hdr, bytes, sizeof(hdr));
+		hdr.type = type;
 		kfp_rx_header(conn, &hdr);
-		return sizeof(hdr);
+		return want;
 	}
-	used = kfp_rx_collect(rx, &rx->hdr, sizeof(rx->hdr), bytes, len);
-	if (rx->have == sizeof(rx->hdr))
+	used = kfp_rx_collect(rx, &rx->hdr, want, bytes, len);
+	rx->hdr.type = type;
+	if (rx->have == want)
 		kfp_rx_header(conn, &rx->hdr);
 	return used;
 }

@@ -8,19 +8,24 @@
 #include "conn.h"
 
 /* Each frame carries the limits of the peer's credit. */
+static __always_inline void kfp_stage_credit(struct kfp_conn *conn)
+{
+	if (!READ_ONCE(conn->credit_freed))
+		return;
+	spin_lock(&conn->lock);
+	kfi_credit_advert(&conn->credit[KFP_CLS_MSG]);
+	kfi_credit_advert(&conn->credit[KFP_CLS_TAG]);
+	conn->credit_freed = false;
+	conn->credit_due = false;
+	spin_unlock(&conn->lock);
+}
+
 static __always_inline struct kfw_hdr *kfp_stage_header(struct kfp_conn *conn, struct kfw_hdr hdr)
 {
 	struct kfp_tx *tx = &conn->tx;
 	struct kfw_hdr *to = (struct kfw_hdr *)(tx->stage + tx->staged);
 
-	if (READ_ONCE(conn->credit_freed)) {
-		spin_lock(&conn->lock);
-		kfi_credit_advert(&conn->credit[KFP_CLS_MSG]);
-		kfi_credit_advert(&conn->credit[KFP_CLS_TAG]);
-		conn->credit_freed = false;
-		conn->credit_due = false;
-		spin_unlock(&conn->lock);
-	}
+	kfp_stage_credit(conn);
 	*to = hdr;
 	to->credit_msg = cpu_to_le32(conn->credit[KFP_CLS_MSG].advertised);
 	to->credit_tag = cpu_to_le32(conn->credit[KFP_CLS_TAG].advertised);
@@ -55,6 +60,21 @@ struct kfw_hdr *kfp_send_answer_frame(struct kfp_conn *conn, const struct kfp_an
 		.id = cpu_to_le32(answer->id),
 		.gen = cpu_to_le32(answer->gen),
 	});
+}
+
+void kfp_send_plain(struct kfp_conn *conn, u8 type, u32 payload)
+{
+	struct kfp_tx *tx = &conn->tx;
+	struct kfw_plain *to = (struct kfw_plain *)(tx->stage + tx->staged);
+
+	kfp_stage_credit(conn);
+	*to = (struct kfw_plain) {
+		.type = type,
+		.payload = cpu_to_le32(payload),
+		.credit_msg = cpu_to_le32(conn->credit[KFP_CLS_MSG].advertised),
+		.credit_tag = cpu_to_le32(conn->credit[KFP_CLS_TAG].advertised),
+	};
+	tx->staged += sizeof(*to);
 }
 
 void kfp_send_segment(struct kfp_conn *conn, u64 addr, u64 len, u64 key)

@@ -3,7 +3,8 @@
  * wire.h - the wire format of the message protocol. Nothing else is in this file.
  *
  * All integers are little endian. Each side of a link sends a hello first, and frames after it. A
- * frame is a fixed header, header.rma_count remote segments, and header.payload bytes.
+ * frame is a fixed header, header.rma_count remote segments, and header.payload bytes. A message
+ * that needs no more has a shorter header.
  * docs/wire-protocol.md describes the protocol.
  *
  * This file also compiles in user space, for the fuzzer. It uses only fixed-endian types and the
@@ -23,7 +24,7 @@
 #endif
 
 #define KFW_MAGIC		0x5049464b	/* "KFIP" */
-#define KFW_VERSION		2
+#define KFW_VERSION		3
 #define KFW_DATA_MAX		256		/* private data in a hello */
 #define KFW_RMA_MAX		256		/* remote segments in one frame */
 #define KFW_READ_SEGS		2048		/* segments of all unanswered READs with several */
@@ -124,6 +125,7 @@ enum kfw_type {
 	KFW_RECALL,	/* the grant must not be used any more */
 	KFW_RECALLED,	/* nothing is written because of the grant after this frame */
 	KFW_REPLY,	/* RMA write, and a message that arrives after its payload */
+	KFW_PLAIN,	/* MSG without flags: struct kfw_plain, and the payload */
 	KFW_TYPES
 };
 
@@ -197,6 +199,33 @@ struct kfw_hdr {
 } __packed;
 
 static_assert(sizeof(struct kfw_hdr) == 56, "frame header");
+
+/**
+ * struct kfw_plain - header of a frame PLAIN
+ * @type: KFW_PLAIN
+ * @zero: 0
+ * @payload: bytes of the message, which follow
+ * @credit_msg: as in &struct kfw_hdr
+ * @credit_tag: the same
+ *
+ * The decoded frame is a MSG. Most messages need no other member, and a bridge carries a short one
+ * in fewer lines.
+ */
+struct kfw_plain {
+	u8	type;
+	u8	zero[3];
+	__le32	payload;
+	__le32	credit_msg;
+	__le32	credit_tag;
+} __packed;
+
+static_assert(sizeof(struct kfw_plain) == 16, "header of a plain message");
+
+/* Return the length of the header of a frame of this type. */
+static inline size_t kfw_hdr_len(u8 type)
+{
+	return type == KFW_PLAIN ? sizeof(struct kfw_plain) : sizeof(struct kfw_hdr);
+}
 
 /** struct kfw_rma - a remote segment */
 struct kfw_rma {
@@ -291,7 +320,7 @@ struct kfw_hello_info {
 
 /*
  * kfw_decode() - check the header of a frame and convert it to host order. @hdr: header as
- * received. @eager: longest payload without rendezvous that this side has announced.
+ * received, kfw_hdr_len() bytes. @eager: longest payload without rendezvous that this side has announced.
  *
  * Pure function. Return: 0, or -EPROTO if no peer that follows the protocol sends such a header.
  */

@@ -98,7 +98,7 @@ static void check_frame(const struct kfw_hdr *hdr)
 
 	if (kfw_decode(hdr, EAGER, &f))
 		return;
-	PROMISE(f.type > 0 && f.type < KFW_TYPES);
+	PROMISE(f.type > 0 && f.type < KFW_PLAIN);
 	check_atomic(&f);
 	PROMISE(f.rma_count <= KFW_RMA_MAX);
 	PROMISE(f.payload <= KFW_FRAME_MAX && f.len <= KFW_PAYLOAD_MAX);
@@ -163,7 +163,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct kfw_hello hello = { 0 };
 	static const u8 types[] = {
 		KFW_CTS, KFW_DATA, KFW_READ, KFW_READ_DATA, KFW_TREAD, KFW_RTW,
-		KFW_GRANT, KFW_RECALL, KFW_RECALLED, KFW_WRITE, KFW_REPLY,
+		KFW_GRANT, KFW_RECALL, KFW_RECALLED, KFW_WRITE, KFW_REPLY, KFW_PLAIN,
 	};
 
 	if (size < 1)

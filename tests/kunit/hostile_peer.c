@@ -446,12 +446,31 @@ int ph_skip(struct ph_peer *peer, u64 left)
 	return ret;
 }
 
+int ph_get_hdr(struct ph_peer *peer, struct kfw_hdr *hdr, unsigned int ms)
+{
+	struct kfw_plain plain;
+	int ret = ph_get(peer, &plain, sizeof(plain), ms);
+
+	if (ret)
+		return ret;
+	if (plain.type == KFW_PLAIN) {
+		*hdr = (struct kfw_hdr) {
+			.type = KFW_MSG, .payload = cpu_to_le64(le32_to_cpu(plain.payload)),
+			.len = cpu_to_le64(le32_to_cpu(plain.payload)),
+			.credit_msg = plain.credit_msg, .credit_tag = plain.credit_tag,
+		};
+		return 0;
+	}
+	memcpy(hdr, &plain, sizeof(plain));
+	return ph_get(peer, (void *)hdr + sizeof(plain), sizeof(*hdr) - sizeof(plain), ms);
+}
+
 int ph_recv(struct ph_peer *peer, u8 type, struct kfw_hdr *hdr, unsigned int ms)
 {
 	int ret;
 
 	do {
-		ret = ph_get(peer, hdr, sizeof(*hdr), ms);
+		ret = ph_get_hdr(peer, hdr, ms);
 		if (!ret)
 			ret = ph_skip(peer, le64_to_cpu(hdr->payload) +
 				      le16_to_cpu(hdr->rma_count) * sizeof(struct kfw_rma));

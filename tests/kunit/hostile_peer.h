@@ -135,6 +135,8 @@ bool ph_send(struct ph_peer *peer, struct kfw_hdr *hdr, u32 payload);
 bool ph_pad(struct ph_peer *peer, u32 len);
 /* A part of a payload */
 bool ph_part(struct ph_peer *peer, struct kfw_hdr *hdr, u32 len);
+/* The next header; that of a plain message as a MSG without flags */
+int ph_get_hdr(struct ph_peer *peer, struct kfw_hdr *hdr, unsigned int ms);
 /* The next frame of this type; others are skipped */
 int ph_recv(struct ph_peer *peer, u8 type, struct kfw_hdr *hdr, unsigned int ms);
 

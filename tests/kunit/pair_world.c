@@ -185,8 +185,19 @@ static void pm_refs_end(struct pm_link *kl, u64 to)
 static u64 pm_recode(const struct kfw_hdr *hdr, bool lies)
 {
 	struct kfw_frame f;
+	struct kfw_plain plain;
 	struct kfw_hdr back;
 
+	if (hdr->type == KFW_PLAIN) {
+		KUNIT_EXPECT_EQ(pm.test, 0, kfw_decode(hdr, KFW_FRAME_MAX, &f));
+		plain = (struct kfw_plain) {
+			.type = KFW_PLAIN, .payload = cpu_to_le32(f.len),
+			.credit_msg = cpu_to_le32(f.credit_msg),
+			.credit_tag = cpu_to_le32(f.credit_tag),
+		};
+		KUNIT_EXPECT_MEMEQ(pm.test, &plain, hdr, sizeof(plain));
+		return f.payload;
+	}
 	if (kfw_decode(hdr, KFW_FRAME_MAX, &f)) {
 		if (!lies)
 			KUNIT_FAIL(pm.test, "a frame of type %u is not decoded\n", hdr->type);
@@ -222,7 +233,8 @@ static void pm_count(struct pm_side *to, const u8 *bytes, u32 len)
 		to->skip -= n;
 		if (n)
 			continue;
-		want = to->hello_done ? sizeof(*hdr) : sizeof(*hello);
+		to->head_bytes[0] = to->nr_head ? to->head_bytes[0] : *bytes;
+		want = to->hello_done ? kfw_hdr_len(hdr->type) : sizeof(*hello);
 		n = min(len, want - to->nr_head);
 		memcpy(to->head_bytes + to->nr_head, bytes, n);
 		to->nr_head += n;
@@ -236,7 +248,12 @@ static void pm_count(struct pm_side *to, const u8 *bytes, u32 len)
 		}
 		to->skip = pm_recode(hdr, to->lies);
 		atomic_inc(&pm.frames[hdr->type]);
-		to->last = *hdr;
+		if (hdr->type != KFW_PLAIN) {
+			to->last = *hdr;
+			continue;
+		}
+		to->last.credit_msg = ((const struct kfw_plain *)hdr)->credit_msg;
+		to->last.credit_tag = ((const struct kfw_plain *)hdr)->credit_tag;
 	}
 }
 

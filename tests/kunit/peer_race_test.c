@@ -106,7 +106,8 @@ static void race_check(struct race *r, const struct ph_peer *peer)
 	u64 node = *(u64 *)peer->link->name >> 16;
 	const struct kfw_hdr *hdr;
 
-	for (at = sizeof(struct kfw_hello); at + sizeof(*hdr) <= peer->out_len; at += sizeof(*hdr)) {
+	for (at = sizeof(struct kfw_hello); at + sizeof(struct kfw_plain) <= peer->out_len;
+	     at += kfw_hdr_len(hdr->type)) {
 		hdr = (void *)peer->out + at;
 		if (hdr->type != KFW_MSG)
 			continue;

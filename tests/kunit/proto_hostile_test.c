@@ -315,7 +315,7 @@ static void granted_takes_turns(struct kunit *test)
 	}
 	ph_put(peer, said, READS * sizeof(*said) + sizeof(said->hdr));
 	do {
-		KUNIT_ASSERT_EQ(test, 0, ph_get(peer, &hdr, sizeof(hdr), PH_WAIT_MS));
+		KUNIT_ASSERT_EQ(test, 0, ph_get_hdr(peer, &hdr, PH_WAIT_MS));
 		KUNIT_ASSERT_EQ(test, 0, ph_skip(peer, le64_to_cpu(hdr.payload)));
 		first += hdr.type == KFW_READ_DATA;
 	} while (hdr.type != KFW_DATA);
@@ -333,7 +333,7 @@ static void granted_takes_turns(struct kunit *test)
 /* Read the next header, and the segments behind it. */
 static int ph_next(struct ph_peer *peer, struct kfw_hdr *hdr)
 {
-	int ret = ph_get(peer, hdr, sizeof(*hdr), PH_WAIT_MS);
+	int ret = ph_get_hdr(peer, hdr, PH_WAIT_MS);
 
 	return ret ?: ph_skip(peer, le16_to_cpu(hdr->rma_count) * sizeof(struct kfw_rma));
 }
@@ -385,7 +385,7 @@ static void message_takes_turns(struct kunit *test)
 	cts.id = rts.id;
 	cts.gen = rts.gen;
 	ph_send(peer, &cts, 0);
-	KUNIT_ASSERT_EQ(test, 0, ph_get(peer, &hdr, sizeof(hdr), PH_WAIT_MS));
+	KUNIT_ASSERT_EQ(test, 0, ph_get_hdr(peer, &hdr, PH_WAIT_MS));
 	KUNIT_EXPECT_EQ(test, (u8)KFW_DATA, hdr.type);
 	KUNIT_EXPECT_LE(test, ph_turns(peer, &hdr, true), 2ULL * KFW_FRAME_MAX);
 	ph_reset(peer);

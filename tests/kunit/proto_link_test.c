@@ -83,7 +83,7 @@ static void version_is_looked_at_first(struct kunit *test)
  */
 static void front_is_frozen(struct kunit *test)
 {
-	static const u8 front[KFW_FROZEN] = { 'K', 'F', 'I', 'P', 2, 0, 72, 0 };
+	static const u8 front[KFW_FROZEN] = { 'K', 'F', 'I', 'P', 3, 0, 72, 0 };
 	struct kfw_hello hello = msg_hello();
 	struct ph_peer *peer = caller();
 
@@ -367,11 +367,59 @@ static void proof_is_for_one_connection(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, (u32)EKEYREJECTED, prove(test, wrong[i]));
 }
 
+/* The header of a plain message is shorter than others. It may come in pieces. */
+static void plain_in_pieces(struct kunit *test)
+{
+	static const u8 bytes[] = "a message of some bytes";
+	struct kfw_plain plain = {
+		.type = KFW_PLAIN, .payload = cpu_to_le32(sizeof(bytes)),
+		.credit_msg = cpu_to_le32(PH_CREDIT), .credit_tag = cpu_to_le32(PH_CREDIT),
+	};
+	struct ph_peer *peer = ph_call(2, 5);
+	unsigned int cut;
+	int x;
+
+	for (cut = 0; cut < sizeof(plain); cut++) {
+		memset(ph.buf, 0, sizeof(bytes));
+		KUNIT_ASSERT_EQ(test, (ssize_t)0,
+				kfi_recv(ph.ep, ph.buf, 64, NULL, KFI_ADDR_UNSPEC, &x));
+		ph_put(peer, &plain, cut);
+		ph_put(peer, (u8 *)&plain + cut, sizeof(plain) - cut);
+		ph_put(peer, bytes, sizeof(bytes));
+		PH_DONE(0, &x);
+		KUNIT_EXPECT_MEMEQ(test, bytes, ph.buf, sizeof(bytes));
+	}
+}
+
+/* A plain message is not longer than the victim accepts at once, and has nothing in its header. */
+static void plain_is_checked(struct kunit *test)
+{
+	struct kfw_plain plain = {
+		.type = KFW_PLAIN, .payload = cpu_to_le32(16384),
+		.credit_msg = cpu_to_le32(PH_CREDIT), .credit_tag = cpu_to_le32(PH_CREDIT),
+	};
+	struct ph_peer *peer;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		peer = ph_call(2, 5);
+		le32_add_cpu(&plain.payload, !i);
+		plain.zero[max(i - 1, 0)] = !!i;
+		ph_put(peer, &plain, sizeof(plain));
+		KUNIT_EXPECT_TRUE(test, ph_closes(peer, 1000));
+		ph_reset(peer);
+		plain.payload = cpu_to_le32(16384);
+		memset(plain.zero, 0, sizeof(plain.zero));
+	}
+}
+
 KFI_SUITE_IN(kfi_proto_link, ph_init, ph_exit,
 	KUNIT_CASE(nonsense_comes_early),
 	KUNIT_CASE(version_is_looked_at_first),
 	KUNIT_CASE(front_is_frozen),
 	KUNIT_CASE(nothing_after_a_failure),
+	KUNIT_CASE(plain_in_pieces),
+	KUNIT_CASE(plain_is_checked),
 	KUNIT_CASE(answer_waits_for_the_read),
 	KUNIT_CASE(silence_ends_with_the_listener),
 	KUNIT_CASE(oldest_makes_room),

@@ -230,10 +230,16 @@ static int hs_skip(struct hs *hs, u64 left, unsigned int ms)
 
 int hs_recv(struct hs *hs, u8 type, struct kfw_hdr *hdr, unsigned int ms)
 {
+	struct kfw_plain *plain = (struct kfw_plain *)hdr;
 	int ret;
 
 	do {
-		ret = hs_get(hs, hdr, sizeof(*hdr), ms);
+		ret = hs_get(hs, plain, sizeof(*plain), ms);
+		if (!ret && plain->type == KFW_PLAIN) {
+			ret = hs_skip(hs, le32_to_cpu(plain->payload), ms);
+			continue;
+		}
+		ret = ret ?: hs_get(hs, plain + 1, sizeof(*hdr) - sizeof(*plain), ms);
 		if (!ret && hdr->type != type)
 			ret = hs_skip(hs,
 				      le64_to_cpu(hdr->payload) + 24 * le16_to_cpu(hdr->rma_count),
