@@ -21,7 +21,7 @@
  * struct kfi_mux_rec - the beginning of a record: its header, and what follows before any bytes of
  *	a stream
  * @type: &enum kmw_type, 16 or more; smaller numbers are the provider's
- * @bits: bits of the type
+ * @bits: bits of the type; the upper eight are 0
  * @conn: the number of the connection at the receiver; 0 in a call
  * @len: record to be sent: bytes of @body; received record: all bytes behind the header
  * @body: what follows the header. A provider that receives a record leaves it empty

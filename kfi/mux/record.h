@@ -45,6 +45,8 @@ enum kmw_type {
 /* Bits of DATA (&kfi_mux_rec.bits) */
 #define KMW_D_PLACED	0x0001	/* a struct kmw_placed follows, and no bytes */
 
+static_assert((KMW_C_BITS | KMW_D_PLACED) <= 0xff, "bits");
+
 /**
  * struct kmw_call - follows the header of a CALL
  * @version: newest version that the sender supports

@@ -2,16 +2,17 @@
 /*
  * bell.c - signals, with which a side wakes the other one.
  *
- * Each queue has doorbell bits of its own, if there are enough (ntw_bell()), so that a bridge with
+ * Each queue has doorbell bits of its own, if there are enough (ntw_bells()), so that a bridge with
  * several vectors can interrupt another CPU for each queue. A vector of several queues wakes all of
- * them.
+ * them. One of these bits is used, the others only if it does not ring.
  *
- * The bits of a queue are used in turn. A bit that is rung while it is set causes no interrupt, and
- * a write that clears a bit takes time to reach the bridge. Only a read could tell whether that
- * write has arrived, and the data path does not read from the bridge. With several bits, other
- * signals are sent before the same bit is rung again. If a signal is lost nevertheless, the receiver looks
- * at its rings at its next heartbeat. If the interrupt itself was lost, its bit stays set and would
- * never interrupt again. So all bits are cleared at each heartbeat, before the rings are looked at.
+ * A bit that is rung while it is set causes no interrupt: so what a peer sends while this side is
+ * about to look costs nothing. But a write that clears a bit takes time to reach the bridge, and a
+ * bit that is rung meanwhile is cleared with it. A read comes behind that write, and what the peer
+ * has written before it rang has arrived then. So before a queue waits for a signal, it reads the
+ * register once and looks at its rings again (nt_in_settle()); answers have left by then, so they
+ * do not wait for the read. If the interrupt itself was lost, its bit stays set and would never
+ * interrupt again. So all bits are cleared at each heartbeat, before the rings are looked at.
  */
 #include <linux/bitops.h>
 #include <linux/io.h>
@@ -73,24 +74,50 @@ void nt_bell_exit(struct nt_link *link)
 	ntb_db_clear(link->ntb, link->bells.bits);
 }
 
-void nt_bell_knock(struct nt_link *link)
+/* The last bit: with the first one of each queue, the proof has to show that the engine rings it. */
+static unsigned int nt_bell_knocker(const struct nt_bells *bells)
 {
-	ntb_peer_db_set(link->ntb, BIT_ULL(link->bells.peer_first));
+	return bells->peer_count - 1;
 }
 
-u64 nt_bell_all(struct nt_link *link, bool ring)
+void nt_bell_knock(struct nt_link *link)
 {
 	const struct nt_bells *bells = &link->bells;
-	unsigned int i, turn;
-	u64 all = 0;
+
+	ntb_peer_db_set(link->ntb, BIT_ULL(bells->peer_first + nt_bell_knocker(bells)));
+}
+
+u64 nt_bell_used(const struct nt_link *link)
+{
+	unsigned int i;
+	u64 used = 0;
 
 	for (i = 0; i < link->queues; i++)
-		for (turn = 0; turn < bells->peer_count; turn++)
-			all |= BIT_ULL(ntw_bell(i, link->queues, bells->peer_count, turn));
-	for (i = 0; ring && i < bells->peer_count; i++)
-		if (all & BIT_ULL(i))
-			ntb_peer_db_set(link->ntb, BIT_ULL(bells->peer_first + i));
-	return all;
+		used |= BIT_ULL(link->ring[i].bell);
+	return used;
+}
+
+void nt_bell_try(struct nt_link *link)
+{
+	const struct nt_bells *bells = &link->bells;
+	unsigned int i;
+
+	for (i = 0; i < bells->peer_count; i++)
+		ntb_peer_db_set(link->ntb, BIT_ULL(bells->peer_first + i));
+}
+
+void nt_bell_replace(struct nt_link *link, u64 rang)
+{
+	const struct nt_bells *bells = &link->bells;
+	unsigned int i;
+	u64 good;
+
+	for (i = 0; i < link->queues; i++) {
+		good = ntw_bells(i, link->queues, bells->peer_count) & rang;
+		if (good)
+			link->ring[i].bell = __ffs64(good);
+	}
+	link->bells.good = rang;
 }
 
 void nt_bell_no_engine(struct nt_link *link, const char *why)
@@ -98,16 +125,14 @@ void nt_bell_no_engine(struct nt_link *link, const char *why)
 	unsigned int i;
 
 	for (i = 0; i < link->queues; i++)
-		nt_engine_bells_close(&link->ring[i].engine);
+		nt_engine_bell_close(&link->ring[i].engine);
 	link->bells.why = why;
 }
 
-/* Let the engine of the queue write its doorbells. Return why it can't, or NULL */
-static const char *nt_bells_dma(struct nt_link *link, struct nt_ring *ring)
+/* Let the engine of the queue write its doorbell. Return why it can't, or NULL */
+static const char *nt_bell_dma(struct nt_link *link, struct nt_ring *ring)
 {
 	const struct nt_bells *bells = &link->bells;
-	unsigned int first = ntw_bell(ring->index, link->queues, bells->peer_count, 0);
-	unsigned int turn = 0, bit = first;
 	resource_size_t len;
 	phys_addr_t at;
 	u64 data;
@@ -116,15 +141,12 @@ static const char *nt_bells_dma(struct nt_link *link, struct nt_ring *ring)
 		return "the parameter signal says so";
 	if (!nt_engine_uses_chan(&ring->engine))
 		return "there is no engine";
-	if (bells->peer_count == 1)
-		return "the CPU rings the only bit, too, so the proof shows nothing about the engine";
-	do {
-		if (ntb_peer_db_addr(link->ntb, &at, &len, &data, bells->peer_first + bit))
-			return "the bridge has no doorbell for an engine";
-		if (!nt_engine_bell(&ring->engine, at, len, data))
-			return "the engine can't write what the driver of the bridge says";
-		bit = ntw_bell(ring->index, link->queues, bells->peer_count, ++turn);
-	} while (bit != first);
+	if (ring->bell == nt_bell_knocker(bells))
+		return "the CPU rings the bit, too, so the proof shows nothing about the engine";
+	if (ntb_peer_db_addr(link->ntb, &at, &len, &data, bells->peer_first + ring->bell))
+		return "the bridge has no doorbell for an engine";
+	if (!nt_engine_bell(&ring->engine, at, len, data))
+		return "the engine can't write what the driver of the bridge says";
 	return NULL;
 }
 
@@ -132,16 +154,14 @@ void nt_bell_open(struct nt_link *link)
 {
 	struct nt_bells *bells = &link->bells;
 	const char *why = NULL;
-	unsigned int i, turn;
+	unsigned int i;
 
 	bells->why = NULL;
 	bells->good = U64_MAX;
 	for (i = 0; i < link->queues; i++) {
-		bells->wakes[i] = 0;
-		for (turn = 0; turn < bells->count; turn++)
-			bells->wakes[i] |= BIT_ULL(bells->first +
-						   ntw_bell(i, link->queues, bells->count, turn));
-		why = why ?: nt_bells_dma(link, &link->ring[i]);
+		bells->wakes[i] = ntw_bells(i, link->queues, bells->count) << bells->first;
+		link->ring[i].bell = __ffs64(ntw_bells(i, link->queues, bells->peer_count));
+		why = why ?: nt_bell_dma(link, &link->ring[i]);
 	}
 	if (why)
 		nt_bell_no_engine(link, why);
@@ -150,23 +170,22 @@ void nt_bell_open(struct nt_link *link)
 void nt_bell_ring(struct nt_ring *ring)
 {
 	struct nt_link *link = nt_ring_link(ring);
-	const struct nt_bells *bells = &link->bells;
-	unsigned int bit, tries = 0;
+	u64 bit = BIT_ULL(link->bells.peer_first + ring->bell);
 
-	do
-		bit = ntw_bell(ring->index, READ_ONCE(link->queues), bells->peer_count,
-			       ring->bell++);
-	while (!(bells->good >> bit & 1) && ++tries < bells->peer_count);
 	/* A read does not overtake writes: when it has returned, they have arrived. */
 	if (ring->flush)
 		readl(link->win.peer);
-	bit += bells->peer_first;
-	if (!bells->sleeps) {
-		ntb_peer_db_set(link->ntb, BIT_ULL(bit));
+	if (!link->bells.sleeps) {
+		ntb_peer_db_set(link->ntb, bit);
 		return;
 	}
-	atomic64_or(BIT_ULL(bit), &link->bells.due);
+	atomic64_or(bit, &link->bells.due);
 	queue_work(system_highpri_wq, &link->bells.work);
+}
+
+void nt_bell_settle(struct nt_ring *ring)
+{
+	ntb_db_read(nt_ring_link(ring)->ntb);
 }
 
 void nt_bell_revive(struct nt_link *link)

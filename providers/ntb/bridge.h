@@ -182,8 +182,8 @@ struct nt_paged {
  *	posts read them
  * @wakes: our bits that wake each queue in this life. Set before the link is up; interrupts read
  *	them
- * @good: the peer's bits that have rung in this life's proof, counted from @peer_first; all of
- *	them if none has
+ * @good: the peer's bits that have rung in this life's proof, counted from @peer_first, if a bit
+ *	that should have rung has not; otherwise all
  * @rang: our bits that have rung since our hello, counted from @first. Interrupts set them
  * @why: why the CPU rings and not the engine, or NULL
  * @sleeps: the driver may sleep when it rings, so @work does
@@ -707,10 +707,14 @@ u64 nt_prove_report(struct nt_link *link);
 bool nt_prove(struct nt_link *link);
 
 /* bell.c */
-/* Wake a peer that is not up yet: by the first bit only */
+/* Wake a peer that is not up yet: by the last bit only */
 void nt_bell_knock(struct nt_link *link);
-/* Ring all bits of the peer that are in use, by CPU; return them, counted from the first */
-u64 nt_bell_all(struct nt_link *link, bool ring);
+/* Return the bits of the peer that the queues use, counted from the first */
+u64 nt_bell_used(const struct nt_link *link);
+/* Ring all bits of the peer, by CPU */
+void nt_bell_try(struct nt_link *link);
+/* Use other bits where those that are used are not in @rang, which have rung */
+void nt_bell_replace(struct nt_link *link, u64 rang);
 /* No engine rings from here on; @why: for the administrator */
 void nt_bell_no_engine(struct nt_link *link, const char *why);
 int nt_bell_init(struct nt_link *link);
@@ -719,6 +723,8 @@ void nt_bell_exit(struct nt_link *link);
 void nt_bell_open(struct nt_link *link);
 /* Wake the peer's end of a queue, by CPU. Any context */
 void nt_bell_ring(struct nt_ring *ring);
+/* Return when bits that were cleared are clear at the bridge. BH work */
+void nt_bell_settle(struct nt_ring *ring);
 /*
  * Clear all of our bits: one whose interrupt was lost would never interrupt again. After that the
  * rings have to be looked at. Any context

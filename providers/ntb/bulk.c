@@ -63,17 +63,17 @@ static void nt_close(struct nt_ring *ring)
 	struct nt_tx *tx = &out->tx[NTW_BULK];
 	struct nt_batch *b = nt_filling(out);
 
+	out->tx[NTW_MSG].go |= nt_unannounced(out);
 	/*
 	 * Connections of the peer stay in its bulk ring until it knows that theirs were handled
 	 * there. If both sides are there, only this line tells it. The signal of the batch will
 	 * do: if it overtakes the line, the peer sees the line in its next run.
 	 */
-	out->due |= rx->to_report != rx->reported;
+	out->due |= rx->to_report != rx->reported && !nt_msgs_report(out);
 	b->end = tx->placed;
 	b->cpu = nt_crooked(ring, b);
 	/* nt_out_push() announces these records before it gives the batch. */
 	b->after = out->tx[NTW_MSG].placed;
-	out->tx[NTW_MSG].go |= nt_unannounced(out);
 	/* @go also holds for records that wait for room */
 	tx->go &= !list_empty(&out->waiting);
 	nt_rewind(b);
@@ -274,9 +274,8 @@ static bool nt_give_signal(struct nt_ring *ring, struct nt_batch *b)
 {
 	if (!b->rings)
 		return true;
-	if (!nt_engine_ring(&ring->engine, ring->bell % ring->engine.bells))
+	if (!nt_engine_ring(&ring->engine))
 		return false;
-	ring->bell++;
 	ring->stats.signals++;
 	return true;
 }

@@ -125,7 +125,7 @@ void nt_rx_record(struct nt_ring *ring, const struct ntw_rec *head, const void *
 	struct kfi_mux_rec rec;
 
 	rec.type = head->type;
-	rec.bits = le16_to_cpu(head->bits);
+	rec.bits = head->bits;
 	rec.conn = le32_to_cpu(head->conn);
 	rec.len = len;
 	kfi_mux_rx(&nt_ring_link(ring)->mux, ring->index, &rec, body);

@@ -182,7 +182,7 @@ static void nt_desc_unbounce(struct nt_engine *e, struct nt_desc *d)
 static dma_addr_t nt_desc_to(const struct nt_engine *e, const struct nt_desc *d)
 {
 	if (d->what == NT_SIGNAL)
-		return e->bell[d->at];
+		return e->bell;
 	return d->at & NTW_FLAT ? e->flat + (d->at & ~NTW_FLAT) : e->window + d->at;
 }
 
@@ -289,16 +289,15 @@ bool nt_engine_copy(struct nt_engine *e, enum nt_what what, struct nt_piece *pie
 	return nt_engine_give(e, d);
 }
 
-bool nt_engine_ring(struct nt_engine *e, unsigned int bell)
+bool nt_engine_ring(struct nt_engine *e)
 {
 	struct nt_desc *d = nt_engine_next(e);
 
 	if (!d)
 		return false;
 	*d = (struct nt_desc) {
-		.engine = e, .what = NT_SIGNAL, .from = &e->bell_data[bell], .at = bell,
+		.engine = e, .what = NT_SIGNAL, .from = e->bell_data, .dma = e->bell_dma,
 		.len = e->bell_len, .flags = NT_COPY_LAST,
-		.dma = e->bell_dma + bell * sizeof(*e->bell_data),
 	};
 	return nt_engine_give(e, d);
 }
@@ -568,7 +567,7 @@ int nt_engine_init(struct nt_engine *e, int node, bool use, struct bh_work_struc
 	if (e->tasked)
 		e->irq_interval = 1;	/* idxd reports no other copy at all */
 	e->piece_max = e->chan ? min(NT_PIECE_MAX, dma_max_mapping_size(e->dev)) : NT_PIECE_MAX;
-	e->bell_data = nt_engine_alloc(e, NTW_BELLS_MAX * sizeof(*e->bell_data), &e->bell_dma);
+	e->bell_data = nt_engine_alloc(e, sizeof(*e->bell_data), &e->bell_dma);
 	if (!e->bell_data)
 		goto release;
 	if (!e->chan)
@@ -576,7 +575,7 @@ int nt_engine_init(struct nt_engine *e, int node, bool use, struct bh_work_struc
 	e->bounce = nt_engine_alloc(e, NT_BOUNCE, &e->bounce_dma);
 	if (e->bounce)
 		return 0;
-	nt_engine_free(e, NTW_BELLS_MAX * sizeof(*e->bell_data), e->bell_data, e->bell_dma);
+	nt_engine_free(e, sizeof(*e->bell_data), e->bell_data, e->bell_dma);
 release:
 	if (e->chan)
 		dma_release_channel(e->chan);
@@ -588,7 +587,7 @@ free:
 void nt_engine_exit(struct nt_engine *e)
 {
 	nt_engine_free(e, NT_BOUNCE, e->bounce, e->bounce_dma);
-	nt_engine_free(e, NTW_BELLS_MAX * sizeof(*e->bell_data), e->bell_data, e->bell_dma);
+	nt_engine_free(e, sizeof(*e->bell_data), e->bell_data, e->bell_dma);
 	if (e->chan)
 		dma_release_channel(e->chan);
 	kvfree(e->desc);
@@ -619,16 +618,16 @@ void nt_engine_flat_close(struct nt_engine *e)
 	e->flat_len = 0;
 }
 
-void nt_engine_bells_close(struct nt_engine *e)
+void nt_engine_bell_close(struct nt_engine *e)
 {
-	while (e->bells)
-		dma_unmap_resource(e->dev, e->bell[--e->bells], e->bell_len, DMA_FROM_DEVICE,
-				   NT_DMA_ATTRS);
+	if (e->bell_len)
+		dma_unmap_resource(e->dev, e->bell, e->bell_len, DMA_FROM_DEVICE, NT_DMA_ATTRS);
+	e->bell_len = 0;
 }
 
 void nt_engine_close(struct nt_engine *e)
 {
-	nt_engine_bells_close(e);
+	nt_engine_bell_close(e);
 	if (e->window_len)
 		dma_unmap_resource(e->dev, e->window, e->window_len, DMA_FROM_DEVICE, NT_DMA_ATTRS);
 	nt_engine_flat_close(e);
@@ -650,19 +649,16 @@ bool nt_engine_flat(struct nt_engine *e, phys_addr_t base, u64 len)
 
 bool nt_engine_bell(struct nt_engine *e, phys_addr_t base, size_t len, u64 data)
 {
-	dma_addr_t at;
-
-	if (!nt_engine_uses_chan(e) || e->bells == NTW_BELLS_MAX || !len ||
-	    len > sizeof(*e->bell_data) || !nt_engine_aligned(e, base | len))
+	if (!nt_engine_uses_chan(e) || !len || len > sizeof(*e->bell_data) ||
+	    !nt_engine_aligned(e, base | len))
 		return false;
 	/* ntb_hw_switchtec names 4 bytes of a register of 8 for bits of its upper half, too. */
 	if (len < sizeof(data) && data >> (BITS_PER_BYTE * len))
 		return false;
-	at = dma_map_resource(e->dev, base, len, DMA_FROM_DEVICE, NT_DMA_ATTRS);
-	if (dma_mapping_error(e->dev, at))
+	e->bell = dma_map_resource(e->dev, base, len, DMA_FROM_DEVICE, NT_DMA_ATTRS);
+	if (dma_mapping_error(e->dev, e->bell))
 		return false;
-	e->bell_data[e->bells] = cpu_to_le64(data);
+	*e->bell_data = cpu_to_le64(data);
 	e->bell_len = len;
-	e->bell[e->bells++] = at;
 	return true;
 }

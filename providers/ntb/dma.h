@@ -133,11 +133,10 @@ struct nt_reason {
  * @window_len: bytes of @window that were mapped, or 0
  * @flat: the peer's flat window for the channel. The CPU does not write there
  * @flat_len: bytes of @flat, or 0
- * @bell: addresses of the peer's doorbells for the channel
- * @bells: number of used entries of @bell, or 0
- * @bell_data: number to be written to each of them
+ * @bell: address of the peer's doorbell for the channel
+ * @bell_len: bytes to write there; 0: the channel does not write it
+ * @bell_data: the number to be written
  * @bell_dma: address of @bell_data for the channel
- * @bell_len: bytes to write
  * @bounce: NT_BOUNCE bytes for one copy at a time whose source can't be mapped for the channel
  * @bounce_dma: address of @bounce for the channel
  * @bouncing: @bounce is in use
@@ -178,11 +177,10 @@ struct nt_engine {
 	size_t			window_len;
 	dma_addr_t		flat;
 	u64			flat_len;
-	dma_addr_t		bell[NTW_BELLS_MAX];
-	unsigned int		bells;
+	dma_addr_t		bell;
+	u32			bell_len;
 	__le64			*bell_data;
 	dma_addr_t		bell_dma;
-	u32			bell_len;
 	void			*bounce;
 	dma_addr_t		bounce_dma;
 	bool			bouncing;
@@ -264,7 +262,7 @@ void nt_engine_flat_close(struct nt_engine *e);
  * if this engine can't write to it, or @data are longer than @len
  */
 bool nt_engine_bell(struct nt_engine *e, phys_addr_t base, size_t len, u64 data);
-void nt_engine_bells_close(struct nt_engine *e);
+void nt_engine_bell_close(struct nt_engine *e);
 
 static inline bool nt_engine_idle(const struct nt_engine *e)
 {
@@ -300,7 +298,7 @@ bool nt_engine_aligned(const struct nt_engine *e, u64 bits);
  */
 bool nt_engine_copy(struct nt_engine *e, enum nt_what what, struct nt_piece *piece, u64 at,
 		    struct nt_rec *rec, u8 flags);
-bool nt_engine_ring(struct nt_engine *e, unsigned int bell);
+bool nt_engine_ring(struct nt_engine *e);
 /* Start the copies that were given */
 void nt_engine_go(struct nt_engine *e);
 /* Let the driver look for copies that have completed without an interrupt */

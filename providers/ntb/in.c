@@ -33,18 +33,24 @@ static bool nt_read_word(const struct nt_ring *ring, const __le64 *word, u64 old
 	return value % NTW_ALIGN == 0 && *now <= max;
 }
 
-/*
- * The peer has handled our bytes up to *@word of a ring, so there is room. Posts on other CPUs
- * increase @produced before the peer can consume the bytes, so it is compared after the word was
- * read.
- */
-static bool nt_in_consumed(struct nt_ring *ring, struct nt_tx *tx, const __le64 *word)
+/* Return: true if a word that a line has is older than @than, which came with a record. */
+static bool nt_in_older(const struct nt_in *in, const __le64 *word, u64 than)
 {
-	u64 acked;
+	u32 value;
+
+	return ntw_decode_word(le64_to_cpu(READ_ONCE(*word)), in->own_id, &value) &&
+	       (s32)(value - (u32)than) < 0;
+}
+
+/*
+ * The peer has handled our bytes up to @acked of a ring, so there is room. Posts on other CPUs
+ * increase @produced before the peer can consume the bytes, so it is compared after @acked was
+ * read. Return: false if that is more than we have sent
+ */
+static bool nt_in_acked(struct nt_ring *ring, struct nt_tx *tx, u64 acked)
+{
 	bool good;
 
-	if (!nt_read_word(ring, word, tx->acked, U64_MAX, &acked))
-		return false;
 	if (acked == tx->acked)
 		return true;
 	spin_lock(&ring->lock);
@@ -55,20 +61,35 @@ static bool nt_in_consumed(struct nt_ring *ring, struct nt_tx *tx, const __le64 
 	return good;
 }
 
-/* A line may be older than records of the message ring that were found without one. */
-static bool nt_in_older(const struct nt_in *in, const struct nt_rx *rx, const __le64 *word)
+static bool nt_in_consumed(struct nt_ring *ring, enum ntw_which which)
 {
-	u32 value;
+	const __le64 *word = &ring->in.ctl->line.consumed[which];
+	struct nt_tx *tx = &ring->out.tx[which];
+	u64 acked;
 
-	return in->crc && rx == &in->rx[NTW_MSG] &&
-	       ntw_decode_word(le64_to_cpu(READ_ONCE(*word)), in->own_id, &value) &&
-	       (s32)(value - (u32)rx->avail) < 0;
+	if (which == NTW_BULK && nt_in_older(&ring->in, word, tx->acked))
+		return true;
+	return nt_read_word(ring, word, tx->acked, U64_MAX, &acked) &&
+	       nt_in_acked(ring, tx, acked);
+}
+
+/* A record of the message ring says, too, how much of our bulk ring the peer has handled. */
+static bool nt_in_done(struct nt_ring *ring, const struct ntw_rec *rec)
+{
+	struct nt_tx *tx = &ring->out.tx[NTW_BULK];
+	u32 done = le32_to_cpu(rec->done);
+	s32 more = done - (u32)tx->acked;
+
+	return more <= 0 || (done % NTW_ALIGN == 0 && nt_in_acked(ring, tx, tx->acked + more));
 }
 
 static bool nt_in_produced(struct nt_ring *ring, struct nt_rx *rx, const __le64 *word)
 {
-	return nt_in_older(&ring->in, rx, word) ||
-	       nt_read_word(ring, word, rx->avail, rx->got + ring->in.size, &rx->avail);
+	struct nt_in *in = &ring->in;
+
+	if (in->crc && rx == &in->rx[NTW_MSG] && nt_in_older(in, word, rx->avail))
+		return true;
+	return nt_read_word(ring, word, rx->avail, rx->got + in->size, &rx->avail);
 }
 
 /*
@@ -117,7 +138,7 @@ bool nt_in_poll(struct nt_ring *ring)
 	ntw_decode_word(le64_to_cpu(READ_ONCE(line->echo)), in->own_id, &in->echo);
 	dma_rmb();
 	for (i = 0; i < NTW_RINGS; i++)
-		if (!nt_in_consumed(ring, &ring->out.tx[i], &line->consumed[i]))
+		if (!nt_in_consumed(ring, i))
 			return false;
 	if (!nt_in_produced(ring, &in->rx[NTW_MSG], &line->produced) || !nt_in_bulk_line(ring))
 		return false;
@@ -130,9 +151,9 @@ bool nt_in_poll(struct nt_ring *ring)
  * Check the CRC. If a bridge loses a write and carries later ones, the ring has old bytes instead.
  * The CRC is no protection against the peer, which may change bytes while they are checked.
  */
-static bool nt_in_whole(const struct ntw_rec *rec, const void *body, __le32 crc)
+static bool nt_in_whole(const struct ntw_rec *rec, u32 head, const void *body, __le32 crc)
 {
-	u32 len = rec->type == NTW_SKIP ? sizeof(*rec) : rec->head ?: le32_to_cpu(rec->len);
+	u32 len = rec->type == NTW_SKIP ? sizeof(*rec) : head ?: ntw_rec_len(rec);
 
 	return le32_to_cpu(crc) == nt_rec_check(rec, body, len - sizeof(*rec));
 }
@@ -141,10 +162,11 @@ static bool nt_in_whole(const struct ntw_rec *rec, const void *body, __le32 crc)
  * Copy the header at @from to @rec, and check it. @avail: bytes from there on that may be records.
  * Return: bytes of the ring that the record takes, or -EPROTO
  */
-static int nt_in_header(const struct nt_in *in, u32 at, u32 avail, const void *from,
-			struct ntw_rec *rec)
+static int nt_in_header(const struct nt_in *in, enum ntw_which which, u32 at, u32 avail,
+			const void *from, struct ntw_rec *rec)
 {
 	__le32 crc;
+	u32 head;
 	int span;
 
 	memcpy(rec, from, sizeof(*rec));
@@ -155,24 +177,34 @@ static int nt_in_header(const struct nt_in *in, u32 at, u32 avail, const void *f
 	crc = rec->check;
 	if (in->crc)
 		rec->check = cpu_to_le32(at ^ in->own_id);
-	span = ntw_decode_rec(rec, at, avail, in->size, in->own_id);
+	span = ntw_decode_rec(rec, which, at, avail, in->size, in->own_id);
 	/* Each record is as well protected as both sides have agreed. */
-	if (rec->head && (in->crc_all || !in->crc))
+	head = which == NTW_BULK ? le32_to_cpu(rec->head) : 0;
+	if (head && (in->crc_all || !in->crc))
 		return -EPROTO;
-	if (span > 0 && in->crc && !nt_in_whole(rec, from + sizeof(*rec), crc))
+	if (span > 0 && in->crc && !nt_in_whole(rec, head, from + sizeof(*rec), crc))
 		return -EPROTO;
 	return span;
 }
 
-/* Clear the length of all headers that a record may have in it, before the peer can reuse it. */
+/* Clear the type of all headers that a record may have in it, before the peer can reuse it. */
 static void nt_in_clear(void *from, int span)
 {
 	struct ntw_rec *rec;
 
 	for (; span > 0; span -= NTW_ALIGN, from += NTW_ALIGN) {
 		rec = from;
-		WRITE_ONCE(rec->len, 0);
+		WRITE_ONCE(rec->type, NTW_NONE);
 	}
+}
+
+/* Return: true if the message ring may have a record that no line has announced. */
+static bool nt_in_has_found(const struct nt_in *in)
+{
+	const struct nt_rx *msg = &in->rx[NTW_MSG];
+	const struct ntw_rec *rec = msg->ring + (msg->got & (in->size - 1));
+
+	return in->crc && READ_ONCE(rec->type) != NTW_NONE;
 }
 
 /*
@@ -180,47 +212,47 @@ static void nt_in_clear(void *from, int span)
  * needs no line.
  * Return: bytes of the ring that it takes; 0: there is none yet; negative: it is invalid
  */
-static int nt_in_one(struct nt_ring *ring, struct nt_rx *rx)
+static int nt_in_one(struct nt_ring *ring, enum ntw_which which)
 {
 	struct nt_in *in = &ring->in;
-	bool found = in->crc && rx == &in->rx[NTW_MSG], announced = rx->got != rx->avail;
+	struct nt_rx *rx = &in->rx[which];
+	bool announced = rx->got != rx->avail;
 	void *from = rx->ring + (rx->got & (in->size - 1));
 	struct ntw_rec rec;
 	int span;
 
-	if (!announced && (!found || !READ_ONCE(((const struct ntw_rec *)from)->len)))
+	if (!announced && (which != NTW_MSG || !nt_in_has_found(in)))
 		return 0;
-	span = nt_in_header(in, (u32)rx->got, announced ? rx->avail - rx->got : in->size, from,
-			    &rec);
-	/*
-	 * A CRC of a part does not show that the rest has come. @lost is read as in
-	 * nt_run_receive(), because the record may have come after that.
-	 */
-	if (!announced && (span < 0 || rec.head || READ_ONCE(ring->lost)))
+	span = nt_in_header(in, which, (u32)rx->got, announced ? rx->avail - rx->got : in->size,
+			    from, &rec);
+	/* @lost is read as in nt_run_receive(), because the record may have come after that. */
+	if (!announced && (span < 0 || READ_ONCE(ring->lost)))
 		return 0;
 	if (span < 0) {
 		ring->stats.crc_errors += in->crc;
 		in->torn = in->crc;
 		return span;
 	}
+	if (which == NTW_MSG && !nt_in_done(ring, &rec))
+		return -EPROTO;
 	if (!announced)
 		rx->avail += span;
 	if (rec.type != NTW_SKIP) {
 		ring->stats.records_in++;
-		ring->ops->record(ring, &rec, from + sizeof(rec),
-				  le32_to_cpu(rec.len) - sizeof(rec));
+		ring->ops->record(ring, &rec, from + sizeof(rec), le16_to_cpu(rec.len));
 	}
-	if (found)
+	if (which == NTW_MSG && in->crc)
 		nt_in_clear(from, span);
 	return span;
 }
 
-static bool nt_in_ring(struct nt_ring *ring, struct nt_rx *rx, unsigned int budget)
+static bool nt_in_ring(struct nt_ring *ring, enum ntw_which which, unsigned int budget)
 {
+	struct nt_rx *rx = &ring->in.rx[which];
 	int span = 1;
 
 	for (; budget && span > 0; budget--) {
-		span = nt_in_one(ring, rx);
+		span = nt_in_one(ring, which);
 		if (span < 0)
 			return false;
 		rx->got += span;
@@ -238,11 +270,9 @@ static bool nt_in_bulk_ready(const struct nt_in *in)
 
 bool nt_in_handle(struct nt_ring *ring)
 {
-	struct nt_in *in = &ring->in;
-
-	if (!nt_in_ring(ring, &in->rx[NTW_MSG], NT_BUDGET))
+	if (!nt_in_ring(ring, NTW_MSG, NT_BUDGET))
 		return false;
-	return !nt_in_bulk_ready(in) || nt_in_ring(ring, &in->rx[NTW_BULK], NT_BULK_BUDGET);
+	return !nt_in_bulk_ready(&ring->in) || nt_in_ring(ring, NTW_BULK, NT_BULK_BUDGET);
 }
 
 /* Return: true if records have come meanwhile that nt_in_poll() is going to find. */
@@ -259,6 +289,19 @@ static bool nt_in_news(const struct nt_in *in)
 	       ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->bulk.after)), in->own_id, &after) &&
 	       ntw_decode_word(le64_to_cpu(READ_ONCE(ctl->bulk.produced)), in->own_id, &produced) &&
 	       produced != (u32)bulk->avail;
+}
+
+bool nt_in_settle(struct nt_ring *ring)
+{
+	struct nt_in *in = &ring->in;
+
+	if (!in->unsettled)
+		return false;
+	in->unsettled = false;
+	if (ring->ops->settle)
+		ring->ops->settle(ring);
+	dma_rmb();
+	return nt_in_news(in) || nt_in_has_found(in);
 }
 
 /*
@@ -387,10 +430,13 @@ void nt_in_due(struct nt_ring *ring, bool more)
 	out->due |= in->awake && !out->awake;
 	/*
 	 * Progress is not reported at once, but with the next line, or when 1/NT_LAG of a ring was
-	 * handled, before the peer runs out of room.
+	 * handled, before the peer runs out of room. Records of the message ring that leave now
+	 * report that of the bulk ring.
 	 */
 	for (rx = in->rx; rx < in->rx + NTW_RINGS; rx++) {
 		rx->to_report = rx->got;
+		if (rx == &in->rx[NTW_BULK] && nt_msgs_report(out))
+			continue;
 		out->due |= rx->to_report - rx->reported >= in->size / NT_LAG;
 	}
 	if (!(in->seen & NTW_ASK) || in->seen == in->answered)

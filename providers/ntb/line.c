@@ -15,11 +15,14 @@
  */
 static void nt_line_records(struct nt_ring *ring)
 {
+	struct nt_rx *bulk = &ring->in.rx[NTW_BULK];
 	struct nt_out *out = &ring->out;
 	struct nt_tx *tx = &out->tx[NTW_MSG];
 	u32 at = tx->produced & (out->size - 1), len = tx->placed - tx->produced;
 	u32 to = nt_out_at(out, NTW_MSG), n = min(len, out->size - at);
 
+	bulk->reported = bulk->to_report;
+	nt_shadow_seal(out, bulk->reported);
 	if (n < len)
 		nt_engine_write(&ring->engine, to, tx->shadow, len - n);
 	if (n > NTW_ALIGN)
@@ -88,16 +91,15 @@ void nt_line_signal(struct nt_ring *ring)
 
 /*
  * Return: true if records can go without a line: the peer finds them by their CRCs, nothing else
- * is to be reported at once, and the peer gets a signal. It waits for what we have handled of its
- * bulk ring, see nt_ring_acked(); all else is reported by the next line.
+ * is to be reported at once, and the peer gets a signal. The records say what we have handled of
+ * its bulk ring, for which it waits (nt_ring_acked()); all else is reported by the next line.
  */
 static bool nt_line_spared(const struct nt_ring *ring)
 {
-	const struct nt_rx *bulk = &ring->in.rx[NTW_BULK];
 	const struct nt_out *out = &ring->out;
 
 	return out->crc && nt_unannounced(out) && !out->due && !out->awaits_answer &&
-	       bulk->to_report == bulk->reported && !nt_peer_awake(ring);
+	       !nt_peer_awake(ring);
 }
 
 void nt_line_send(struct nt_ring *ring)

@@ -75,6 +75,7 @@ static const struct nt_ring_ops nt_ring_ops = {
 	.burst_end	= nt_rx_burst_end,
 	.record		= nt_rx_record,
 	.room		= nt_rx_room,
+	.settle		= nt_bell_settle,
 	.fault		= nt_on_fault,
 };
 

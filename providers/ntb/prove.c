@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * prove.c - a link proves what works before it is up. After both hellos the engine of each queue
- * writes some bytes to the peer, and each doorbell is rung once. The peer reports what it has
+ * writes some bytes to the peer, and the doorbell of each queue is rung once. The peer reports what it has
  * seen. What does not work is left to the CPU, with a message that names it. What fails only
  * later, or only now and then, is found by the CRC and by timeouts. handshake.c carries the
  * reports, with the hello.
@@ -121,7 +121,7 @@ static void nt_prove_begin(struct nt_link *link, enum nt_proof proof)
 	link->proof_until = jiffies + msecs_to_jiffies(NT_PROVE_MS);
 	link->proof_hangs = link->proof_until + msecs_to_jiffies(NT_END_MS);
 	if (link->bells.why)
-		nt_bell_all(link, true);
+		nt_bell_try(link);
 }
 
 /*
@@ -150,14 +150,13 @@ static void nt_prove_no_bells(struct nt_link *link, u64 lost)
 	nt_bell_no_engine(link, "what the engine writes does not ring");
 }
 
-/* Doorbells that the CPU rings are lost, too: use the others. */
+/* Doorbells that the CPU rings are lost, too: use others. */
 static void nt_prove_dead(struct nt_link *link, u64 lost, u64 rang)
 {
 	dev_warn_ratelimited(&link->ntb->dev,
 			     "doorbells of the peer do not ring (%#llx)%s\n", lost,
 			     rang ? "" : ", nor does any other: it looks at its rings at each heartbeat");
-	if (rang)
-		link->bells.good = rang;
+	nt_bell_replace(link, rang);
 }
 
 /*
@@ -177,7 +176,7 @@ static int nt_prove_look(struct nt_link *link, u32 *engines, u64 *rang)
 		link->proof_until = jiffies + msecs_to_jiffies(NT_PROVE_MS);
 	*rang = nt_prove_word(link, &ctl->rang[0]) | (u64)nt_prove_word(link, &ctl->rang[1]) << 32;
 	*engines = (uses & ~nt_prove_word(link, &ctl->seen)) | stopped;
-	if (!*engines && !(nt_bell_all(link, false) & ~*rang))
+	if (!*engines && !(nt_bell_used(link) & ~*rang))
 		return busy ? -EAGAIN : 0;
 	/* An engine that has not completed its copies may still write, so the link waits for it. */
 	if (busy)
@@ -204,7 +203,7 @@ bool nt_prove(struct nt_link *link)
 	ret = nt_prove_look(link, &engines, &rang);
 	if (ret == -EAGAIN)
 		return false;
-	lost = nt_bell_all(link, false) & ~rang;
+	lost = nt_bell_used(link) & ~rang;
 	if (ret && (engines || !link->bells.why)) {
 		if (engines)
 			nt_prove_no_engine(link, engines);

@@ -283,6 +283,7 @@ static void nt_ring_run(struct bh_work_struct *work)
 	bool rung = READ_ONCE(ring->rung) && xchg(&ring->rung, false), more = false;
 	LIST_HEAD(done);
 
+	ring->in.unsettled |= rung;
 	if (READ_ONCE(ring->state) == NT_OFF)
 		return nt_run_proofs(ring);
 	if (!nt_run_reap(ring, &done))
@@ -299,7 +300,7 @@ static void nt_ring_run(struct bh_work_struct *work)
 		nt_in_late(ring, rung);
 	if (nt_run_push(ring, more))
 		ring->ops->room(ring);
-	if (more)
+	if (more || (READ_ONCE(ring->state) == NT_UP && nt_in_settle(ring)))
 		nt_ring_schedule(ring);
 	if (nt_engine_idle(&ring->engine) && wq_has_sleeper(&ring->idle))
 		wake_up_all(&ring->idle);
@@ -458,12 +459,12 @@ bool nt_ring_prove(struct nt_ring *ring, u32 peer_id)
 	spin_lock_bh(&ring->lock);
 	if (!i)
 		i += nt_prove_copies(ring, peer_id);
-	while (i && i <= e->bells && nt_engine_ring(e, i - 1))
-		i++;
+	if (i == 1 && e->bell_len)
+		i += nt_engine_ring(e);
 	ring->proofs = i;
 	nt_engine_go(e);
 	spin_unlock_bh(&ring->lock);
-	return i > e->bells;
+	return i > !!e->bell_len;
 }
 
 static bool nt_ring_engine_idle(struct nt_ring *ring)

@@ -154,6 +154,9 @@ struct nt_ring;
  *	follow, in memory that the PEER MAY STILL CHANGE: copy, then check. Valid during the call.
  *	Called in the BH work without a lock
  * @room: there is room again after nt_ring_want(). Called in the BH work without a lock; or NULL
+ * @settle: return when signals that were received are cleared at the bridge, so that later ones
+ *	interrupt, and what was written before earlier ones has arrived. Called in the BH work
+ *	without a lock; or NULL
  * @fault: the rings can't go on and have to be taken down soon. Called under the lock or without
  *	it, possibly more than once
  */
@@ -164,6 +167,7 @@ struct nt_ring_ops {
 	void (*record)(struct nt_ring *ring, const struct ntw_rec *rec, const void *body,
 		       size_t len);
 	void (*room)(struct nt_ring *ring);
+	void (*settle)(struct nt_ring *ring);
 	void (*fault)(struct nt_ring *ring, const char *why);
 };
 
@@ -382,6 +386,7 @@ struct nt_rx {
  * @seen: @serial at the end of the BH work's last run
  * @awake: the BH work will run again by itself; set at the end of its run
  * @idle: number of runs that have found nothing
+ * @unsettled: the peer has signalled since the last &nt_ring_ops.settle
  * @known: sum of all positions of records that the last run has found
  * @records: &nt_stats.records_in at that time
  * @early: the last news may have signals that have not come yet; until @early_until, in jiffies
@@ -407,6 +412,7 @@ struct nt_in {
 	u32			seen;
 	bool			awake;
 	u8			idle;
+	bool			unsettled;
 	u64			known, records;
 	bool			early;
 	unsigned long		early_until;
@@ -433,7 +439,7 @@ struct nt_in {
  * @crc: records have a CRC in both directions; set before nt_ring_on()
  * @crc_all: it covers payload that an engine could read, too, because an engine of one of the
  *	sides may hide errors, or the administrator wants it. Set before nt_ring_on()
- * @bell: number of doorbells that were rung
+ * @bell: the peer's doorbell bit that is rung, counted from the first one. Set before nt_ring_on()
  * @flush: the CPU reads from the window and rings then, because doorbells overtake what is written.
  *	Changed under the lock
  * @proofs: copies of nt_ring_prove() that were given in this life
@@ -456,7 +462,7 @@ struct nt_ring {
 	u32				direct;
 	bool				crc;
 	bool				crc_all;
-	unsigned int			bell;
+	u8				bell;
 	bool				flush;
 	unsigned int			proofs;
 	struct nt_out			out;
@@ -491,8 +497,8 @@ int nt_ring_shadow(struct nt_ring *ring, unsigned int queues, u32 size);
  */
 void nt_ring_on(struct nt_ring *ring, void *inbound, u32 size, u32 own_id, u32 peer_id);
 /*
- * Let the engine write NT_PROOF bytes, the words &ntw_ctl.proof and all doorbells that it has,
- * while the rings are off. Process context; called again until it returns true: all of that was
+ * Let the engine write NT_PROOF bytes, the words &ntw_ctl.proof and its doorbell, while the rings
+ * are off. Process context; called again until it returns true: all of that was
  * given
  */
 bool nt_ring_prove(struct nt_ring *ring, u32 peer_id);
@@ -688,6 +694,12 @@ static inline bool nt_unannounced(const struct nt_out *out)
 	return out->tx[NTW_MSG].placed != out->tx[NTW_MSG].produced;
 }
 
+/* Return: true if records of the message ring leave now, which say what we have handled */
+static inline bool nt_msgs_report(const struct nt_out *out)
+{
+	return out->tx[NTW_MSG].go && nt_unannounced(out);
+}
+
 /*
  * Return: true if the engine reads the payload from the consumer's memory. If the CRC covers it,
  * payload that does not go to places is copied first, because its owner may change it after the
@@ -707,7 +719,12 @@ static inline u32 nt_rec_check(const struct ntw_rec *head, const void *body, u32
 	return crc32c(crc32c(~0U, head, sizeof(*head)), body, len);
 }
 
-/* shadow.c, under the lock: place waiting records as far as there is room */
+/*
+ * shadow.c, under the lock: complete the headers of the message ring's records that the peer was
+ * not told of. @done: what we have handled of its bulk ring
+ */
+void nt_shadow_seal(struct nt_out *out, u64 done);
+/* Place waiting records as far as there is room */
 void nt_shadow_fill(struct nt_ring *ring);
 /* Return: true if there is room for long records. Under the lock */
 bool nt_shadow_has_room(const struct nt_out *out, enum ntw_which which);
@@ -735,7 +752,7 @@ void nt_bulk_reset(struct nt_out *out);
 /* Return: true if the engine writes the doorbell behind the batch that it copies */
 static inline bool nt_engine_signals(const struct nt_ring *ring)
 {
-	return ring->engine.bells && !ring->engine.cpu && !ring->flush && !nt_peer_awake(ring);
+	return ring->engine.bell_len && !ring->engine.cpu && !ring->flush && !nt_peer_awake(ring);
 }
 
 /* ring.c, under the lock: send what is there and may be sent, through both rings */
@@ -749,6 +766,11 @@ bool nt_in_poll(struct nt_ring *ring);
 bool nt_in_handle(struct nt_ring *ring);
 /* Return: true if the BH work has to run again, because there are or may soon be more records */
 bool nt_in_more(struct nt_ring *ring);
+/*
+ * Before the BH work waits for a signal: let the bridge clear those that have come. Return: true if
+ * records have come meanwhile, whose signal may have met one that was not cleared yet
+ */
+bool nt_in_settle(struct nt_ring *ring);
 /*
  * Plan another look if a signal has found nothing, and find out whether signals overtake what they
  * announce. @rung: the peer has signalled before this run

@@ -23,13 +23,30 @@ static void nt_run_add(struct nt_out *out, u64 pos, u32 len)
 		b->run[b->runs++] = (struct nt_run) { .at = at, .len = len };
 }
 
+/* @len: bytes of the record. nt_shadow_seal() completes the header of one in the message ring. */
 static void nt_head(struct nt_out *out, enum ntw_which which, u64 pos, struct ntw_rec head, u32 len)
 {
-	head.len = cpu_to_le32(len);
+	head.len = cpu_to_le16(len - sizeof(head));
 	head.check = cpu_to_le32((u32)pos ^ out->peer_id);
-	if (out->crc && head.type == NTW_SKIP)
+	if (out->crc && head.type == NTW_SKIP && which == NTW_BULK)
 		head.check = cpu_to_le32(nt_rec_check(&head, NULL, 0));
 	memcpy(out->tx[which].shadow + (pos & (out->size - 1)), &head, sizeof(head));
+}
+
+void nt_shadow_seal(struct nt_out *out, u64 done)
+{
+	const struct nt_tx *tx = &out->tx[NTW_MSG];
+	struct ntw_rec *rec;
+	u64 pos;
+
+	for (pos = tx->produced; pos != tx->placed; pos += ntw_rec_span(ntw_rec_len(rec))) {
+		rec = tx->shadow + (pos & (out->size - 1));
+		rec->done = cpu_to_le32(done);
+		if (!out->crc)
+			continue;
+		rec->check = cpu_to_le32(nt_rec_check(rec, rec + 1, rec->type == NTW_SKIP ? 0 :
+						      le16_to_cpu(rec->len)));
+	}
 }
 
 /* Put a filler at the end of the ring, which is too short for the next record. */
@@ -64,8 +81,8 @@ static u32 nt_put_bytes(struct nt_out *out, enum ntw_which which, const struct k
 	/* The copy is complete, because kernel memory does not fault. */
 	WARN_ON_ONCE(inside && copy_from_iter((void *)rec + len, inside, it) != inside);
 	len += inside;
-	if (out->crc) {
-		rec->head = len < all ? len : 0;
+	if (out->crc && which == NTW_BULK) {
+		rec->head = cpu_to_le32(len < all ? len : 0);
 		rec->check = cpu_to_le32(nt_rec_check(rec, rec + 1, len - sizeof(*rec)));
 	}
 	return len;

@@ -23,7 +23,7 @@ u32 nt_head_fill(const struct kfi_mux_rec *rec, void *head)
 	struct nt_head *h = head;
 
 	h->rec = (struct ntw_rec) {
-		.type = rec->type, .bits = cpu_to_le16(rec->bits), .conn = cpu_to_le32(rec->conn),
+		.type = rec->type, .bits = rec->bits, .conn = cpu_to_le32(rec->conn),
 	};
 	memcpy(h->body, rec->body, sizeof(h->body));	/* of a constant length, so it is inline */
 	return sizeof(h->rec) + rec->len;

@@ -158,24 +158,22 @@ int ntw_decode_hello(const struct ntw_hello *hello, struct ntw_hello_info *g)
 	return hello_sane(g) ? 0 : -EPROTO;
 }
 
-int ntw_decode_rec(const struct ntw_rec *rec, u32 at, u32 avail, u32 ring, u32 incarnation)
+int ntw_decode_rec(const struct ntw_rec *rec, enum ntw_which which, u32 at, u32 avail, u32 ring,
+		   u32 incarnation)
 {
-	u32 len = le32_to_cpu(rec->len), rest = ring - (at & (ring - 1)), span;
+	u32 len = ntw_rec_len(rec), rest = ring - (at & (ring - 1)), span;
+	u32 head = which == NTW_BULK ? le32_to_cpu(rec->head) : 0;
 
 	if (le32_to_cpu(rec->check) != (at ^ incarnation))
 		return -EPROTO;
-	/*
-	 * A filler may be as long as the space that it fills. No other record is longer than a
-	 * quarter of the ring.
-	 */
-	if (len < sizeof(*rec) || len > (rec->type == NTW_SKIP ? ring : ntw_rec_max(ring)))
+	if (len > ntw_rec_max(ring))
 		return -EPROTO;
 	span = ntw_rec_span(len);
 	if (span > avail || span > rest)
 		return -EPROTO;
 	if (rec->type != NTW_SKIP && rec->type < NTW_FIRST)
 		return -EPROTO;
-	if (rec->head && (rec->type == NTW_SKIP || rec->head < sizeof(*rec) || rec->head > len))
+	if (head && (rec->type == NTW_SKIP || head < sizeof(*rec) || head > len))
 		return -EPROTO;
 	return span;
 }

@@ -21,8 +21,8 @@
 #endif
 
 #define NTW_MAGIC		0x4e46		/* "FN": the upper half of the first scratchpad */
-#define NTW_VERSION		6		/* newest version that this side supports */
-#define NTW_VERSION_MIN		6		/* oldest version that this side supports */
+#define NTW_VERSION		7		/* newest version that this side supports */
+#define NTW_VERSION_MIN		7		/* oldest version that this side supports */
 
 /*
  * Inbound memory: queues, one behind the other, and the arena. A queue has a control page, a
@@ -115,7 +115,7 @@ enum ntw_state {
  *	gives both the same; 0: they have not yet, or the driver gives them different ones
  * @tried: the last of the reader's states NTW_TRY_* for which the writer has written; 0: none
  * @bell: first bit of the writer's doorbell register that the reader uses
- * @bells: number of these bits, see ntw_bell()
+ * @bells: number of these bits, see ntw_bells()
  * @own_id: incarnation of the writer
  * @peer_id: incarnation of the reader, or 0
  * @size_kib: inbound memory of the writer in KiB
@@ -133,21 +133,15 @@ struct ntw_handshake {
 };
 
 /*
- * Return the bit that wakes a queue, counted from the first of @bells bits, when @queues queues are
- * in use. Each queue has adjacent bits of its own, which are used in turn, if there are enough:
- * bridges have a vector for each bit, or for several adjacent ones
+ * Return the bits that wake a queue, counted from the first of @bells bits, when @queues queues are
+ * in use. Each queue has adjacent bits of its own, if there are enough: bridges have a vector for
+ * each bit, or for several adjacent ones. Otherwise a bit wakes several queues
  */
-static inline unsigned int ntw_bell(unsigned int queue, unsigned int queues, unsigned int bells,
-				    unsigned int turn)
+static inline u64 ntw_bells(unsigned int queue, unsigned int queues, unsigned int bells)
 {
-	unsigned int first, own;
+	unsigned int first = queue * bells / queues, end = (queue + 1) * bells / queues;
 
-	/* Each signal comes here, and divisions take long. */
-	if (queues == 1)
-		return turn % bells;
-	first = queue * bells / queues;
-	own = (queue + 1) * bells / queues - first;
-	return own ? first + turn % own : first;
+	return ~0ULL >> (64 - (end > first ? end - first : 1)) << first;
 }
 
 /*
@@ -331,27 +325,38 @@ enum ntw_type {
 
 /**
  * struct ntw_rec - header of each record
- * @len: bytes, with this header and without the padding to NTW_ALIGN. With NTW_FEAT_CRC it is 0 at
- *	the end of the message ring's records, so a record that follows is found without a line
- * @type: enum ntw_type
- * @head: bytes at the beginning of the record that a CRC covers, if it does not cover all of them;
- *	0: it does, or there is none
+ * @len: bytes behind this header, without the padding to NTW_ALIGN
+ * @type: enum ntw_type. With NTW_FEAT_CRC it is NTW_NONE at the end of the message ring's records,
+ *	so a record that follows is found without a line
  * @bits: for connections
  * @conn: for connections: the number that the receiver has chosen
+ * @done: message ring: position in the writer's bulk ring up to which the writer has handled what
+ *	the reader has sent, as &ntw_line.consumed
+ * @head: bulk ring: bytes at the beginning of the record that a CRC covers, if it does not cover
+ *	all of them; 0: it does, or there is none
  * @check: where the record begins: bytes of the ring produced before it, modulo 2^32, xor the
  *	receiver's incarnation. With NTW_FEAT_CRC: CRC32C, begun with ~0 and not inverted, of the
  *	record with that number here, or of its first @head bytes; of NTW_SKIP this header alone
  */
 struct ntw_rec {
-	__le32	len;
+	__le16	len;
 	u8	type;
-	u8	head;
-	__le16	bits;
+	u8	bits;
 	__le32	conn;
+	union {
+		__le32	done;
+		__le32	head;
+	};
 	__le32	check;
 };
 
 static_assert(sizeof(struct ntw_rec) == 16, "record");
+
+/* Bytes of a record, with its header and without the padding */
+static inline u32 ntw_rec_len(const struct ntw_rec *rec)
+{
+	return sizeof(*rec) + le16_to_cpu(rec->len);
+}
 
 /** struct ntw_addr - name of an endpoint: an end of a bridge, and a number at this end */
 struct ntw_addr {
@@ -411,12 +416,14 @@ static inline bool ntw_decode_word(u64 word, u32 incarnation, u32 *value)
 
 /*
  * Check a copy of a record's header. Pure function.
+ * @which: the ring
  * @at: position of the record, modulo 2^32; @avail: bytes from there on that were produced; @ring:
  *	bytes of the ring; @incarnation: the reader's incarnation
  *
  * If records have a CRC, the caller checks it, and sets &ntw_rec.check to the number that is there
  * without a CRC. Return: bytes of the ring that the record takes, or -EPROTO
  */
-int ntw_decode_rec(const struct ntw_rec *rec, u32 at, u32 avail, u32 ring, u32 incarnation);
+int ntw_decode_rec(const struct ntw_rec *rec, enum ntw_which which, u32 at, u32 avail, u32 ring,
+		   u32 incarnation);
 
 #endif /* _KFI_NTB_WIRE_H */

@@ -67,7 +67,7 @@ static void fuzz_hello(const uint8_t *data, size_t size, bool mend)
 /* Position and ring: values that a link may have */
 struct where {
 	u32	at, avail, incarnation;
-	u8	shift;
+	u8	shift, which;
 };
 
 static void fuzz_rec(const uint8_t *data, size_t size, bool mend)
@@ -83,14 +83,14 @@ static void fuzz_rec(const uint8_t *data, size_t size, bool mend)
 	avail = (in.where.avail % ring & ~(NTW_ALIGN - 1)) + NTW_ALIGN;
 	if (mend)
 		in.rec.check = htole32(at ^ in.where.incarnation);
-	span = ntw_decode_rec(&in.rec, at, avail, ring, in.where.incarnation);
+	span = ntw_decode_rec(&in.rec, in.where.which % NTW_RINGS, at, avail, ring, in.where.incarnation);
 	if (span < 0)
 		return;
 	rest = ring - (at & (ring - 1));
 	PROMISE(span >= (int)sizeof(struct ntw_rec) && span % NTW_ALIGN == 0);
 	PROMISE((u32)span <= avail && (u32)span <= rest);
-	PROMISE(le32toh(in.rec.len) <= (u32)span && le32toh(in.rec.len) >= sizeof(struct ntw_rec));
-	PROMISE(in.rec.type == NTW_SKIP || (in.rec.type >= NTW_FIRST && (u32)span <= ring / 4));
+	PROMISE(ntw_rec_len(&in.rec) <= (u32)span && (u32)span <= ring / 4);
+	PROMISE(in.rec.type == NTW_SKIP || in.rec.type >= NTW_FIRST);
 	PROMISE(le32toh(in.rec.check) == (at ^ in.where.incarnation));
 }
 

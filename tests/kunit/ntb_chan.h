@@ -175,7 +175,6 @@ static struct chan *chan_begin(struct kunit *test, struct end *end, bool loose)
 	end->ring.engine.bad = NULL;
 	end->ring.engine.tasked = loose;
 	end->ring.engine.bounce = c->bounce;
-	end->ring.engine.bells = 1;
 	end->ring.engine.bell_len = sizeof(u32);
 	spin_unlock_bh(&end->ring.lock);
 	return c;
@@ -192,7 +191,7 @@ static void chan_end(struct end *end)
 	end->ring.engine.chan = NULL;
 	end->ring.engine.tasked = false;
 	end->ring.engine.bounce = NULL;
-	end->ring.engine.bells = 0;
+	end->ring.engine.bell_len = 0;
 	end_on(end, 200, 101);
 }
 

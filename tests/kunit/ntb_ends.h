@@ -30,6 +30,7 @@ struct end {
 	u32		posted, sent, lost;
 	u32		messages;	/* records of the message ring */
 	bool		mute;		/* it sends no signals */
+	bool		misses;		/* a record comes before its bit is clear */
 	u64		bulk_end;
 	wait_queue_head_t wait;
 };
@@ -75,10 +76,6 @@ static void op_room(struct nt_ring *ring)
 	WRITE_ONCE(end->rooms, end->rooms + 1);
 	wake_up(&end->wait);
 }
-
-static const struct nt_ring_ops ops = {
-	.signal = op_signal, .record = op_record, .room = op_room, .fault = op_fault,
-};
 
 static struct end *end_of(struct nt_rec *rec)
 {
@@ -134,6 +131,20 @@ static int put(struct end *end, enum ntw_which which, u32 seq, u32 len, bool mor
 	local_bh_enable();
 	return ret;
 }
+
+static void op_settle(struct nt_ring *ring)
+{
+	struct end *end = container_of(ring, struct end, ring);
+
+	if (end->misses)
+		put(end->other, NTW_MSG, end->got, 0, false);
+	end->misses = false;
+}
+
+static const struct nt_ring_ops ops = {
+	.signal = op_signal, .record = op_record, .room = op_room, .settle = op_settle,
+	.fault = op_fault,
+};
 
 static bool owes_nothing(struct nt_ring *ring)
 {

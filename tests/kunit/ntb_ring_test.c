@@ -143,6 +143,20 @@ static void late_data(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
 }
 
+/* A record whose signal has met a doorbell bit that was not clear yet is found all the same. */
+static void signal_is_missed(struct kunit *test)
+{
+	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
+
+	KUNIT_EXPECT_TRUE(test, reported(a));
+	a->mute = true;
+	b->misses = true;
+	KUNIT_EXPECT_EQ(test, 0, put(a, NTW_MSG, 0, 0, false));
+	nt_ring_rung(&b->ring);
+	KUNIT_EXPECT_TRUE(test, got_all(b, 2));
+	KUNIT_EXPECT_EQ(test, 0U, a->wrong + b->wrong + a->faults + b->faults);
+}
+
 /* Let @end believe that its peer has sent a line that says whether it polls. */
 static void peer_polls(struct end *end, u32 own_id, bool awake)
 {
@@ -357,7 +371,7 @@ static void forged_record(struct kunit *test)
 	} both = {
 		.rec.type = NTW_FIRST,
 		.forged = {
-			.len = cpu_to_le32(sizeof(struct ntw_rec)), .type = NTW_FIRST,
+			.type = NTW_FIRST,
 			.check = cpu_to_le32((NTW_ALIGN + RING_LEN) ^ b->ring.in.own_id),
 		},
 	};
@@ -395,7 +409,7 @@ static void bulk_comes_after(struct kunit *test)
 	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
 	struct ntw_line *line = &((struct ntw_ctl *)(b->mem + QUEUE))->line, lines[3];
 	struct ntw_rec *rec[2];
-	__le32 len[2];
+	u8 type[2];
 	u32 i;
 
 	msleep(20);	/* first lines */
@@ -410,8 +424,8 @@ static void bulk_comes_after(struct kunit *test)
 		lines[i + 1] = *line;
 		/* What the CPU has written has not arrived. */
 		*line = lines[0];
-		len[i] = rec[i]->len;
-		rec[i]->len = 0;
+		type[i] = rec[i]->type;
+		rec[i]->type = NTW_NONE;
 		end_resume(b);
 		msleep(20);
 		KUNIT_EXPECT_EQ(test, 0U, b->got);
@@ -419,7 +433,7 @@ static void bulk_comes_after(struct kunit *test)
 	}
 	for (i = 1; i <= 2; i++) {
 		end_pause(b);
-		rec[i - 1]->len = len[i - 1];
+		rec[i - 1]->type = type[i - 1];
 		if (i == 2)
 			*line = lines[2];
 		end_resume(b);
@@ -445,6 +459,26 @@ static void bulk_answer_reports(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, post(b, 0, 40, false));
 	KUNIT_EXPECT_TRUE(test, got_all(a, 1));
 	KUNIT_EXPECT_TRUE(test, nt_ring_acked(&a->ring, nt_ring_placed(&a->ring)));
+}
+
+/* So does a short record, which has no line for that. It can't report more than was sent. */
+static void record_reports(struct kunit *test)
+{
+	struct end *a = &((struct pair *)test->priv)->end[0], *b = a->other;
+	u64 bursts;
+
+	msleep(20);	/* first lines */
+	KUNIT_EXPECT_EQ(test, 0, post(a, 0, 40, false));
+	KUNIT_EXPECT_TRUE(test, got_all(b, 1));
+	msleep(20);
+	bursts = b->ring.stats.bursts;
+	KUNIT_EXPECT_EQ(test, 0, put(b, NTW_MSG, 0, 8, false));
+	KUNIT_EXPECT_TRUE(test, got_all(a, 1));
+	KUNIT_EXPECT_TRUE(test, nt_ring_acked(&a->ring, nt_ring_placed(&a->ring)));
+	KUNIT_EXPECT_EQ(test, bursts + 1, b->ring.stats.bursts);
+	b->ring.in.rx[NTW_BULK].to_report += NTW_ALIGN;
+	KUNIT_EXPECT_EQ(test, 0, put(b, NTW_MSG, 1, 8, false));
+	KUNIT_EXPECT_TRUE(test, wait_event_timeout(a->wait, READ_ONCE(a->faults), PATIENCE));
 }
 
 /* Records of the message ring leave when records of the bulk ring follow that can't. */
@@ -743,6 +777,7 @@ KFI_SUITE_IN(kfi_ntb_ring, ring_init, ring_exit,
 	KUNIT_CASE(two_threads),
 	KUNIT_CASE(no_line),
 	KUNIT_CASE(late_data),
+	KUNIT_CASE(signal_is_missed),
 	KUNIT_CASE(bulk_to_awake),
 	KUNIT_CASE(no_room),
 	KUNIT_CASE(room_for_messages),
@@ -750,6 +785,7 @@ KFI_SUITE_IN(kfi_ntb_ring, ring_init, ring_exit,
 	KUNIT_CASE(forged_record),
 	KUNIT_CASE(bulk_comes_after),
 	KUNIT_CASE(bulk_answer_reports),
+	KUNIT_CASE(record_reports),
 	KUNIT_CASE(no_wait_for_batches),
 	KUNIT_CASE(line_was_there),
 	KUNIT_CASE(torn_records),

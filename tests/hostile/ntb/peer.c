@@ -21,7 +21,7 @@
 static void hp_ring(struct hp *hp, unsigned int queue)
 {
 	if (hp->bells)
-		ntb_peer_db_set(hp->ntb, BIT_ULL(hp->bell + ntw_bell(queue, hp->used, hp->bells, 0)));
+		ntb_peer_db_set(hp->ntb, BIT_ULL(hp->bell + __ffs64(ntw_bells(queue, hp->used, hp->bells))));
 }
 
 static void hp_send_handshake(struct hp *hp, enum ntw_state state)
@@ -250,7 +250,7 @@ static void hp_skip(struct hp *hp, u32 rest)
 	struct hp_queue *q = &hp->queue[hp->on];
 	struct ntw_rec skip = {
 		.type = NTW_SKIP,
-		.len = cpu_to_le32(rest),
+		.len = cpu_to_le16(rest - sizeof(skip)),
 		.check = cpu_to_le32((u32)q->placed ^ hp->peer_id),
 	};
 
@@ -275,7 +275,7 @@ static bool hp_place(struct hp *hp, struct ntw_rec *rec, const void *body, u32 l
 	if (q->placed + rest + all > q->freed + hp->ring)
 		return false;
 	hp_skip(hp, rest);
-	rec->len = cpu_to_le32(sizeof(*rec) + len);
+	rec->len = cpu_to_le16(len);
 	for (at = 0; at < all; at += span) {
 		rec->check = cpu_to_le32((u32)(q->placed + at) ^ hp->peer_id);
 		memcpy(hp->block + at, rec, sizeof(*rec));
@@ -293,6 +293,7 @@ static u32 hp_parse(struct hp_stream *s, struct hp_received *received)
 {
 	const struct kfw_hello *hello = (const void *)s->in;
 	const struct kfw_hdr *hdr = (const void *)s->in;
+	const struct kfw_plain *plain = (const void *)s->in;
 	const struct kfw_rma *seg = (const void *)(hdr + 1);
 	const struct kfw_place *place;
 	u32 len, type = hdr->type;
@@ -307,8 +308,13 @@ static u32 hp_parse(struct hp_stream *s, struct hp_received *received)
 		s->hello_done = hello->kind == KFW_ACCEPT;
 		return len;
 	}
-	if (s->have < sizeof(*hdr))
+	if (s->have < kfw_hdr_len(type))
 		return 0;
+	if (type == KFW_PLAIN) {
+		len = sizeof(*plain) + le32_to_cpu(plain->payload);
+		received->types |= s->have < len ? 0 : HP_FRAME(KFW_MSG);
+		return s->have < len ? 0 : len;
+	}
 	place = (const void *)(seg + le16_to_cpu(hdr->rma_count));
 	len = (const u8 *)place - s->in + le64_to_cpu(hdr->payload);
 	if (type == KFW_GRANT)
@@ -334,11 +340,11 @@ static u32 hp_parse(struct hp_stream *s, struct hp_received *received)
 static void hp_data(struct hp *hp, struct hp_received *received, const struct ntw_rec *rec,
 		    const void *body)
 {
-	u32 len = le32_to_cpu(rec->len) - sizeof(*rec) - sizeof(struct kmw_data), n;
+	u32 len = le16_to_cpu(rec->len) - sizeof(struct kmw_data), n;
 	struct hp_stream *s = &hp->stream;
 	const struct kmw_placed *placed = body + sizeof(struct kmw_data);
 
-	if (le16_to_cpu(rec->bits) & KMW_D_PLACED) {
+	if (rec->bits & KMW_D_PLACED) {
 		received->placed += le32_to_cpu(placed->len);
 		received->crc = le32_to_cpu(placed->crc);
 		return;
@@ -370,7 +376,7 @@ static void hp_record(struct hp *hp, unsigned int queue, const struct ntw_rec *r
 	if (rec->type == KMW_DATA)
 		hp_data(hp, received, rec, body);
 	if (rec->type == KMW_CLOSE)
-		received->bits = le16_to_cpu(rec->bits);
+		received->bits = rec->bits;
 	if (rec->type == KMW_ANSWER) {
 		received->from = le32_to_cpu(answer->number);
 		received->status = le32_to_cpu(answer->status);
@@ -397,7 +403,8 @@ static void hp_take_from(struct hp *hp, unsigned int queue, enum ntw_which which
 	while (!(hp->deaf & BIT(queue)) && *got != avail) {
 		at = ring + (*got & (HP_RING - 1));
 		memcpy(&rec, at, sizeof(rec));
-		span = ntw_decode_rec(&rec, (u32)*got, avail - *got, HP_RING, hp->own_id);
+		span = ntw_decode_rec(&rec, which, (u32)*got, avail - *got, HP_RING,
+				      hp->own_id);
 		if (span < 0) {
 			pr_err("hostile: wrong: no record at %llu\n", *got);
 			return;
@@ -666,7 +673,7 @@ static int hp_post_record(struct hp *hp, const struct kfi_mux_rec *from, const v
 			  unsigned int copies)
 {
 	struct ntw_rec rec = {
-		.type = from->type, .bits = cpu_to_le16(from->bits),
+		.type = from->type, .bits = from->bits,
 		.conn = cpu_to_le32(from->conn),
 	};
 	u8 *body = kmalloc(sizeof(from->body) + len, GFP_KERNEL);
