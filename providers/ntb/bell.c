@@ -6,13 +6,16 @@
  * several vectors can interrupt another CPU for each queue. A vector of several queues wakes all of
  * them. One of these bits is used, the others only if it does not ring.
  *
- * A bit that is rung while it is set causes no interrupt: so what a peer sends while this side is
- * about to look costs nothing. But a write that clears a bit takes time to reach the bridge, and a
- * bit that is rung meanwhile is cleared with it. A read comes behind that write, and what the peer
- * has written before it rang has arrived then. So before a queue waits for a signal, it reads the
- * register once and looks at its rings again (nt_in_settle()); answers have left by then, so they
- * do not wait for the read. If the interrupt itself was lost, its bit stays set and would never
- * interrupt again. So all bits are cleared at each heartbeat, before the rings are looked at.
+ * A bit that is rung while it is set causes no interrupt. So it stays set as long as the queue
+ * handles records, and is cleared when there are none (nt_in_settle()): what the peer sends
+ * meanwhile does not interrupt. The write that clears it takes time to reach the bridge, and a bit
+ * that is rung meanwhile is cleared with it. A read comes behind that write, and what the peer has
+ * written before it rang has arrived then. So the queue reads the register and looks at its rings
+ * once more; answers have left by then, and do not wait for the read. A queue that shares its bit
+ * does the same, so each ring behind its own write interrupts it, whoever clears the bit after that.
+ *
+ * If the interrupt itself was lost, its bit stays set and would never interrupt again. So all bits
+ * are cleared at each heartbeat, before the rings are looked at.
  */
 #include <linux/bitops.h>
 #include <linux/io.h>
@@ -185,7 +188,10 @@ void nt_bell_ring(struct nt_ring *ring)
 
 void nt_bell_settle(struct nt_ring *ring)
 {
-	ntb_db_read(nt_ring_link(ring)->ntb);
+	struct nt_link *link = nt_ring_link(ring);
+
+	ntb_db_clear(link->ntb, link->bells.wakes[ring->index]);
+	ntb_db_read(link->ntb);
 }
 
 void nt_bell_revive(struct nt_link *link)
@@ -218,8 +224,6 @@ void nt_bell_received(struct nt_link *link, int vector)
 	atomic64_inc(&link->interrupts);
 	if (READ_ONCE(link->state) != NT_LINK_UP)
 		return nt_bell_proved(link, bits);
-	/* Clear the bits before the rings are read. A bit that is rung later interrupts again. */
-	ntb_db_clear(link->ntb, bits);
 	for (i = 0; i < READ_ONCE(link->queues); i++)
 		if (bits & link->bells.wakes[i])
 			nt_ring_rung(&link->ring[i]);

@@ -723,7 +723,7 @@ void nt_bell_exit(struct nt_link *link);
 void nt_bell_open(struct nt_link *link);
 /* Wake the peer's end of a queue, by CPU. Any context */
 void nt_bell_ring(struct nt_ring *ring);
-/* Return when bits that were cleared are clear at the bridge. BH work */
+/* Clear the bits of a queue. They are clear at the bridge on return. BH work */
 void nt_bell_settle(struct nt_ring *ring);
 /*
  * Clear all of our bits: one whose interrupt was lost would never interrupt again. After that the

@@ -13,6 +13,7 @@ void nt_in_reset(struct nt_ring *ring, void *inbound, u32 size, u32 own_id)
 	*in = (struct nt_in) {
 		.ctl = inbound, .size = size, .own_id = own_id,
 		.crc = ring->crc, .crc_all = ring->crc_all,
+		.unsettled = true,	/* a signal may have come before the rings were on */
 	};
 	for (i = 0; i < NTW_RINGS; i++)
 		in->rx[i].ring = inbound + ntw_ring_at(i, size);

@@ -154,9 +154,8 @@ struct nt_ring;
  *	follow, in memory that the PEER MAY STILL CHANGE: copy, then check. Valid during the call.
  *	Called in the BH work without a lock
  * @room: there is room again after nt_ring_want(). Called in the BH work without a lock; or NULL
- * @settle: return when signals that were received are cleared at the bridge, so that later ones
- *	interrupt, and what was written before earlier ones has arrived. Called in the BH work
- *	without a lock; or NULL
+ * @settle: let later signals interrupt again. On return, what was written before earlier ones has
+ *	arrived. Called in the BH work without a lock; or NULL
  * @fault: the rings can't go on and have to be taken down soon. Called under the lock or without
  *	it, possibly more than once
  */
@@ -767,8 +766,8 @@ bool nt_in_handle(struct nt_ring *ring);
 /* Return: true if the BH work has to run again, because there are or may soon be more records */
 bool nt_in_more(struct nt_ring *ring);
 /*
- * Before the BH work waits for a signal: let the bridge clear those that have come. Return: true if
- * records have come meanwhile, whose signal may have met one that was not cleared yet
+ * Before the BH work waits for a signal: let signals interrupt again. Return: true if records have
+ * come meanwhile, whose signal may have met one that was not cleared yet
  */
 bool nt_in_settle(struct nt_ring *ring);
 /*
