@@ -112,7 +112,7 @@ static u64 nt_target(const struct nt_out *out, const struct nt_batch *b, size_t 
 	*most = rec->len - b->done;
 	if (!rec->count)
 		return nt_out_at(out, NTW_BULK) +
-		       ((rec->end - rec->span) & (out->size - 1)) + rec->head_len + b->done;
+		       ((rec->end - rec->span) & (out->tx[NTW_BULK].size - 1)) + rec->head_len + b->done;
 	*most = min_t(size_t, *most, rec->place[b->place].len - b->place_done);
 	return rec->place[b->place].at + b->place_done;
 }
@@ -326,6 +326,14 @@ void nt_bulk_submit(struct nt_ring *ring)
 			break;
 	}
 	nt_engine_go(&ring->engine);
+}
+
+bool nt_bulk_ends_soon(const struct nt_ring *ring)
+{
+	const struct nt_batch *b = &ring->out.batch[ring->out.oldest % NT_SLOTS];
+
+	return !ring->engine.cpu && ring->out.oldest != ring->out.giving &&
+	       b->bytes + b->load <= NT_SOON;
 }
 
 /* ---- reaping: the engine has completed copies, with or without an error ---- */

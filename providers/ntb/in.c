@@ -11,12 +11,14 @@ void nt_in_reset(struct nt_ring *ring, void *inbound, u32 size, u32 own_id)
 	unsigned int i;
 
 	*in = (struct nt_in) {
-		.ctl = inbound, .size = size, .own_id = own_id,
+		.ctl = inbound, .own_id = own_id,
 		.crc = ring->crc, .crc_all = ring->crc_all,
 		.unsettled = true,	/* a signal may have come before the rings were on */
 	};
-	for (i = 0; i < NTW_RINGS; i++)
+	for (i = 0; i < NTW_RINGS; i++) {
 		in->rx[i].ring = inbound + ntw_ring_at(i, size);
+		in->rx[i].size = ntw_ring_size(i, size);
+	}
 }
 
 /*
@@ -90,7 +92,7 @@ static bool nt_in_produced(struct nt_ring *ring, struct nt_rx *rx, const __le64 
 
 	if (in->crc && rx == &in->rx[NTW_MSG] && nt_in_older(in, word, rx->avail))
 		return true;
-	return nt_read_word(ring, word, rx->avail, rx->got + in->size, &rx->avail);
+	return nt_read_word(ring, word, rx->avail, rx->got + rx->size, &rx->avail);
 }
 
 /*
@@ -122,7 +124,7 @@ static bool nt_in_bulk_line(struct nt_ring *ring)
 	}
 	more = after - (u32)got;
 	in->after = more > 0 ? (got + more) * NTW_ALIGN : 0;
-	return more <= (s32)(in->size / NTW_ALIGN);
+	return more <= (s32)(in->rx[NTW_MSG].size / NTW_ALIGN);
 }
 
 bool nt_in_poll(struct nt_ring *ring)
@@ -178,7 +180,7 @@ static int nt_in_header(const struct nt_in *in, enum ntw_which which, u32 at, u3
 	crc = rec->check;
 	if (in->crc)
 		rec->check = cpu_to_le32(at ^ in->own_id);
-	span = ntw_decode_rec(rec, which, at, avail, in->size, in->own_id);
+	span = ntw_decode_rec(rec, which, at, avail, in->rx[which].size, in->own_id);
 	/* Each record is as well protected as both sides have agreed. */
 	head = which == NTW_BULK ? le32_to_cpu(rec->head) : 0;
 	if (head && (in->crc_all || !in->crc))
@@ -203,7 +205,7 @@ static void nt_in_clear(void *from, int span)
 static bool nt_in_has_found(const struct nt_in *in)
 {
 	const struct nt_rx *msg = &in->rx[NTW_MSG];
-	const struct ntw_rec *rec = msg->ring + (msg->got & (in->size - 1));
+	const struct ntw_rec *rec = msg->ring + (msg->got & (msg->size - 1));
 
 	return in->crc && READ_ONCE(rec->type) != NTW_NONE;
 }
@@ -218,13 +220,13 @@ static int nt_in_one(struct nt_ring *ring, enum ntw_which which)
 	struct nt_in *in = &ring->in;
 	struct nt_rx *rx = &in->rx[which];
 	bool announced = rx->got != rx->avail;
-	void *from = rx->ring + (rx->got & (in->size - 1));
+	void *from = rx->ring + (rx->got & (rx->size - 1));
 	struct ntw_rec rec;
 	int span;
 
 	if (!announced && (which != NTW_MSG || !nt_in_has_found(in)))
 		return 0;
-	span = nt_in_header(in, which, (u32)rx->got, announced ? rx->avail - rx->got : in->size,
+	span = nt_in_header(in, which, (u32)rx->got, announced ? rx->avail - rx->got : rx->size,
 			    from, &rec);
 	/* @lost is read as in nt_run_receive(), because the record may have come after that. */
 	if (!announced && (span < 0 || READ_ONCE(ring->lost)))
@@ -426,11 +428,13 @@ void nt_in_due(struct nt_ring *ring, bool more)
 	lockdep_assert_held(&ring->lock);
 	nt_in_echo(in, out);
 	in->seen = in->serial;
-	in->awake = more;
+	/* A line says so, and another one takes it back. That is too much for a single run. */
+	in->awake = more && in->busy;
+	in->busy = more;
 	nt_in_sleep(ring);
 	out->due |= in->awake && !out->awake;
 	/*
-	 * Progress is not reported at once, but with the next line, or when 1/NT_LAG of a ring was
+	 * Progress is not reported at once, but with the next line, or when NT_LAG() of a ring was
 	 * handled, before the peer runs out of room. Records of the message ring that leave now
 	 * report that of the bulk ring.
 	 */
@@ -438,7 +442,7 @@ void nt_in_due(struct nt_ring *ring, bool more)
 		rx->to_report = rx->got;
 		if (rx == &in->rx[NTW_BULK] && nt_msgs_report(out))
 			continue;
-		out->due |= rx->to_report - rx->reported >= in->size / NT_LAG;
+		out->due |= rx->to_report - rx->reported >= NT_LAG(rx->size, rx - in->rx);
 	}
 	if (!(in->seen & NTW_ASK) || in->seen == in->answered)
 		return;

@@ -570,7 +570,7 @@ static void nt_queue_up(struct nt_link *link, struct nt_ring *ring, const struct
 	for (i = 0; i < NT_PROGRESS; i++)
 		link->watch[ring->index][i] = (struct nt_watch) { .at = jiffies };
 	/* with a filler of that length in front it has to fit in what nt_shadow_has_room() wants */
-	ring->direct = min_t(u32, nt_direct_max, link->win.ring / (2 * NT_ROOM));
+	ring->direct = min_t(u32, nt_direct_max, ring->out.tx[NTW_MSG].size / (2 * NT_ROOM));
 	ring->crc = nt_crc && g->features & NTW_FEAT_CRC;
 	ring->crc_all = ring->crc && link->checks;
 	disable_bh_work_sync(&ring->run);

@@ -18,8 +18,8 @@ static void nt_line_records(struct nt_ring *ring)
 	struct nt_rx *bulk = &ring->in.rx[NTW_BULK];
 	struct nt_out *out = &ring->out;
 	struct nt_tx *tx = &out->tx[NTW_MSG];
-	u32 at = tx->produced & (out->size - 1), len = tx->placed - tx->produced;
-	u32 to = nt_out_at(out, NTW_MSG), n = min(len, out->size - at);
+	u32 at = tx->produced & (tx->size - 1), len = tx->placed - tx->produced;
+	u32 to = nt_out_at(out, NTW_MSG), n = min(len, tx->size - at);
 
 	bulk->reported = bulk->to_report;
 	nt_shadow_seal(out, bulk->reported);

@@ -227,6 +227,7 @@ static bool nt_run_push(struct nt_ring *ring, bool more)
 		out->tx[i].wanted &= !room;
 		has_room |= room;
 	}
+	out->soon = nt_bulk_ends_soon(ring);
 	spin_unlock(&ring->lock);
 	return has_room;
 }
@@ -280,7 +281,7 @@ static void nt_ring_run(struct bh_work_struct *work)
 {
 	struct nt_ring *ring = container_of(work, struct nt_ring, run);
 	/* A signal that comes after this queues another run. */
-	bool rung = READ_ONCE(ring->rung) && xchg(&ring->rung, false), more = false;
+	bool rung = READ_ONCE(ring->rung) && xchg(&ring->rung, false), more;
 	LIST_HEAD(done);
 
 	ring->in.unsettled |= rung;
@@ -300,7 +301,7 @@ static void nt_ring_run(struct bh_work_struct *work)
 		nt_in_late(ring, rung);
 	if (nt_run_push(ring, more))
 		ring->ops->room(ring);
-	if (more || (READ_ONCE(ring->state) == NT_UP && nt_in_settle(ring)))
+	if (more || (READ_ONCE(ring->state) == NT_UP && !ring->out.soon && nt_in_settle(ring)))
 		nt_ring_schedule(ring);
 	if (nt_engine_idle(&ring->engine) && wq_has_sleeper(&ring->idle))
 		wake_up_all(&ring->idle);
@@ -353,9 +354,9 @@ static void nt_shadows_free(struct nt_ring *ring)
 
 	kvfree(out->tx[NTW_MSG].shadow);
 	out->tx[NTW_MSG].shadow = NULL;
-	nt_engine_free(&ring->engine, out->shadow_len, bulk->shadow, bulk->dma);
+	nt_engine_free(&ring->engine, bulk->size, bulk->shadow, bulk->dma);
 	bulk->shadow = NULL;
-	out->shadow_len = 0;
+	out->size = 0;
 }
 
 void nt_ring_exit(struct nt_ring *ring)
@@ -373,19 +374,20 @@ void nt_ring_exit(struct nt_ring *ring)
 int nt_ring_shadow(struct nt_ring *ring, unsigned int queues, u32 size)
 {
 	struct nt_out *out = &ring->out;
-	struct nt_tx *bulk = &out->tx[NTW_BULK];
+	struct nt_tx *msg = &out->tx[NTW_MSG], *bulk = &out->tx[NTW_BULK];
 
-	if (out->shadow_len != size) {
+	if (out->size != size) {
 		nt_shadows_free(ring);
-		out->tx[NTW_MSG].shadow = kvzalloc(size, GFP_KERNEL);
+		out->size = size;
+		msg->size = ntw_ring_size(NTW_MSG, size);
+		msg->shadow = kvzalloc(msg->size, GFP_KERNEL);
+		bulk->size = size;
 		bulk->shadow = nt_engine_alloc(&ring->engine, size, &bulk->dma);
-		out->shadow_len = size;
 	}
-	if (!out->tx[NTW_MSG].shadow || !bulk->shadow) {
+	if (!msg->shadow || !bulk->shadow) {
 		nt_shadows_free(ring);
 		return -ENOMEM;
 	}
-	out->size = size;
 	out->base = ntw_queue_at(ring->index, size);
 	out->arena = ntw_arena_at(queues, size);
 	return 0;

@@ -19,6 +19,7 @@
 #include <linux/crc32c.h>
 #include <linux/hrtimer.h>
 #include <linux/list.h>
+#include <linux/sizes.h>
 #include <linux/spinlock.h>
 #include <linux/uio.h>
 #include <linux/wait.h>
@@ -35,8 +36,8 @@
 #define NT_TRIES	3U	/* times that a batch is given to an engine that fails */
 /* ops->room() is called when 1/NT_ROOM of a ring is free; of the bulk ring, twice that */
 #define NT_ROOM		4U
-/* the peer is told when 1/NT_LAG of a ring was handled without being reported */
-#define NT_LAG		4U
+/* The peer is told when so much of a ring was handled without being reported */
+#define NT_LAG(size, which)	((size) / ((which) == NTW_MSG ? 4 : 2))
 /*
  * Records of each ring that are handled in one run of the BH work. Those of the bulk ring may be
  * long, and short ones must not wait for many of them.
@@ -55,6 +56,10 @@
  * payload that does not go to places.
  */
 #define NT_COPY		1024U
+/* The same for payload of the stream in several pieces, of so many bytes on average */
+#define NT_PIECE	32768U
+/* Signals don't interrupt while the engine copies a batch of so many bytes, at most */
+#define NT_SOON		SZ_128K
 /* Bytes of payload in a batch with more than one record: its first record waits for all of them */
 #define NT_LOAD_MAX	16777216U
 
@@ -251,6 +256,7 @@ enum nt_ring_state {
 
 /**
  * struct nt_tx - one of the two rings of the peer, as this side writes it
+ * @size: bytes
  * @shadow: its contents
  * @dma: address of @shadow for the engine; not used for the message ring
  * @placed: position up to which there are records; acked <= produced <= placed <= acked + size
@@ -260,6 +266,7 @@ enum nt_ring_state {
  * @wanted: ops->room() has to be called, see nt_ring_want()
  */
 struct nt_tx {
+	u32		size;
 	void		*shadow;
 	dma_addr_t	dma;
 	u64		placed;
@@ -272,8 +279,7 @@ struct nt_tx {
 /**
  * struct nt_out - the direction to the peer; the lock protects all of it
  * @tx: the rings
- * @shadow_len: bytes of each shadow that were allocated
- * @size: bytes of each ring
+ * @size: size of the peer's rings, for ntw_ring_at(), and for which shadows were allocated
  * @base: byte of the peer's inbound memory at which the queue begins
  * @arena: byte of the peer's inbound memory at which its arena begins
  * @crc: records have a CRC
@@ -309,12 +315,13 @@ struct nt_tx {
  *	followed yet
  * @unsignalled: the peer got no signal for the line @unsignalled_serial, and has not echoed it
  * @unsignalled_serial: serial number of that line
+ * @soon: the engine completes a batch soon, and the BH work runs then without a signal of the peer.
+ *	Set at the end of its run
  * @quiet: end of the last batch whose line has no signal, because the peer was awake when the
  *	engine had copied it
  */
 struct nt_out {
 	struct nt_tx		tx[NTW_RINGS];
-	size_t			shadow_len;
 	u32			size;
 	u32			base;
 	u32			arena;
@@ -345,12 +352,14 @@ struct nt_out {
 	bool			leaving;
 	bool			unsignalled;
 	u32			unsignalled_serial;
+	bool			soon;
 	u64			quiet;
 };
 
 /**
  * struct nt_rx - one of our two rings, which the peer writes
  * @ring: the ring
+ * @size: its bytes
  * @got: bytes that were handled
  * @avail: bytes that the peer has produced, as last read or found; reported <= to_report <= got <=
  *	avail <= got + size
@@ -362,6 +371,7 @@ struct nt_out {
  */
 struct nt_rx {
 	void		*ring;
+	u32		size;
 	u64		got;
 	u64		avail;
 	bool		cut;
@@ -373,7 +383,6 @@ struct nt_rx {
  * struct nt_in - the direction from the peer
  * @rx: the rings
  * @after: position in the message ring. Records of the bulk ring are handled behind it
- * @size: bytes of each ring
  * @ctl: the control page, which the peer writes
  * @own_id: our incarnation, with which the words for us are tagged
  * @crc: records have a CRC
@@ -383,7 +392,8 @@ struct nt_rx {
  * @serial: the peer's serial number, as last read
  * @echo: our serial number that the peer has seen, as last read
  * @seen: @serial at the end of the BH work's last run
- * @awake: the BH work will run again by itself; set at the end of its run
+ * @busy: the BH work runs again by itself; set at the end of its run
+ * @awake: it has also run again by itself before, and the peer is told
  * @idle: number of runs that have found nothing
  * @unsettled: the peer has signalled since the last &nt_ring_ops.settle
  * @known: sum of all positions of records that the last run has found
@@ -395,12 +405,11 @@ struct nt_rx {
  * @score: grows by two with each late signal, and is one less with each that finds something
  * @overtaken: the score has been NT_LATE: the peer is told. The work item of the link reads it
  *
- * The BH work alone uses it, except for @seen, @answered and @awake, which the lock protects.
+ * The BH work alone uses it, except for @seen, @answered, @busy and @awake, which the lock protects.
  */
 struct nt_in {
 	struct nt_rx		rx[NTW_RINGS];
 	u64			after;
-	u32			size;
 	const struct ntw_ctl	*ctl;
 	u32			own_id;
 	bool			crc;
@@ -409,6 +418,7 @@ struct nt_in {
 	u32			answered;
 	u32			serial, echo;
 	u32			seen;
+	bool			busy;
 	bool			awake;
 	u8			idle;
 	bool			unsettled;
@@ -742,6 +752,8 @@ void nt_line_reset(struct nt_out *out);
 void nt_bulk_close(struct nt_ring *ring);
 /* Give closed batches to the engine, as far as that has room */
 void nt_bulk_submit(struct nt_ring *ring);
+/* Return: true if the engine will have copied a batch soon */
+bool nt_bulk_ends_soon(const struct nt_ring *ring);
 /* Add the records that the engine has completed to @done. Return: false if it can't go on */
 bool nt_bulk_reap(struct nt_ring *ring, struct list_head *done);
 /* Move all records that were not reaped to @all, in order. The engine has no copies any more */

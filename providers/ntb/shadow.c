@@ -13,7 +13,7 @@
 static void nt_run_add(struct nt_out *out, u64 pos, u32 len)
 {
 	struct nt_batch *b = nt_filling(out);
-	u32 at = pos & (out->size - 1);
+	u32 at = pos & (out->tx[NTW_BULK].size - 1);
 	struct nt_run *last = b->runs ? &b->run[b->runs - 1] : NULL;
 
 	b->bytes += len;
@@ -23,6 +23,11 @@ static void nt_run_add(struct nt_out *out, u64 pos, u32 len)
 		b->run[b->runs++] = (struct nt_run) { .at = at, .len = len };
 }
 
+static void *nt_shadow_at(const struct nt_tx *tx, u64 pos)
+{
+	return tx->shadow + (pos & (tx->size - 1));
+}
+
 /* @len: bytes of the record. nt_shadow_seal() completes the header of one in the message ring. */
 static void nt_head(struct nt_out *out, enum ntw_which which, u64 pos, struct ntw_rec head, u32 len)
 {
@@ -30,7 +35,7 @@ static void nt_head(struct nt_out *out, enum ntw_which which, u64 pos, struct nt
 	head.check = cpu_to_le32((u32)pos ^ out->peer_id);
 	if (out->crc && head.type == NTW_SKIP && which == NTW_BULK)
 		head.check = cpu_to_le32(nt_rec_check(&head, NULL, 0));
-	memcpy(out->tx[which].shadow + (pos & (out->size - 1)), &head, sizeof(head));
+	memcpy(nt_shadow_at(&out->tx[which], pos), &head, sizeof(head));
 }
 
 void nt_shadow_seal(struct nt_out *out, u64 done)
@@ -40,7 +45,7 @@ void nt_shadow_seal(struct nt_out *out, u64 done)
 	u64 pos;
 
 	for (pos = tx->produced; pos != tx->placed; pos += ntw_rec_span(ntw_rec_len(rec))) {
-		rec = tx->shadow + (pos & (out->size - 1));
+		rec = nt_shadow_at(tx, pos);
 		rec->done = cpu_to_le32(done);
 		if (!out->crc)
 			continue;
@@ -62,16 +67,16 @@ static void nt_fill_end(struct nt_out *out, enum ntw_which which, u32 rest)
 
 /*
  * Write the @n parts of @vec, which begin with a header, and behind them @inside bytes of @it, to
- * the shadow. The record has @all bytes; the engine copies those that are missing, and the CRC
- * does not cover them. Return: bytes that were written
+ * the shadow. The record has @all bytes; the engine copies those that are missing. The CRC does not
+ * cover these, nor long payload, unless all is to be covered. Return: bytes that were written
  */
 static u32 nt_put_bytes(struct nt_out *out, enum ntw_which which, const struct kvec *vec,
 			unsigned int n, struct iov_iter *it, u32 inside, u32 all)
 {
 	u64 pos = out->tx[which].placed;
-	struct ntw_rec *rec = out->tx[which].shadow + (pos & (out->size - 1));
+	struct ntw_rec *rec = nt_shadow_at(&out->tx[which], pos);
 	const struct ntw_rec *first = vec->iov_base;
-	u32 len = 0;
+	u32 len = 0, covered;
 
 	for (; n--; vec++) {
 		memcpy((void *)rec + len, vec->iov_base, vec->iov_len);
@@ -80,12 +85,12 @@ static u32 nt_put_bytes(struct nt_out *out, enum ntw_which which, const struct k
 	nt_head(out, which, pos, *first, all);
 	/* The copy is complete, because kernel memory does not fault. */
 	WARN_ON_ONCE(inside && copy_from_iter((void *)rec + len, inside, it) != inside);
-	len += inside;
 	if (out->crc && which == NTW_BULK) {
-		rec->head = cpu_to_le32(len < all ? len : 0);
-		rec->check = cpu_to_le32(nt_rec_check(rec, rec + 1, len - sizeof(*rec)));
+		covered = len + (inside <= NT_COPY || out->crc_all ? inside : 0);
+		rec->head = cpu_to_le32(covered < all ? covered : 0);
+		rec->check = cpu_to_le32(nt_rec_check(rec, rec + 1, covered - sizeof(*rec)));
 	}
-	return len;
+	return len + inside;
 }
 
 static void nt_put_rec(struct nt_out *out, struct nt_rec *rec)
@@ -112,7 +117,7 @@ static bool nt_batch_takes(struct nt_out *out, u32 span, u32 load)
 {
 	const struct nt_batch *b = nt_filling(out);
 
-	if (b->runs + 3 > NT_RUNS || (b->bytes && b->bytes + span > out->size / 2))
+	if (b->runs + 3 > NT_RUNS || (b->bytes && b->bytes + span > out->tx[NTW_BULK].size / 2))
 		return false;
 	return !b->load || b->load + load <= NT_LOAD_MAX;
 }
@@ -124,13 +129,13 @@ static bool nt_batch_takes(struct nt_out *out, u32 span, u32 load)
 static bool nt_fit(struct nt_out *out, enum ntw_which which, u32 span, u32 load)
 {
 	const struct nt_tx *tx = &out->tx[which];
-	u32 rest = out->size - (tx->placed & (out->size - 1));
+	u32 rest = tx->size - (tx->placed & (tx->size - 1));
 
 	if (rest >= span)
 		rest = 0;
 	if (which == NTW_BULK && !nt_batch_takes(out, span, load))
 		return false;
-	if (tx->placed + rest + span > tx->acked + out->size)
+	if (tx->placed + rest + span > tx->acked + tx->size)
 		return false;
 	if (rest)
 		nt_fill_end(out, which, rest);
@@ -406,10 +411,10 @@ bool nt_shadow_has_room(const struct nt_out *out, enum ntw_which which)
 {
 	const struct nt_batch *b = &out->batch[out->filling % NT_SLOTS];
 	const struct nt_tx *tx = &out->tx[which];
-	u32 room = out->size / NT_ROOM;
+	u32 room = out->tx[which].size / NT_ROOM;
 
 	/* The longest record of the bulk ring may need a filler of that length in front of it. */
-	if (tx->acked + out->size - tx->placed < (which == NTW_MSG ? room : 2 * room))
+	if (tx->acked + tx->size - tx->placed < (which == NTW_MSG ? room : 2 * room))
 		return false;
 	return which == NTW_MSG ||
 	       (list_empty(&out->waiting) && b->runs + 3 <= NT_RUNS && b->bytes <= room / 2);

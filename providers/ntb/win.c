@@ -52,9 +52,9 @@ static unsigned int nt_window_mib = 4;
 module_param_named(window_mib, nt_window_mib, uint, 0444);
 MODULE_PARM_DESC(window_mib, "MiB that the peer can write to, a power of two to 2048 (default 4)");
 
-static unsigned int nt_ring_kib = 256;
+static unsigned int nt_ring_kib = 512;
 module_param_named(ring_kib, nt_ring_kib, uint, 0444);
-MODULE_PARM_DESC(ring_kib, "KiB of each ring, a power of two, 16 to 4096 (default 256)");
+MODULE_PARM_DESC(ring_kib, "KiB of the ring for long records, a power of two, 16 to 4096 (default 512)");
 
 bool nt_places_on;
 module_param_named(places, nt_places_on, bool, 0444);

@@ -26,7 +26,7 @@
 
 /*
  * Inbound memory: queues, one behind the other, and the arena. A queue has a control page, a
- * message ring and a bulk ring. All rings have the same size
+ * message ring and a bulk ring. "The size of the rings" is that of the bulk ring
  */
 #define NTW_QUEUES_MAX		8		/* queues of a link */
 #define NTW_CTL_SIZE		4096U
@@ -53,10 +53,24 @@ enum ntw_which {
 	NTW_RINGS
 };
 
+/* Bytes of a ring, for rings of @ring bytes. Its records are short, so the message ring is, too */
+static inline u32 ntw_ring_size(enum ntw_which which, u32 ring)
+{
+	u32 least = 1U << NTW_RING_SHIFT_MIN;
+
+	if (which == NTW_BULK)
+		return ring;
+	return ring / 4 > least ? ring / 4 : least;
+}
+
 /* Byte of a queue at which one of its rings begins, for rings of @ring bytes */
 static inline u32 ntw_ring_at(enum ntw_which which, u32 ring)
 {
-	return NTW_CTL_SIZE + which * ring;
+	u32 at = NTW_CTL_SIZE;
+
+	if (which > NTW_MSG)
+		at += ntw_ring_size(NTW_MSG, ring);
+	return which > NTW_BULK ? at + ring : at;
 }
 
 /* Byte of the inbound memory at which a queue begins */
