@@ -15,10 +15,10 @@
 /* Each variant has its own: those of a case are open at once. A peer's port has to be below 1024. */
 #define KB_SERVICE	800
 #define KB_SERVICES	200
-#define KB_SHORT	64	/* bytes of a message that is copied */
 
 struct kb {
 	const struct kb_kind	*kind;
+	struct kb_place		place;
 	struct perf_server	*server;
 	struct perf_run		*run;
 };
@@ -34,39 +34,40 @@ static struct net *kb_net(const struct bench_env *env, const struct kb_kind *kin
 	return env->net[strcmp(kind->prov, "loop") ? side : 0];
 }
 
-static int kb_serve(struct kb *kb, const struct bench_env *env)
+void kb_place(struct kb_place *place, const struct bench_env *env, const struct kb_kind *kind)
 {
 	static atomic_t last = ATOMIC_INIT(0);
-	const struct kb_kind *kind = kb->kind;
-	struct perf_server *server = perf_server_new(kb_net(env, kind, 1));
 	u32 nth = (u32)atomic_inc_return(&last) % KB_SERVICES;
+
+	place->net[0] = kb_net(env, kind, 0);
+	place->net[1] = kb_net(env, kind, 1);
+	snprintf(place->service, sizeof(place->service), "%u", KB_SERVICE + nth);
+	if (!strcmp(kind->prov, "ntb")) {
+		strscpy(place->node, env->bridge[1], sizeof(place->node));
+		snprintf(place->peer, sizeof(place->peer), "%s/peer", env->bridge[0]);
+	} else if (!strcmp(kind->prov, "loop")) {
+		strscpy(place->peer, "loop", sizeof(place->peer));
+	} else {
+		strscpy(place->node, env->node[1], sizeof(place->node));
+		strscpy(place->peer, env->node[1], sizeof(place->peer));
+	}
+}
+
+static int kb_serve(struct kb *kb)
+{
+	struct perf_server *server = perf_server_new(kb->place.net[1]);
 
 	if (!server)
 		return -ENOMEM;
 	kb->server = server;
-	server->ep_type = kind->type;
-	strscpy(server->prov, kind->prov, sizeof(server->prov));
-	snprintf(server->service, sizeof(server->service), "%u", KB_SERVICE + nth);
-	if (!strcmp(kind->prov, "ntb"))
-		strscpy(server->node, env->bridge[1], sizeof(server->node));
-	else if (strcmp(kind->prov, "loop"))
-		strscpy(server->node, env->node[1], sizeof(server->node));
+	server->ep_type = kb->kind->type;
+	strscpy(server->prov, kb->kind->prov, sizeof(server->prov));
+	strscpy(server->service, kb->place.service, sizeof(server->service));
+	strscpy(server->node, kb->place.node, sizeof(server->node));
 	return perf_server_start(server);
 }
 
-/*
- * A short message completes when its buffer can be used again, and a write when it can't fail any
- * more. The server says at the end of a run whether all messages have come.
- */
-static u64 kb_completes(const struct kb_kind *kind, const struct bench_variant *v)
-{
-	if (kind->op == KFI_PERF_WRITE)
-		return KFI_TRANSMIT_COMPLETE;
-	return kind->op == KFI_PERF_SEND && kind->mode == KFI_PERF_BANDWIDTH && v->size <= KB_SHORT ?
-	       KFI_INJECT_COMPLETE : 0;
-}
-
-static int kb_connect(struct kb *kb, const struct bench_env *env, const struct bench_variant *v)
+static int kb_connect(struct kb *kb, const struct bench_variant *v)
 {
 	const struct kb_kind *kind = kb->kind;
 	struct perf_run *run = kzalloc(sizeof(*run), GFP_KERNEL);
@@ -82,17 +83,14 @@ static int kb_connect(struct kb *kb, const struct bench_env *env, const struct b
 	if (!run)
 		return -ENOMEM;
 	kb->run = run;
-	run->net = kb_net(env, kind, 0);
+	run->net = kb->place.net[0];
 	run->ep_type = kind->type;
-	run->batch = max(kind->batch, 1U);
+	run->batch = 1;
 	strscpy(run->prov, kind->prov, sizeof(run->prov));
-	strscpy(run->service, kb->server->service, sizeof(run->service));
-	if (!strcmp(kind->prov, "ntb"))
-		snprintf(run->node, sizeof(run->node), "%s/peer", env->bridge[0]);
-	else
-		strscpy(run->node, strcmp(kind->prov, "loop") ? env->node[1] : "loop",
-			sizeof(run->node));
-	return perf_run_join(run, &hello, kb_completes(kind, v), kind->thread);
+	strscpy(run->service, kb->place.service, sizeof(run->service));
+	strscpy(run->node, kb->place.peer, sizeof(run->node));
+	/* A write completes when it can't fail any more. */
+	return perf_run_join(run, &hello, kind->op == KFI_PERF_WRITE ? KFI_TRANSMIT_COMPLETE : 0);
 }
 
 s64 kb_run(void *priv, u32 ops)
@@ -123,7 +121,8 @@ void *kb_open(struct bench_env *env, const struct bench_variant *v)
 	if (!kb)
 		return ERR_PTR(-ENOMEM);
 	kb->kind = (const struct kb_kind *)v->arg;
-	ret = kb_serve(kb, env) ?: kb_connect(kb, env, v);
+	kb_place(&kb->place, env, kb->kind);
+	ret = kb_serve(kb) ?: kb_connect(kb, v);
 	if (!ret)
 		return kb;
 	kb_close(kb);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* kfi.h - kfabric's side of the comparison: runs of kfi_perf */
+/* kfi.h - kfabric's side of the comparison: runs of kfi_perf (kfi.c), and messages.c */
 #ifndef _KFI_BENCH_KFI_H
 #define _KFI_BENCH_KFI_H
 
@@ -15,16 +15,28 @@
  * @mode: KFI_PERF_LATENCY: one message after the other, each of which comes back
  * @wait: enum kfi_perf_wait
  * @mem: enum kfi_perf_mem
- * @thread: a thread sends and sleeps, whatever @wait says of the receiver
- * @batch: operations posted at once, 0: 1
+ * @more: messages.c: KFI_MORE joins messages that are posted at once
  */
 struct kb_kind {
 	const char		*prov;
 	enum kfi_ep_type	type;
 	u8			op, mode, wait, mem;
-	bool			thread;
-	u32			batch;
+	bool			more;
 };
+
+/**
+ * struct kb_place - where a variant has its ends
+ * @net: namespaces of the sender and of the receiver
+ * @node: address of the receiver, or ""
+ * @peer: the same as the sender knows it
+ * @service: of the receiver
+ */
+struct kb_place {
+	struct net		*net[2];
+	char			node[64], peer[64], service[8];
+};
+
+void kb_place(struct kb_place *place, const struct bench_env *env, const struct kb_kind *kind);
 
 #define KB_SOFTIRQ	.wait = KFI_PERF_WAIT_SOFTIRQ
 #define KB_KVEC		.mem = KFI_PERF_MEM_KVEC
@@ -35,6 +47,10 @@ struct kb_kind {
 void *kb_open(struct bench_env *env, const struct bench_variant *v);
 s64 kb_run(void *priv, u32 ops);
 void kb_close(void *priv);
+
+void *kb_messages_open(struct bench_env *env, const struct bench_variant *v);
+s64 kb_messages_run(void *priv, u32 ops);
+void kb_messages_close(void *priv);
 
 /* @...: provider, type of endpoints, and members of struct kb_kind */
 #define KB(_name, _op, _mode, _depth, _size, _prov, _type, ...)				\
@@ -52,11 +68,19 @@ void kb_close(void *priv);
 	})
 
 #define KB_PINGPONG(_name, ...)		KB(_name, KFI_PERF_SEND, LATENCY, 1, 8, __VA_ARGS__, KB_KVEC)
-/* A thread sends, in batches that KFI_MORE joins or one by one; softirq receives */
-#define KB_MESSAGES(_name, _batch, ...)								\
-	KB(_name, KFI_PERF_SEND, BANDWIDTH, 64, 64, __VA_ARGS__, KB_KVEC, KB_SOFTIRQ,		\
-	   .thread = true, .batch = _batch)
-#define KB_MORE(_name, ...)		KB_MESSAGES(_name, 32, __VA_ARGS__)
-#define KB_SINGLE(_name, ...)		KB_MESSAGES(_name, 1, __VA_ARGS__)
+#define KB_MESSAGES(_name, _more, _prov, _type)						\
+	(&(const struct bench_variant) {						\
+		.name	= _name,							\
+		.open	= kb_messages_open,						\
+		.run	= kb_messages_run,						\
+		.close	= kb_messages_close,						\
+		.arg	= (unsigned long)&(const struct kb_kind) {			\
+			.prov = _prov, .type = _type, .more = _more,			\
+		},									\
+		.depth	= 64,								\
+		.size	= 64,								\
+	})
+#define KB_MORE(_name, ...)		KB_MESSAGES(_name, true, __VA_ARGS__)
+#define KB_SINGLE(_name, ...)		KB_MESSAGES(_name, false, __VA_ARGS__)
 
 #endif /* _KFI_BENCH_KFI_H */

@@ -515,8 +515,7 @@ bool perf_run_idle(struct perf_flow *flow);
 u64 perf_run_total(const struct perf_run *run);
 
 /* A run without a thread: kfi_bench */
-int perf_run_join(struct perf_run *run, const struct perf_hello *hello, u64 tx_flags,
-		  bool blocks);
+int perf_run_join(struct perf_run *run, const struct perf_hello *hello, u64 tx_flags);
 int perf_run_begin(struct perf_run *run, u64 ops);
 int perf_run_finish(struct perf_run *run);
 void perf_run_leave(struct perf_run *run);

@@ -363,20 +363,18 @@ void perf_run_free(struct perf_run *run)
  * @run: the run with the server's words, its namespace and the batch
  * @hello: what it does
  * @tx_flags: when payload completes, see struct perf_flow
- * @blocks: this side blocks, whatever the server does
  *
  * The functions for such a run are called in one thread at a time, which handles the events of a
  * flow that blocks. Nothing is timed, and no PING is sent.
  *
  * Return: 0 or a negative error. perf_run_leave() must be called either way.
  */
-int perf_run_join(struct perf_run *run, const struct perf_hello *hello, u64 tx_flags, bool blocks)
+int perf_run_join(struct perf_run *run, const struct perf_hello *hello, u64 tx_flags)
 {
 	int err;
 
 	perf_flow_init(&run->flow, run->ep_type, hello, &perf_run_role, &perf_run_ops);
 	run->driven = true;
-	run->flow.softirq &= !blocks;
 	run->flow.tx_flags = tx_flags;
 	run->flow.hello.timeout_ms = PAUSE_MS;
 	err = connect_server(run);
