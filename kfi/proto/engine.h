@@ -394,7 +394,8 @@ enum kfp_rx_at {
  * sets @status.
  */
 struct kfp_rx {
-	struct_group(done,	/* of this frame; eight bytes, which one store clears */
+	/* of this frame; eight bytes, which one store clears */
+	struct_group_tagged(kfp_rx_done, done,
 		bool		finishing;	/* the payload is complete, the end is due */
 		bool		counted;	/* kfp_rx_once() was called */
 		u8		invalidated;	/* 1: its region has ended, 2: the owner has to end it */

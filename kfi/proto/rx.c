@@ -21,7 +21,7 @@ void kfp_rx_next(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
 
-	memset(&rx->done, 0, sizeof(rx->done));
+	rx->done = (struct kfp_rx_done){};
 	rx->have = 0;
 	rx->row = NULL;
 	rx->in = NULL;
@@ -209,9 +209,10 @@ static __always_inline size_t kfp_rx_hdr(struct kfp_conn *conn, const void *byte
 
 	if (likely(!rx->have && len >= want)) {
 		if (want == sizeof(struct kfw_plain))
-			memcpy(&hdr, bytes, sizeof(struct kfw_plain));
+			*(struct kfw_plain *)&hdr = *(const struct kfw_plain *)bytes;
 		else
-			memcpy(&hdr, bytes, sizeof(hdr));
+			hdr = *(const struct kfw_hdr *)bytes;
+		barrier_data(&hdr);	/* not what is there later */
 		hdr.type = type;
 		kfp_rx_header(conn, &hdr);
 		return want;

@@ -20,46 +20,53 @@ static __always_inline void kfp_stage_credit(struct kfp_conn *conn)
 	spin_unlock(&conn->lock);
 }
 
-static __always_inline struct kfw_hdr *kfp_stage_header(struct kfp_conn *conn, struct kfw_hdr hdr)
+/*
+ * Begin a frame. The caller sets the other members
+ * where they are: a header that is made elsewhere would be read again right after it was written,
+ * in wider pieces, and for each of these a CPU waits until all stores have ended.
+ */
+static __always_inline struct kfw_hdr *kfp_stage_header(struct kfp_conn *conn, u8 type)
 {
 	struct kfp_tx *tx = &conn->tx;
-	struct kfw_hdr *to = (struct kfw_hdr *)(tx->stage + tx->staged);
+	struct kfw_hdr *hdr = (struct kfw_hdr *)(tx->stage + tx->staged);
 
 	kfp_stage_credit(conn);
-	*to = hdr;
-	to->credit_msg = cpu_to_le32(conn->credit[KFP_CLS_MSG].advertised);
-	to->credit_tag = cpu_to_le32(conn->credit[KFP_CLS_TAG].advertised);
-	tx->staged += sizeof(*to);
-	return to;
+	*hdr = (struct kfw_hdr) {
+		.type = type,
+		.credit_msg = cpu_to_le32(conn->credit[KFP_CLS_MSG].advertised),
+		.credit_tag = cpu_to_le32(conn->credit[KFP_CLS_TAG].advertised),
+	};
+	tx->staged += sizeof(*hdr);
+	return hdr;
 }
 
 struct kfw_hdr *kfp_send_frame(struct kfp_conn *conn, u8 type)
 {
-	return kfp_stage_header(conn, (struct kfw_hdr) { .type = type });
+	return kfp_stage_header(conn, type);
 }
 
 struct kfw_hdr *kfp_send_op_frame(struct kfp_conn *conn, const struct kfi_oper *op, u8 type,
 				  u16 flags)
 {
-	return kfp_stage_header(conn, (struct kfw_hdr) {
-		.type = type,
-		.flags = cpu_to_le16(flags),
-		.id = cpu_to_le32(op->index),
-		.gen = cpu_to_le32(op->gen),
-		.len = cpu_to_le64(op->len),
-		.tag = cpu_to_le64(op->tag),
-		.data = cpu_to_le64(op->data),
-	});
+	struct kfw_hdr *hdr = kfp_stage_header(conn, type);
+
+	hdr->flags = cpu_to_le16(flags);
+	hdr->id = cpu_to_le32(op->index);
+	hdr->gen = cpu_to_le32(op->gen);
+	hdr->len = cpu_to_le64(op->len);
+	hdr->tag = cpu_to_le64(op->tag);
+	hdr->data = cpu_to_le64(op->data);
+	return hdr;
 }
 
 struct kfw_hdr *kfp_send_answer_frame(struct kfp_conn *conn, const struct kfp_answer *answer,
 				      u8 type)
 {
-	return kfp_stage_header(conn, (struct kfw_hdr) {
-		.type = type,
-		.id = cpu_to_le32(answer->id),
-		.gen = cpu_to_le32(answer->gen),
-	});
+	struct kfw_hdr *hdr = kfp_stage_header(conn, type);
+
+	hdr->id = cpu_to_le32(answer->id);
+	hdr->gen = cpu_to_le32(answer->gen);
+	return hdr;
 }
 
 void kfp_send_plain(struct kfp_conn *conn, u8 type, u32 payload)

@@ -107,11 +107,17 @@ int nt_parts(struct net *net, int (*emit)(void *arg, const struct kfi_part *part
 
 /* ---- callbacks of the link ---- */
 
-/* Completion handlers run in kfi_batch_end(), not after each record. */
+/*
+ * Completion handlers run in kfi_batch_end(), not after each record, but after NT_BURST bytes of
+ * records: a consumer has to post receives again before the messages behind them need one.
+ */
+#define NT_BURST	4096U
+
 void nt_rx_burst_begin(struct nt_ring *ring) __acquires(RCU)
 {
 	rcu_read_lock();
 	kfi_batch_begin();
+	ring->burst = 0;
 }
 
 void nt_rx_burst_end(struct nt_ring *ring) __releases(RCU)
@@ -129,6 +135,11 @@ void nt_rx_record(struct nt_ring *ring, const struct ntw_rec *head, const void *
 	rec.conn = le32_to_cpu(head->conn);
 	rec.len = len;
 	kfi_mux_rx(&nt_ring_link(ring)->mux, ring->index, &rec, body);
+	ring->burst += len;
+	if (ring->burst < NT_BURST)
+		return;
+	nt_rx_burst_end(ring);
+	nt_rx_burst_begin(ring);
 }
 
 void nt_rx_room(struct nt_ring *ring)

@@ -454,6 +454,7 @@ struct nt_in {
  * @proofs: copies of nt_ring_prove() that were given in this life
  * @out: the direction to the peer
  * @in: the direction from the peer
+ * @burst: bytes of records since completion handlers have run; used by the BH work alone
  * @rung: the peer has signalled since the last run. Interrupts set it, beside queueing @run
  * @look: lets the BH work look again
  * @run: the BH work, which is a work item in softirq: handles records, completes and starts copies
@@ -476,6 +477,7 @@ struct nt_ring {
 	unsigned int			proofs;
 	struct nt_out			out;
 	struct nt_in			in;
+	u32				burst;
 	bool				rung;
 	struct bh_work_struct		run;
 	struct hrtimer			look;
