@@ -422,8 +422,8 @@ static void nt_in_sleep(struct nt_ring *ring)
 void nt_in_due(struct nt_ring *ring, bool more)
 {
 	struct nt_in *in = &ring->in;
+	struct nt_rx *msg = &in->rx[NTW_MSG], *bulk = &in->rx[NTW_BULK];
 	struct nt_out *out = &ring->out;
-	struct nt_rx *rx;
 
 	lockdep_assert_held(&ring->lock);
 	nt_in_echo(in, out);
@@ -434,15 +434,17 @@ void nt_in_due(struct nt_ring *ring, bool more)
 	nt_in_sleep(ring);
 	out->due |= in->awake && !out->awake;
 	/*
-	 * Progress is not reported at once, but with the next line, or when NT_LAG() of a ring was
-	 * handled, before the peer runs out of room. Records of the message ring that leave now
-	 * report that of the bulk ring.
+	 * Progress is not reported at once, but with the next line, or when so much of a ring was
+	 * handled that the peer may run out of room. Of the bulk ring that is half: a peer that
+	 * waits for room there waits until half of it is free, so it needs the signal, too, and
+	 * does not ask. Records of the message ring that leave now report it as well.
 	 */
-	for (rx = in->rx; rx < in->rx + NTW_RINGS; rx++) {
-		rx->to_report = rx->got;
-		if (rx == &in->rx[NTW_BULK] && nt_msgs_report(out))
-			continue;
-		out->due |= rx->to_report - rx->reported >= NT_LAG(rx->size, rx - in->rx);
+	msg->to_report = msg->got;
+	bulk->to_report = bulk->got;
+	out->due |= msg->to_report - msg->reported >= msg->size / 4;
+	if (bulk->to_report - bulk->reported >= bulk->size / 2 && !nt_msgs_report(out)) {
+		out->due = true;
+		out->wake = true;
 	}
 	if (!(in->seen & NTW_ASK) || in->seen == in->answered)
 		return;

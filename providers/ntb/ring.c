@@ -135,17 +135,13 @@
 /* ---- sending: the lock is held ---- */
 
 /*
- * Return: true if A needs room in a ring, or has to know that all was handled, and no event is
- * expected that reports it.
+ * Return: true if A needs room in the message ring, or has to know that all was handled. B makes
+ * room in the bulk ring unasked, see nt_in_due().
  */
 static bool nt_needs_room(const struct nt_out *out)
 {
-	bool bulk = !list_empty(&out->waiting) || out->tx[NTW_BULK].wanted;
-
-	if (out->turning || (out->tx[NTW_MSG].wanted && !nt_shadow_has_room(out, NTW_MSG)))
-		return true;
-	return bulk && !nt_shadow_has_room(out, NTW_BULK) && !nt_filled(out) &&
-	       out->filling == out->oldest;
+	return out->turning ||
+	       (out->tx[NTW_MSG].wanted && !nt_shadow_has_room(out, NTW_MSG));
 }
 
 /* Let the next line ask the peer for an answer, unless an answer is awaited. */
@@ -159,7 +155,6 @@ static void nt_request_answer(struct nt_ring *ring)
 	out->ask = out->serial + NTW_SERIAL_STEP;
 	out->due = true;
 	out->wake = true;
-	ring->stats.full++;
 }
 
 /*

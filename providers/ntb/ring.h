@@ -36,8 +36,6 @@
 #define NT_TRIES	3U	/* times that a batch is given to an engine that fails */
 /* ops->room() is called when 1/NT_ROOM of a ring is free; of the bulk ring, twice that */
 #define NT_ROOM		4U
-/* The peer is told when so much of a ring was handled without being reported */
-#define NT_LAG(size, which)	((size) / ((which) == NTW_MSG ? 4 : 2))
 /*
  * Records of each ring that are handled in one run of the BH work. Those of the bulk ring may be
  * long, and short ones must not wait for many of them.

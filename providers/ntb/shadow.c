@@ -241,6 +241,7 @@ static void nt_queue(struct nt_ring *ring, struct nt_rec *rec, bool more)
 	/* Records of the message ring do not wait until this one can leave. */
 	out->tx[NTW_MSG].go |= nt_unannounced(out);
 	nt_shadow_fill(ring);
+	ring->stats.full += rec->waits;
 	if (!out->corked && (!more || !list_empty(&out->waiting)))
 		nt_out_push(ring);
 }
@@ -427,6 +428,7 @@ void nt_ring_want(struct nt_ring *ring, enum ntw_which which)
 
 	spin_lock_bh(&ring->lock);
 	if (ring->state == NT_UP) {
+		ring->stats.full += !out->tx[which].wanted;
 		out->tx[which].wanted = true;
 		out->tx[which].go |= which == NTW_MSG ? nt_unannounced(out) : nt_filled(out);
 		nt_out_push(ring);
