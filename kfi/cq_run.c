@@ -79,74 +79,58 @@ static void shared_called(struct kfi_ep *ep)
 }
 
 /*
- * Call one done() callback. The operation is freed first, so that done() can post. &kfi_cq.calling
- * shows the callback to the end of the endpoint, which otherwise only waits until no operation is
- * in use. A receive of a shared context belongs to the context; the end of the endpoint whose
- * message has taken it waits for &kfi_ep.srx_left.
- */
-static void kfi_cq_call_done(struct kfi_cq *cq, struct kfi_oper *op)
-{
-	struct kfi_cq_err_entry wc = op->wc;
-	struct kfi_cqe *cqe = wc.op_context;
-	struct kfid_ep *taker = NULL;
-
-	if (unlikely(kfi_ep_is_shared(op->ep)))
-		taker = cqe->ep;
-	WRITE_ONCE(cq->calling, op->ep);
-	kfi_op_free(op);
-	cqe->done(&cq->fid, cqe, &wc);
-	if (unlikely(taker))
-		shared_called(kfi_to_ep(taker));
-	smp_store_release(&cq->calling, NULL);	/* pairs with kfi_cq_busy_for() */
-}
-
-/* Take the lock. In the softirq contexts bottom halves are off already. */
-static void kfi_cq_lock(struct kfi_cq *cq) __acquires(&cq->lock)
-{
-	if (cq->where == KFI_CQ_IN_SOFTIRQ)
-		spin_lock(&cq->lock);
-	else
-		spin_lock_bh(&cq->lock);
-}
-
-static void kfi_cq_unlock(struct kfi_cq *cq) __releases(&cq->lock)
-{
-	if (cq->where == KFI_CQ_IN_SOFTIRQ)
-		spin_unlock(&cq->lock);
-	else
-		spin_unlock_bh(&cq->lock);
-}
-
-/*
  * Call the done() callbacks that are due, up to *@budget of them, and the handler if @handler and
  * an event is pending. The caller has the claim. Returns true if operations are left, because the
  * budget is used up.
+ *
+ * An operation is freed before its done(), so that done() can post. &kfi_cq.calling shows the
+ * callback to the end of the endpoint, which otherwise only waits until no operation is in use. A
+ * receive of a shared context belongs to the context; the end of the endpoint whose message has
+ * taken it waits for &kfi_ep.srx_left.
  */
 static noinline bool kfi_cq_pass(struct kfi_cq *cq, int *budget, bool handler)
 {
+	bool in_softirq = cq->where == KFI_CQ_IN_SOFTIRQ;	/* bottom halves are off */
+	struct kfi_cq_err_entry wc;
 	struct kfi_oper *op, *next;
 	bool due = false, left;
+	struct kfid_ep *taker;
+	struct kfi_cqe *cqe;
 	LIST_HEAD(done);
 
-	kfi_cq_lock(cq);
+	if (in_softirq)
+		spin_lock(&cq->lock);
+	else
+		spin_lock_bh(&cq->lock);
 	list_splice_init(&cq->done, &done);
 	if (handler) {
 		due = (cq->event || (cq->rounds && !list_empty(&done))) && !cq->closing;
 		cq->event = false;
 	}
-	kfi_cq_unlock(cq);
+	if (in_softirq)
+		spin_unlock(&cq->lock);
+	else
+		spin_unlock_bh(&cq->lock);
 	list_for_each_entry_safe(op, next, &done, link) {
 		if (*budget <= 0)
 			break;
 		--*budget;
 		list_del(&op->link);
-		kfi_cq_call_done(cq, op);
+		wc = op->wc;
+		cqe = wc.op_context;
+		taker = unlikely(kfi_ep_is_shared(op->ep)) ? cqe->ep : NULL;
+		WRITE_ONCE(cq->calling, op->ep);
+		kfi_op_free(op);
+		cqe->done(&cq->fid, cqe, &wc);
+		if (unlikely(taker))
+			shared_called(kfi_to_ep(taker));
+		smp_store_release(&cq->calling, NULL);	/* pairs with kfi_cq_busy_for() */
 	}
 	left = !list_empty(&done);
 	if (left) {
-		kfi_cq_lock(cq);
+		spin_lock_bh(&cq->lock);
 		list_splice(&done, &cq->done);
-		kfi_cq_unlock(cq);
+		spin_unlock_bh(&cq->lock);
 	}
 	if (due) {
 		--*budget;
@@ -292,7 +276,7 @@ bool kfi_cq_busy_for(struct kfi_cq *cq, const struct kfi_ep *ep)
 		return false;
 	if (cq->where == KFI_CQ_IN_POLL)
 		kfi_cq_poll_once(cq, KFI_RUN_BUDGET, false);
-	return smp_load_acquire(&cq->calling) == ep;	/* pairs with kfi_cq_call_done() */
+	return smp_load_acquire(&cq->calling) == ep;	/* pairs with kfi_cq_pass() */
 }
 
 int kfi_cq_run_init(struct kfi_cq *cq)

@@ -78,11 +78,27 @@ static noinline void land_shared(struct kfi_oper *op, struct kfi_ep *ep)
 		return;
 	cqe->ep = &ep->fid;
 	cqe->nr = ep->srx_nr++;
-	atomic_inc(&ep->srx_left);	/* kfi_cq_call_done() */
+	atomic_inc(&ep->srx_left);	/* kfi_cq_pass() */
 }
 
-static inline void land_in(struct kfi_oper *op, struct kfi_rx *rx)
+enum kfi_land kfi_land_in(struct kfi_oper *op, struct kfi_rx *rx)
 {
+	bool multi = op->flags & KFI_MULTI_RECV;
+	enum kfi_land land = KFI_LAND_DONE;
+	size_t left;
+
+	lockdep_assert_held(&op->ep->match.lock);
+	if (unlikely(multi)) {
+		left = op->len - op->consumed;
+		if (rx->len > left && op->consumed)
+			return KFI_LAND_NO_ROOM;
+		left -= min(rx->len, left);
+		if (left >= max_t(size_t, op->ep->min_multi_recv, 1)) {
+			if (!get_slot(op))
+				return KFI_LAND_FULL;
+			land = KFI_LAND_MORE;
+		}
+	}
 	if (unlikely(rx->ep->srx))
 		land_shared(op, rx->ep);
 	rx->op = op;
@@ -93,28 +109,11 @@ static inline void land_in(struct kfi_oper *op, struct kfi_rx *rx)
 	if (rx->flags & KFI_READ)
 		rx->iter.data_source = ITER_SOURCE;
 	op->landings++;
-}
-
-enum kfi_land kfi_land_in(struct kfi_oper *op, struct kfi_rx *rx)
-{
-	size_t left = op->len - op->consumed;
-	bool last;
-
-	lockdep_assert_held(&op->ep->match.lock);
-	if (!(op->flags & KFI_MULTI_RECV)) {
-		land_in(op, rx);
-		return KFI_LAND_DONE;
+	if (unlikely(multi)) {
+		iov_iter_advance(&op->iter, rx->room);
+		op->consumed += rx->room;
 	}
-	if (rx->len > left && op->consumed)
-		return KFI_LAND_NO_ROOM;
-	left -= min(rx->len, left);
-	last = left < max_t(size_t, op->ep->min_multi_recv, 1);
-	if (!last && !get_slot(op))
-		return KFI_LAND_FULL;
-	land_in(op, rx);
-	iov_iter_advance(&op->iter, rx->room);
-	op->consumed += rx->room;
-	return last ? KFI_LAND_DONE : KFI_LAND_MORE;
+	return land;
 }
 
 static __always_inline void land_entry(const struct kfi_rx *rx, int err,
@@ -281,21 +280,6 @@ static void remote_entry(struct kfi_ep *ep, u64 flags, size_t len, u64 data, kfi
 	kfi_cq_fill(ep->rx_cq, &wc);
 }
 
-/*
- * Count an access to a region. The counter of the region may be closed as soon as the region is
- * closed, so it is used only while the region is live. The key shows whether it is still the region
- * that was accessed: a per-I/O region can't be attached again before this section ends, because the
- * end of a region that has holders waits for RCU readers (mr_io.c).
- */
-static void count_region(struct kfi_mr *mr, u64 key, u64 flags)
-{
-	rcu_read_lock();
-	/* pairs with mr_bind_cntr() */
-	if (kfi_mr_live(mr, key) && (flags & smp_load_acquire(&mr->cntr_access)))
-		kfi_cntr_count(mr->cntr, 0);
-	rcu_read_unlock();
-}
-
 int kfi_remote_rma(struct kfi_ep *ep, struct kfi_mr *mr, u64 key, u64 flags, size_t len, u64 data,
 		   kfi_addr_t src)
 {
@@ -307,8 +291,20 @@ int kfi_remote_rma(struct kfi_ep *ep, struct kfi_mr *mr, u64 key, u64 flags, siz
 		return -EAGAIN;
 	if (entry)
 		remote_entry(ep, flags, len, data, src);
-	if (mr)
-		count_region(mr, key, flags);
+	if (mr && unlikely(READ_ONCE(mr->cntr_access) & flags)) {
+		/*
+		 * The counter of the region may be closed as soon as the region is closed, so it is
+		 * used only while the region is live. The key shows whether it is still the region
+		 * that was accessed: a per-I/O region can't be attached again before this section
+		 * ends, because the end of a region that has holders waits for RCU readers
+		 * (mr_io.c).
+		 */
+		rcu_read_lock();
+		/* pairs with mr_bind_cntr() */
+		if (kfi_mr_live(mr, key) && (flags & smp_load_acquire(&mr->cntr_access)))
+			kfi_cntr_count(mr->cntr, 0);
+		rcu_read_unlock();
+	}
 	if (cntr)
 		kfi_cntr_count(cntr, 0);
 	kfi_stat_inc(ep, rma_in_ops);

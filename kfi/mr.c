@@ -219,50 +219,25 @@ void kfi_mr_fill(struct kfi_mr *mr, const struct kfi_mr_attr *attr, size_t segs,
 
 /* ---- keys ---- */
 
-static unsigned int key_bits(const struct kfi_domain *domain)
+int kfi_mr_hash(struct kfi_mr *mr, u64 requested)
 {
-	size_t size = domain->info->domain_attr->mr_key_size;
+	size_t size = mr->domain->info->domain_attr->mr_key_size;
+	u64 mask = size && size < sizeof(u64) ? GENMASK_ULL(size * 8 - 1, 0) : U64_MAX;
+	bool random = requested == KFI_KEY_NOTAVAIL && !mr->domain->prov_keys;
+	u64 key = requested == KFI_KEY_NOTAVAIL ? mr->prov_key : requested, old = mr->fid.key;
+	int tries = random ? MR_KEY_TRIES : 1, ret;
 
-	return size && size < sizeof(u64) ? size * 8 : 64;
-}
-
-static int hash_key(struct kfi_mr *mr, u64 key)
-{
-	WRITE_ONCE(mr->fid.key, key);
-	return rhashtable_lookup_insert_fast(&mr->domain->mrs, &mr->node, mr_params);
-}
-
-static int hash_random(struct kfi_mr *mr)
-{
-	u64 key, old = mr->fid.key, mask = GENMASK_ULL(key_bits(mr->domain) - 1, 0);
-	int tries, ret = -EEXIST;
-
-	for (tries = 0; ret == -EEXIST && tries < MR_KEY_TRIES; tries++) {
-		key = get_random_u64() & mask;
-		if (!key || key == old || key == (KFI_KEY_NOTAVAIL & mask))
-			continue;
-		ret = hash_key(mr, key);
-	}
-	return ret;
-}
-
-/* Add the region with a key that the consumer does not choose: the provider's, or a random one. */
-int kfi_mr_hash(struct kfi_mr *mr)
-{
-	int ret = mr->domain->prov_keys ? hash_key(mr, mr->prov_key) : hash_random(mr);
-
-	if (ret)
-		WRITE_ONCE(mr->fid.key, KFI_KEY_NOTAVAIL);
-	return ret == -EEXIST ? -KFI_ENOKEY : ret;
-}
-
-int kfi_mr_hash_requested(struct kfi_mr *mr, u64 key)
-{
-	int ret;
-
-	if (key & ~GENMASK_ULL(key_bits(mr->domain) - 1, 0))
+	if (requested != KFI_KEY_NOTAVAIL && requested & ~mask)
 		return -EINVAL;
-	ret = hash_key(mr, key);
+	do {
+		if (random)
+			key = get_random_u64() & mask;
+		ret = -EEXIST;
+		if (random && (!key || key == old || key == (KFI_KEY_NOTAVAIL & mask)))
+			continue;
+		WRITE_ONCE(mr->fid.key, key);
+		ret = rhashtable_lookup_insert_fast(&mr->domain->mrs, &mr->node, mr_params);
+	} while (ret == -EEXIST && --tries);
 	if (ret)
 		WRITE_ONCE(mr->fid.key, KFI_KEY_NOTAVAIL);
 	return ret == -EEXIST ? -KFI_ENOKEY : ret;
@@ -330,16 +305,6 @@ static void mr_undo(struct kfi_mr *mr)
 {
 	if (mr_ops(mr)->mr_dereg && mr_leave(mr))
 		mr_ops(mr)->mr_dereg(mr);
-}
-
-/* A key of the provider may depend on the endpoint: mr_bind_key() */
-static int give_key(struct kfi_mr *mr, u64 requested)
-{
-	if (mr->domain->prov_keys)
-		return 0;
-	if (mr_mode(mr->domain) & KFI_MR_PROV_KEY || requested == KFI_KEY_NOTAVAIL)
-		return kfi_mr_hash(mr);
-	return kfi_mr_hash_requested(mr, requested);
 }
 
 /* ---- life ---- */
@@ -461,7 +426,10 @@ int kfi_mr_regattr(struct kfid_domain *dfid, const struct kfi_mr_attr *attr, uin
 	ret = kfi_mr_prepare(mr);
 	if (ret)
 		goto abandon;
-	ret = give_key(mr, attr->requested_key);
+	/* A key of the provider may depend on the endpoint: mr_bind_key() */
+	if (!domain->prov_keys)
+		ret = kfi_mr_hash(mr, mr_mode(domain) & KFI_MR_PROV_KEY ? KFI_KEY_NOTAVAIL :
+								       attr->requested_key);
 	if (ret)
 		goto undo;
 	if (!needs_enable(mr))
@@ -529,7 +497,7 @@ static int mr_bind_key(struct kfi_mr *mr)
 	mutex_lock(&domain->lock);
 	ret = domain->dead ? -ENODEV : mr_ops(mr)->mr_bind(mr);
 	if (!ret && !mr->per_io) {
-		ret = kfi_mr_hash(mr);
+		ret = kfi_mr_hash(mr, KFI_KEY_NOTAVAIL);
 		if (ret)
 			mr_ops(mr)->mr_unbind(mr);
 	}
@@ -585,7 +553,7 @@ static int mr_bind_cntr(struct kfi_mr *mr, struct kfi_cntr *cntr, u64 flags)
 		return -KFI_EOPBADSTATE;
 	kfi_obj_get(kfi_cntr_obj(cntr));
 	mr->cntr = cntr;
-	/* publishes mr->cntr; pairs with count_region() */
+	/* publishes mr->cntr; pairs with kfi_remote_rma() */
 	smp_store_release(&mr->cntr_access, flags);
 	return 0;
 }

@@ -24,9 +24,11 @@ ssize_t kfi_mr_measure(const struct kfi_mr_attr *attr, size_t *len);
  * room for @segs segments. Does not sleep.
  */
 void kfi_mr_fill(struct kfi_mr *mr, const struct kfi_mr_attr *attr, size_t segs, size_t len);
-/* Add the region to the table with the provider's key, or a random one. Does not sleep. */
-int kfi_mr_hash(struct kfi_mr *mr);
-int kfi_mr_hash_requested(struct kfi_mr *mr, u64 key);
+/*
+ * Add the region to the table with a key that the consumer has chosen; with KFI_KEY_NOTAVAIL with
+ * the provider's, or a random one. Does not sleep.
+ */
+int kfi_mr_hash(struct kfi_mr *mr, u64 requested);
 /*
  * Let peers find and use the region, or prevent that. Operations that found the region before it
  * was made dead may still be moving bytes, see kfi_mr_in_use().

@@ -156,21 +156,11 @@ int kfi_mr_alloc(struct kfid_domain *dfid, size_t iov_limit, uint64_t flags, str
 }
 EXPORT_SYMBOL_GPL(kfi_mr_alloc);
 
-/* A key that is in use is an error of the consumer if it has chosen the key. */
-static int give_key(struct kfi_mr *mr, u64 requested)
-{
-	int ret;
-
-	if (!requested || requested == KFI_KEY_NOTAVAIL)
-		return kfi_mr_hash(mr) ? -EAGAIN : 0;
-	ret = kfi_mr_hash_requested(mr, requested);
-	return !ret || ret == -EINVAL || ret == -KFI_ENOKEY ? ret : -EAGAIN;
-}
-
 static int attach(struct kfi_mr *mr, const struct kfi_mr_attr *attr)
 {
 	const struct kfi_prov_ops *ops = mr->domain->fabric->prov->ops;
-	bool chosen = attr->requested_key && attr->requested_key != KFI_KEY_NOTAVAIL;
+	u64 key = attr->requested_key ?: KFI_KEY_NOTAVAIL;
+	bool chosen = key != KFI_KEY_NOTAVAIL;
 	ssize_t segs;
 	size_t len;
 	int ret;
@@ -185,7 +175,12 @@ static int attach(struct kfi_mr *mr, const struct kfi_mr_attr *attr)
 		return -EINVAL;
 	kfi_mr_fill(mr, attr, segs, len);
 	ret = ops->mr_attach ? ops->mr_attach(mr) : 0;
-	ret = ret ?: give_key(mr, attr->requested_key);
+	if (!ret) {
+		ret = kfi_mr_hash(mr, key);
+		/* A key that is in use is an error of the consumer if it has chosen the key. */
+		if (ret && !(chosen && (ret == -EINVAL || ret == -KFI_ENOKEY)))
+			ret = -EAGAIN;
+	}
 	if (ret)
 		kfi_mem_unclaim(mr);
 	else
@@ -344,39 +339,15 @@ void kfi_mr_detach_all(struct kfi_ep *ep)
 }
 
 /*
- * The state is KILLING. If an operation is in progress, the region is dead but stays attached: its
- * owner must invalidate it, and that waits for the operation. If the owner has begun to do so, its
- * work continues here.
- */
-static int kill_region(struct kfi_mr *mr, u64 key)
-{
-	const struct kfi_prov_ops *ops = mr->domain->fabric->prov->ops;
-	bool live = kfi_mr_live(mr, key), held, used = true;	/* live: still that registration? */
-
-	if (live) {
-		kfi_mr_make_dead(mr);
-		held = kfi_mr_in_use(mr);
-		if (held)
-			kfi_mr_recall(mr);
-		used = held || (ops->mr_known && ops->mr_known(mr));
-	}
-	if (!used && unlikely(mr->claims))
-		kfi_mem_unclaim(mr);
-	/* the end of the memory's use is visible before the state; pairs with kfi_mr_register() */
-	if (cmpxchg(&mr->state, MR_KILLING, used ? MR_ATTACHED : MR_EMPTY) == MR_PASSED) {
-		WRITE_ONCE(mr->state, MR_DETACHING);
-		detach(mr);
-		return -ENOENT;
-	}
-	return !live ? -ENOENT : used ? -EBUSY : 0;
-}
-
-/*
  * A key that no region has is treated as an ended registration (-ENOENT): each registration has a
  * new key, so there is no difference for a peer.
+ *
+ * If an operation is in progress, the region is dead but stays attached: its owner must invalidate
+ * it, and that waits for the operation. If the owner has begun to do so, its work continues here.
  */
 int kfi_mr_kill(struct kfi_ep *ep, u64 key)
 {
+	const struct kfi_prov_ops *ops = ep->domain->fabric->prov->ops;
 	struct kfi_mr *mr;
 	int ret = -ENOENT;
 
@@ -386,7 +357,27 @@ int kfi_mr_kill(struct kfi_ep *ep, u64 key)
 		ret = -EACCES;
 	else if (mr && kfi_mr_live(mr, key) &&
 		 cmpxchg(&mr->state, MR_ATTACHED, MR_KILLING) == MR_ATTACHED)
-		ret = kill_region(mr, key);
+		ret = -EBUSY;
+	if (ret != -EBUSY)
+		goto unlock;
+	if (!kfi_mr_live(mr, key)) {		/* still that registration? */
+		ret = -ENOENT;
+	} else {
+		kfi_mr_make_dead(mr);
+		if (kfi_mr_in_use(mr))
+			kfi_mr_recall(mr);
+		else if (!ops->mr_known || !ops->mr_known(mr))
+			ret = 0;
+	}
+	if (!ret && unlikely(mr->claims))
+		kfi_mem_unclaim(mr);
+	/* the end of the memory's use is visible before the state; pairs with kfi_mr_register() */
+	if (cmpxchg(&mr->state, MR_KILLING, ret ? MR_ATTACHED : MR_EMPTY) == MR_PASSED) {
+		WRITE_ONCE(mr->state, MR_DETACHING);
+		detach(mr);
+		ret = -ENOENT;
+	}
+unlock:
 	rcu_read_unlock();
 	return ret;
 }

@@ -167,17 +167,9 @@ void kfp_credit_return(struct kfp_conn *conn, u8 cls, u32 cost)
 		conn->credit_due = true;
 }
 
-/* Return the credit of a message. Called with bottom halves off. */
-void __kfp_credit_free(struct kfp_conn *conn, u8 cls, u32 cost)
-{
-	spin_lock(&conn->lock);
-	kfp_credit_return(conn, cls, cost);
-	spin_unlock(&conn->lock);
-}
-
 void kfp_credit_free(struct kfp_conn *conn, u8 cls, u32 cost)
 {
-	local_bh_disable();
-	__kfp_credit_free(conn, cls, cost);
-	local_bh_enable();
+	spin_lock_bh(&conn->lock);
+	kfp_credit_return(conn, cls, cost);
+	spin_unlock_bh(&conn->lock);
 }

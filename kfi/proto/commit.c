@@ -159,24 +159,14 @@ int kfp_rx_end(struct kfp_conn *conn)
 	return 0;
 }
 
-/* The work item of a commit has ended: the next commit takes its place. */
-static void kfp_commit_next(struct kfp_conn *conn)
+/* Process context or softirq. The owners of the regions may have ended them already. */
+static void kfp_commit_done(struct kfi_commit *regions, int err)
 {
-	struct kfp_commit *next;
+	struct kfp_commit *c = container_of(regions, struct kfp_commit, regions);
+	struct kfp_answer *answer = c->answer;
+	struct kfp_conn *conn = c->conn;
 
-	spin_lock_bh(&conn->lock);
-	next = list_first_entry_or_null(&conn->commits.waiting, struct kfp_commit, entry);
-	if (next) {
-		list_del(&next->entry);
-		queue_work(kfp_commit_wq, &next->work);
-	} else {
-		conn->commits.running--;
-	}
-	spin_unlock_bh(&conn->lock);
-}
-
-static void kfp_commit_answer(struct kfp_conn *conn, struct kfp_answer *answer, int err)
-{
+	kfp_commit_free(c);
 	rcu_read_lock();
 	if (!test_bit(KFP_DEAD, &conn->flags)) {
 		answer->status = -err;
@@ -186,23 +176,12 @@ static void kfp_commit_answer(struct kfp_conn *conn, struct kfp_answer *answer, 
 		kfp_tx_kick(conn);
 	}
 	rcu_read_unlock();
-}
-
-/* Process context or softirq. The owners of the regions may have ended them already. */
-static void kfp_commit_done(struct kfi_commit *regions, int err)
-{
-	struct kfp_commit *c = container_of(regions, struct kfp_commit, regions);
-	struct kfp_answer *answer = c->answer;
-	struct kfp_conn *conn = c->conn;
-
-	kfp_commit_free(c);
-	kfp_commit_answer(conn, answer, err);
 	kfp_conn_put(conn);
 }
 
 static void kfp_commit_work(struct work_struct *work)
 {
-	struct kfp_commit *c = container_of(work, struct kfp_commit, work);
+	struct kfp_commit *c = container_of(work, struct kfp_commit, work), *next;
 	struct kfp_conn *conn = c->conn;
 
 	kfp_conn_get(conn);
@@ -213,7 +192,15 @@ static void kfp_commit_work(struct work_struct *work)
 		kfp_commit_free(c);
 		kfp_conn_put(conn);
 	}
-	kfp_commit_next(conn);
+	spin_lock_bh(&conn->lock);
+	next = list_first_entry_or_null(&conn->commits.waiting, struct kfp_commit, entry);
+	if (next) {			/* it takes the place of this one */
+		list_del(&next->entry);
+		queue_work(kfp_commit_wq, &next->work);
+	} else {
+		conn->commits.running--;
+	}
+	spin_unlock_bh(&conn->lock);
 	kfp_conn_put(conn);
 }
 

@@ -513,7 +513,6 @@ int kfp_rx_ack(struct kfp_conn *conn, u16 status);
 void kfp_lazy_join(struct kfp_conn *conn);
 bool kfp_lazy_take(struct kfp_conn *conn);
 void kfp_credit_free(struct kfp_conn *conn, u8 cls, u32 cost);
-void __kfp_credit_free(struct kfp_conn *conn, u8 cls, u32 cost);	/* with bottom halves off */
 void kfp_credit_return(struct kfp_conn *conn, u8 cls, u32 cost);	/* under kfp_conn.lock */
 extern const struct kfp_answer_row kfp_ack_row;
 
@@ -549,5 +548,9 @@ int kfp_rx_poll(struct kfp_conn *conn);
 void kfp_rx_work(struct work_struct *work);
 void kfp_rx_space(struct kfi_cq_waiter *w);
 kfi_addr_t kfp_rx_src(struct kfp_conn *conn);
+bool kfp_rx_lengths_ok(const struct kfp_rx *rx);
+int kfp_rx_check_segments(struct kfp_conn *conn, u64 access);
+bool kfp_rx_open_region(struct kfp_conn *conn, const struct kfw_rma *seg);
+void kfp_rx_put_mr(struct kfp_conn *conn);
 
 #endif /* _KFI_PROTO_ENGINE_H */

@@ -47,11 +47,6 @@ bool __kfp_places_put(struct kfp_conn *conn, struct kfp_places **places);
 int kfp_places_read(struct kfp_conn *conn, u64 len, struct kfp_places *places);
 int kfp_places_take(struct kfp_conn *conn, u64 len, struct kfp_places **to);
 
-bool kfp_rx_lengths_ok(const struct kfp_rx *rx);
-int kfp_rx_check_segments(struct kfp_conn *conn, u64 access);
-bool kfp_rx_open_region(struct kfp_conn *conn, const struct kfw_rma *seg);
-void kfp_rx_put_mr(struct kfp_conn *conn);
-
 /* Each operation and each answer ends with this, and few have places. */
 static inline bool kfp_places_put(struct kfp_conn *conn, struct kfp_places **places)
 {

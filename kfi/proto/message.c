@@ -37,11 +37,18 @@ static u32 kfp_message_cost(const struct kfp_conn *conn, const struct kfi_oper *
 	return kfp_is_long(conn, op) ? 1 : kfw_cost(op->len);
 }
 
-/* Does the operation complete only when the peer has answered? */
-static bool kfp_wants_ack(const struct kfp_conn *conn, const struct kfi_oper *op)
+/*
+ * Decide whether the link references the payload, and whether the operation completes only when the
+ * peer has answered. Return: the flags of its frame for that.
+ */
+static u16 kfp_ask_ack(struct kfp_conn *conn, struct kfi_oper *op)
 {
-	return (kfp_op(op)->spliced && !kfp_reports_sent(conn)) ||
-	       (op->flags & (KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE));
+	kfp_op(op)->spliced = kfp_can_splice(conn, &op->iter, op->len);
+	if (!(op->flags & (KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE)) &&
+	    (!kfp_op(op)->spliced || kfp_reports_sent(conn)))
+		return 0;
+	kfp_op_request(conn, op);
+	return KFW_F_ACK | kfp_lazy(op);
 }
 
 static bool kfp_send_message(struct kfp_conn *conn, struct kfi_oper *op)
@@ -61,11 +68,8 @@ static bool kfp_send_message(struct kfp_conn *conn, struct kfi_oper *op)
 	if (!kfi_credit_take(&conn->tx.credit[cls], eager ? kfw_cost(op->len) : 1))
 		return false;
 	list_del(&op->link);
-	kfp_op(op)->spliced = kfp_can_splice(conn, &op->iter, op->len);
-	if (eager && kfp_wants_ack(conn, op)) {
-		flags |= KFW_F_ACK | kfp_lazy(op);
-		kfp_op_request(conn, op);
-	}
+	if (eager)
+		flags |= kfp_ask_ack(conn, op);
 	if (eager && !flags) {
 		kfp_send_plain(conn, KFW_PLAIN, op->len);
 		kfp_send_payload(conn, op, op->len, false, NULL, 0);
@@ -80,6 +84,7 @@ static bool kfp_send_message(struct kfp_conn *conn, struct kfi_oper *op)
 		hdr->payload = hdr->len;
 		kfp_send_payload(conn, op, op->len, flags & KFW_F_ACK, NULL, 0);
 	} else {
+		kfp_op(op)->spliced = kfp_can_splice(conn, &op->iter, op->len);
 		kfp_op_requested(conn, op);
 	}
 	return true;
@@ -96,22 +101,18 @@ static u32 kfp_reply_cost(const struct kfp_conn *conn, const struct kfi_oper *op
 
 static bool kfp_send_reply(struct kfp_conn *conn, struct kfi_oper *op)
 {
-	u16 flags = op->flags & KFI_INVALIDATE ? KFW_F_INV : 0;
 	struct kfw_hdr *hdr;
+	u16 flags;
 
 	if (!kfi_credit_take(&conn->tx.credit[KFP_CLS_MSG], 1))
 		return false;
 	list_del(&op->link);
-	kfp_op(op)->spliced = kfp_can_splice(conn, &op->iter, op->len);
-	if (kfp_wants_ack(conn, op)) {
-		flags |= KFW_F_ACK | kfp_lazy(op);
-		kfp_op_request(conn, op);
-	}
+	flags = kfp_ask_ack(conn, op) | (op->flags & KFI_INVALIDATE ? KFW_F_INV : 0);
 	hdr = kfp_send_op_frame(conn, op, KFW_REPLY, flags);
 	hdr->rma_count = cpu_to_le16(1);
 	hdr->msg_len = cpu_to_le16(op->reply_len);
 	hdr->payload = hdr->len;
-	kfp_send_segments(conn, op);
+	kfp_send_segment(conn, op->rma[0].addr, op->rma[0].len, op->rma[0].key);
 	kfp_send_bytes(conn, op->inline_buf, op->reply_len);
 	kfp_send_payload(conn, op, op->len, flags & KFW_F_ACK, NULL, 0);
 	return true;
@@ -203,7 +204,9 @@ static int kfp_rx_to_receive(struct kfp_conn *conn)
 	conn->rx.into = &rx->rx.iter;
 	conn->rx.left = rx->rx.room;
 	rx->skip = rx->f.payload - rx->rx.room;
-	__kfp_credit_free(conn, kfp_rx_cls(&rx->f), kfw_cost(rx->f.len));
+	spin_lock(&conn->lock);
+	kfp_credit_return(conn, kfp_rx_cls(&rx->f), kfw_cost(rx->f.len));
+	spin_unlock(&conn->lock);
 	return 0;
 }
 
@@ -340,7 +343,7 @@ static int kfp_rx_finish_reply(struct kfp_conn *conn)
 	if (unlikely(rx->status)) {
 		if (!kfi_credit_charge(&conn->credit[KFP_CLS_MSG], 1))
 			return -EPROTO;
-		__kfp_credit_free(conn, KFP_CLS_MSG, 1);
+		kfp_credit_free(conn, KFP_CLS_MSG, 1);
 		if (!kfp_rx_ack(conn, rx->status))
 			return 0;
 		/* Without the flag no answer is set aside for it: that is no fault of the peer. */

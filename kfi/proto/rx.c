@@ -39,6 +39,72 @@ kfi_addr_t kfp_rx_src(struct kfp_conn *conn)
 	return kfi_av_reverse(ep->av, conn->av_name);
 }
 
+/* ---- the regions that a frame names ---- */
+
+/* Has the frame as many bytes as all of its segments? */
+bool kfp_rx_lengths_ok(const struct kfp_rx *rx)
+{
+	u64 left = rx->f.len, len;
+	unsigned int i;
+
+	for (i = 0; i < rx->f.rma_count; i++) {
+		len = le64_to_cpu(rx->segs[i].len);
+		if (len > left)
+			return false;
+		left -= len;
+	}
+	return !left;
+}
+
+/*
+ * Check all segments before the first byte is copied. Return: 0, perhaps with a status; -EPROTO.
+ */
+int kfp_rx_check_segments(struct kfp_conn *conn, u64 access)
+{
+	struct kfp_rx *rx = &conn->rx;
+	u64 left = rx->f.len, len;
+	struct iov_iter iter;
+	struct kfi_mr *mr;
+	unsigned int i;
+
+	for (i = 0; i < rx->f.rma_count; i++) {
+		len = le64_to_cpu(rx->segs[i].len);
+		if (len > left)
+			return -EPROTO;
+		left -= len;
+		mr = kfi_mr_get(&conn->ep->ep, le64_to_cpu(rx->segs[i].key),
+				le64_to_cpu(rx->segs[i].addr), len, access, &iter);
+		if (IS_ERR(mr))
+			rx->status = EACCES;
+		else
+			kfi_mr_put(mr);
+	}
+	return left ? -EPROTO : 0;
+}
+
+/* Let the next bytes of the payload go to a segment. Return: false if it may not be written. */
+bool kfp_rx_open_region(struct kfp_conn *conn, const struct kfw_rma *seg)
+{
+	struct kfp_rx *rx = &conn->rx;
+
+	rx->left = le64_to_cpu(seg->len);
+	rx->key = le64_to_cpu(seg->key);
+	rx->into = &rx->iter;
+	rx->mr = kfi_mr_get(&conn->ep->ep, rx->key, le64_to_cpu(seg->addr), rx->left,
+			    KFI_REMOTE_WRITE, &rx->iter);
+	if (!IS_ERR(rx->mr))
+		return true;
+	rx->mr = NULL;
+	return false;
+}
+
+void kfp_rx_put_mr(struct kfp_conn *conn)
+{
+	if (conn->rx.mr)
+		kfi_mr_put(conn->rx.mr);
+	conn->rx.mr = NULL;
+}
+
 /* ---- the state machine ---- */
 
 /* The frame can't be handled now, and rx_work tries again; or it ends the connection. */
@@ -113,26 +179,6 @@ static void kfp_rx_proceed(struct kfp_conn *conn)
 		kfp_rx_stop(conn, ret);
 }
 
-static void kfp_rx_header(struct kfp_conn *conn, const struct kfw_hdr *hdr)
-{
-	struct kfp_rx *rx = &conn->rx;
-	struct kfp_tx *tx = &conn->tx;
-
-	if (kfw_decode(hdr, conn->link.eager, &rx->f) ||
-	    kfi_credit_update(&tx->credit[KFP_CLS_MSG], rx->f.credit_msg,
-			      tx->allowance[KFP_CLS_MSG]) < 0 ||
-	    kfi_credit_update(&tx->credit[KFP_CLS_TAG], rx->f.credit_tag,
-			      tx->allowance[KFP_CLS_TAG]) < 0) {
-		kfp_rx_stop(conn, -EPROTO);
-		return;
-	}
-	rx->have = 0;
-	if (rx->f.extra)
-		kfp_rx_set_at(conn, KFP_RX_SEGS);
-	else
-		kfp_rx_proceed(conn);
-}
-
 /* ---- hellos ---- */
 
 /*
@@ -200,11 +246,12 @@ static size_t kfp_rx_collect(struct kfp_rx *rx, void *to, size_t want, const voi
 }
 
 /* The bytes are copied first: a local sender may still write to a page that it has spliced. */
-static __always_inline size_t kfp_rx_hdr(struct kfp_conn *conn, const void *bytes, size_t len)
+static size_t kfp_rx_header(struct kfp_conn *conn, const void *bytes, size_t len)
 {
 	struct kfp_rx *rx = &conn->rx;
+	struct kfp_tx *tx = &conn->tx;
 	u8 type = rx->have ? rx->hdr.type : READ_ONCE(*(const u8 *)bytes);
-	size_t used, want = kfw_hdr_len(type);
+	size_t want = kfw_hdr_len(type), used = want;
 	struct kfw_hdr hdr __uninitialized;
 
 	if (likely(!rx->have && len >= want)) {
@@ -213,42 +260,44 @@ static __always_inline size_t kfp_rx_hdr(struct kfp_conn *conn, const void *byte
 		else
 			hdr = *(const struct kfw_hdr *)bytes;
 		barrier_data(&hdr);	/* not what is there later */
-		hdr.type = type;
-		kfp_rx_header(conn, &hdr);
-		return want;
+	} else {
+		used = kfp_rx_collect(rx, &rx->hdr, want, bytes, len);
+		rx->hdr.type = type;
+		if (rx->have < want)
+			return used;
+		hdr = rx->hdr;
 	}
-	used = kfp_rx_collect(rx, &rx->hdr, want, bytes, len);
-	rx->hdr.type = type;
-	if (rx->have == want)
-		kfp_rx_header(conn, &rx->hdr);
-	return used;
-}
-
-static size_t kfp_rx_segs(struct kfp_conn *conn, const void *bytes, size_t len)
-{
-	struct kfp_rx *rx = &conn->rx;
-	size_t used = kfp_rx_collect(rx, rx->segs, rx->f.extra, bytes, len);
-
-	if (rx->have == rx->f.extra)
+	hdr.type = type;
+	if (kfw_decode(&hdr, conn->link.eager, &rx->f) ||
+	    kfi_credit_update(&tx->credit[KFP_CLS_MSG], rx->f.credit_msg,
+			      tx->allowance[KFP_CLS_MSG]) < 0 ||
+	    kfi_credit_update(&tx->credit[KFP_CLS_TAG], rx->f.credit_tag,
+			      tx->allowance[KFP_CLS_TAG]) < 0) {
+		kfp_rx_stop(conn, -EPROTO);
+		return used;
+	}
+	rx->have = 0;
+	if (rx->f.extra)
+		kfp_rx_set_at(conn, KFP_RX_SEGS);
+	else
 		kfp_rx_proceed(conn);
 	return used;
 }
 
 /*
  * Copy payload, or drop it if its region has ended. Then the status is EREMOTEIO, because EACCES
- * would mean that nothing was written.
+ * would mean that nothing was written. Bottom halves are off, which is an RCU section: it keeps the
+ * memory of a region that is live.
  */
 static size_t kfp_rx_payload(struct kfp_conn *conn, const void *bytes, size_t len)
 {
 	struct kfp_rx *rx = &conn->rx;
 
 	len = min_t(u64, len, rx->left);
-	rcu_read_lock();	/* keeps the memory of a region that is live */
 	if (likely(!rx->row->region || (rx->mr && kfi_mr_live(rx->mr, rx->key))))
 		WARN_ON_ONCE(kfi_copy_to(rx->into, bytes, len) != len);
 	else
 		rx->status = EREMOTEIO;
-	rcu_read_unlock();
 	__kfi_stat_add(&conn->ep->ep, bounced, len);
 	rx->left -= len;
 	if (!rx->left)
@@ -276,10 +325,12 @@ size_t kfi_link_rx_bytes(struct kfi_link *link, const void *bytes, size_t len)
 	for (; done < len && likely(rx->steps); rx->steps--, done += used) {
 		switch (smp_load_acquire(&rx->at)) {	/* pairs with kfp_rx_set_at() */
 		case KFP_RX_HDR:
-			used = kfp_rx_hdr(conn, bytes + done, len - done);
+			used = kfp_rx_header(conn, bytes + done, len - done);
 			continue;
 		case KFP_RX_SEGS:
-			used = kfp_rx_segs(conn, bytes + done, len - done);
+			used = kfp_rx_collect(rx, rx->segs, rx->f.extra, bytes + done, len - done);
+			if (rx->have == rx->f.extra)
+				kfp_rx_proceed(conn);
 			continue;
 		case KFP_RX_PAYLOAD:
 			used = kfp_rx_payload(conn, bytes + done, len - done);

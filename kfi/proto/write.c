@@ -43,14 +43,13 @@ static bool kfp_rtw_possible(const struct kfp_conn *conn, const struct kfi_oper 
 }
 
 /*
- * Does a write use an RTW? Each RTW costs a round trip. If the last answers gave nothing, only one
- * in KFP_RTW_RETRY of the writes that could use an RTW does so. Longer writes do: the peer may
- * expose only memory for which that is worth it.
+ * Does a write that could use an RTW do so? Each RTW costs a round trip. If the last answers gave
+ * nothing, only one in KFP_RTW_RETRY of these writes does. Longer writes do: the peer may expose
+ * only memory for which that is worth it.
  */
 static bool kfp_uses_rtw(const struct kfp_conn *conn, const struct kfi_oper *op)
 {
-	return kfp_rtw_possible(conn, op) &&
-	       (conn->writes.rtw_failures < KFP_RTW_FAILURES || op->len > conn->writes.rtw_failed);
+	return conn->writes.rtw_failures < KFP_RTW_FAILURES || op->len > conn->writes.rtw_failed;
 }
 
 /* Can a write use the permit? */
@@ -82,22 +81,11 @@ static struct kfi_oper *kfp_next_rtw(struct kfp_conn *conn, struct kfi_oper *op)
 	list_for_each_entry_continue(op, &conn->tx.queue, link) {
 		if (++ahead == KFP_RTW_AHEAD || !kfp_may_request(conn))
 			break;
-		if (kfp_op(op)->state == KFP_OP_QUEUED && kfp_uses_rtw(conn, op) &&
-		    !kfp_write_permit(conn, op))
+		if (kfp_op(op)->state == KFP_OP_QUEUED && kfp_rtw_possible(conn, op) &&
+		    kfp_uses_rtw(conn, op) && !kfp_write_permit(conn, op))
 			return op;
 	}
 	return NULL;
-}
-
-/*
- * Would the bytes of a write with places overtake earlier writes and atomic operations whose data
- * is in frames? Then it waits for their ACKs. But the ACK of a commit may take as long as the
- * owner of the memory likes, and nothing else may wait for that: then the data goes in frames as
- * well.
- */
-static bool kfp_places_wait(const struct kfp_conn *conn)
-{
-	return conn->tx.unplaced && !conn->tx.unplaced_commits;
 }
 
 /* Was a part of the payload sent? */
@@ -106,13 +94,19 @@ static bool kfp_op_begun(const struct kfi_oper *op)
 	return kfp_op_left(op) < op->len;
 }
 
-/* A write whose RTW was sent waits for its GRANT. */
+/*
+ * A write whose RTW was sent waits for its GRANT. The bytes of a write with places would overtake
+ * earlier writes and atomic operations whose data is in frames: it waits for their ACKs. But the
+ * ACK of a commit may take as long as the owner of the memory likes, and nothing else may wait for
+ * that: then the data goes in frames as well.
+ */
 static struct kfi_oper *kfp_write_next(struct kfp_conn *conn, struct kfi_oper *op)
 {
+	bool wait = conn->tx.unplaced && !conn->tx.unplaced_commits;
 	u8 state = kfp_op(op)->state;
 
 	if (state == KFP_OP_REQUESTED ||
-	    (kfp_places_wait(conn) && kfp_write_permit(conn, op) && !kfp_op_begun(op)))
+	    (wait && kfp_write_permit(conn, op) && !kfp_op_begun(op)))
 		return kfp_next_rtw(conn, op);
 	return state == KFP_OP_GRANTED || kfp_may_request(conn) ? op : NULL;
 }
@@ -140,17 +134,6 @@ static int kfp_write_granted(struct kfp_conn *conn, struct kfi_oper *op, struct 
 		writes->rtw_failed = 0;
 	}
 	return 0;
-}
-
-/*
- * A write is sent without an RTW. After KFP_RTW_RETRY that could have used one, the next one does.
- */
-static void kfp_rtw_skipped(struct kfp_conn *conn, const struct kfi_oper *op)
-{
-	if (!kfp_rtw_possible(conn, op) || ++conn->writes.rtw_skips < KFP_RTW_RETRY)
-		return;
-	conn->writes.rtw_skips = 0;
-	conn->writes.rtw_failures--;
 }
 
 /*
@@ -212,20 +195,26 @@ static bool kfp_send_write(struct kfp_conn *conn, struct kfi_oper *op)
 	bool begun = pop->state == KFP_OP_GRANTED && kfp_op_begun(op);
 	struct kfp_permit *p = begun ? pop->permit : kfp_write_permit(conn, op);
 
-	if (conn->tx.unplaced && !begun) {	/* see kfp_places_wait() */
+	if (conn->tx.unplaced && !begun) {	/* see kfp_write_next() */
 		if (pop->permit)
 			kfp_permit_return(conn, pop->permit);
 		pop->permit = NULL;
 		p = NULL;
 	}
 	if (pop->state == KFP_OP_QUEUED) {
-		if (!p && !conn->tx.unplaced_commits && kfp_uses_rtw(conn, op)) {
-			kfp_send_rtw(conn, op);
-			return true;
+		if (!p && kfp_rtw_possible(conn, op)) {
+			if (!kfp_uses_rtw(conn, op)) {
+				/* After KFP_RTW_RETRY of these the next one does. */
+				if (++conn->writes.rtw_skips == KFP_RTW_RETRY) {
+					conn->writes.rtw_skips = 0;
+					conn->writes.rtw_failures--;
+				}
+			} else if (!conn->tx.unplaced_commits) {
+				kfp_send_rtw(conn, op);
+				return true;
+			}
 		}
 		kfp_op_request(conn, op);
-		if (!p)
-			kfp_rtw_skipped(conn, op);
 	}
 	list_del(&op->link);
 	if (p)

@@ -31,8 +31,8 @@ static u64 msg_flags(struct kfi_rw *rw)
 }
 
 /*
- * Post the next piece of the data, as many pages as one post takes. The last piece and the message
- * are one post, unless that is too long. Pages of a write may be released late.
+ * Post the next piece of the data: a place, or as many pages as one post takes. The last piece and
+ * the message are one post, unless that is too long. Pages of a write may be released late.
  */
 static ssize_t post_piece(struct kfi_rw *rw)
 {
@@ -48,6 +48,12 @@ static ssize_t post_piece(struct kfi_rw *rw)
 	ssize_t ret;
 	u32 part;
 
+	if (unlikely(rw->place) && rw->reply) {
+		ret = kfi_place_put(ep, rw->place, rw->todo, KFI_CQE | (rw->msg ? KFI_MORE : 0),
+				    &rw->cqe);
+		rw->todo = ret ? rw->todo : 0;
+		return ret;
+	}
 	for (; sg && data.iov_count < rw->conn->tx_segs && remote.len < rw->todo;
 	     sg = sg_next(sg)) {
 		part = min_t(u32, sg->length, rw->todo - remote.len);
@@ -141,37 +147,15 @@ static void rw_defer(struct kfi_rw *rw, bool room)
 	rcu_read_unlock();
 }
 
-/* Post up to RW_PIECES pieces of the data, and the message behind the last one. */
-static ssize_t post_some(struct kfi_rw *rw)
-{
-	unsigned int n = RW_PIECES;
-	ssize_t ret = 0;
-
-	while (!ret && rw->todo && n--) {
-		atomic_inc(&rw->refs);
-		if (rw->place && rw->reply) {
-			ret = kfi_place_put(rw->conn->ep, rw->place, rw->todo,
-					    KFI_CQE | (rw->msg ? KFI_MORE : 0), &rw->cqe);
-			if (!ret)
-				rw->todo = 0;
-		} else {
-			ret = post_piece(rw);
-		}
-		if (ret)
-			atomic_dec(&rw->refs);	/* does not reach 0: the caller counts, too */
-	}
-	if (!ret && !rw->todo && rw->msg)
-		ret = post_msg(rw);
-	return ret;
-}
-
 /*
- * Post what remains of a transfer, a part in each section, because bottom halves are off there. A
- * connection that has connected again meanwhile does not end.
+ * Post what remains of a transfer, up to RW_PIECES pieces of the data in each section, because
+ * bottom halves are off there, and the message behind the last one. A connection that has connected
+ * again meanwhile does not end.
  */
 static void rw_continue(struct kfi_rw *rw)
 {
 	struct kfi_conn *conn = rw->conn;
+	unsigned int n;
 	ssize_t ret;
 
 	do {
@@ -179,7 +163,14 @@ static void rw_continue(struct kfi_rw *rw)
 		if (!kfi_conn_enter(conn))
 			break;
 		if (likely(rw->epoch == READ_ONCE(conn->epoch))) {
-			ret = post_some(rw);
+			for (ret = 0, n = 0; !ret && rw->todo && n < RW_PIECES; n++) {
+				atomic_inc(&rw->refs);
+				ret = post_piece(rw);
+				if (unlikely(ret))	/* the caller counts, too: not to 0 */
+					atomic_dec(&rw->refs);
+			}
+			if (!ret && !rw->todo && rw->msg)
+				ret = post_msg(rw);
 			if (unlikely(ret && ret != -EAGAIN))
 				kfi_conn_fail(conn, ret);
 		}

@@ -32,6 +32,7 @@ enum {
  * @tags: blk-mq's tags of this queue, under RCU and KFN_Q_TAGS. Answers may come while blk-mq
  *	changes the number of queues, which replaces the array with this pointer and may free the
  *	tags
+ * @capsule_room: bytes of data that a capsule may have
  * @vecs: pages of each tag's region, KFN_PAGES_MAX each; they outlive a connection
  * @room: commands that @vecs has room for
  * @lock: held while commands of the stopped queue are cancelled
@@ -48,6 +49,7 @@ struct kfn_queue {
 	unsigned long		flags;
 	struct kfi_conn		conn;
 	struct blk_mq_tags	*tags;
+	unsigned int		capsule_room;
 	struct bio_vec		*vecs;
 	unsigned int		room;
 	struct mutex		lock;

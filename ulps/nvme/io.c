@@ -195,35 +195,13 @@ static void kfn_no_data(struct nvme_command *cmd)
 static int kfn_send_sqe(struct kfn_req *req, const struct bio_vec *data, unsigned int n, u64 more)
 {
 	u8 digests = req->queue->ctrl->digests;
+	size_t len = sizeof(req->cmd);
 
-	if (unlikely(digests))
-		kfn_seal(&req->cmd, sizeof(req->cmd), digests, req->sqe.digest.data);
-	return kfi_req_send(&req->kreq, &req->sqe, kfn_head_len(sizeof(req->cmd), digests), data,
-			    n, more);
-}
-
-/*
- * Return how much data may be in a capsule of this queue. The limit of the provider is the longest
- * message that it sends without a handshake: the target should fetch longer data from a region.
- */
-static unsigned int kfn_capsule_room(const struct kfn_queue *queue)
-{
-	const struct kfn_ctrl *ctrl = queue->ctrl;
-	size_t head = kfn_head_len(sizeof(struct nvme_command), ctrl->digests);
-	/* reported by the target; not all cores check it */
-	size_t len = kfn_head_len(ctrl->ctrl.ioccsz * 16, ctrl->digests);
-
-	if (ctrl->dom->limits.short_msg_limit)
-		len = min(len, ctrl->dom->limits.short_msg_limit);
-	if (!queue->qid || !ctrl->in_capsule || len < head)
-		return 0;
-	return min_t(size_t, len - head, KFN_INLINE_MAX);
-}
-
-static bool kfn_in_capsule(struct kfn_queue *queue, struct request *rq)
-{
-	return rq_data_dir(rq) == WRITE && blk_rq_payload_bytes(rq) <= kfn_capsule_room(queue) &&
-	       blk_rq_nr_phys_segments(rq) < KFN_TX_SEGS;
+	if (unlikely(digests)) {
+		kfn_seal(&req->cmd, len, digests, req->sqe.digest.data);
+		len = sizeof(req->sqe);
+	}
+	return kfi_req_send(&req->kreq, &req->sqe, len, data, n, more);
 }
 
 static int kfn_send_capsule(struct kfn_req *req, struct request *rq, u64 more)
@@ -268,7 +246,8 @@ static int kfn_send_command(struct kfn_req *req, struct request *rq, u64 more)
 		kfn_no_data(&req->cmd);
 		return kfn_send_sqe(req, NULL, 0, more);
 	}
-	if (kfn_in_capsule(req->queue, rq))
+	if (rq_data_dir(rq) == WRITE && blk_rq_payload_bytes(rq) <= req->queue->capsule_room &&
+	    blk_rq_nr_phys_segments(rq) < KFN_TX_SEGS)
 		return kfn_send_capsule(req, rq, more);
 	return kfn_send_keyed(req, rq, more);
 }

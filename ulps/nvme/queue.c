@@ -60,6 +60,24 @@ static int kfn_queue_vecs(struct kfn_queue *queue)
 	return 0;
 }
 
+/*
+ * Return how much data may be in a capsule of this queue. The limit of the provider is the longest
+ * message that it sends without a handshake: the target should fetch longer data from a region.
+ */
+static unsigned int kfn_capsule_room(const struct kfn_queue *queue)
+{
+	const struct kfn_ctrl *ctrl = queue->ctrl;
+	size_t head = kfn_head_len(sizeof(struct nvme_command), ctrl->digests);
+	/* reported by the target; not all cores check it */
+	size_t len = kfn_head_len(ctrl->ctrl.ioccsz * 16, ctrl->digests);
+
+	if (ctrl->dom->limits.short_msg_limit)
+		len = min(len, ctrl->dom->limits.short_msg_limit);
+	if (!queue->qid || !ctrl->in_capsule || len < head)
+		return 0;
+	return min_t(size_t, len - head, KFN_INLINE_MAX);
+}
+
 static int kfn_queue_connect(struct kfn_queue *queue)
 {
 	struct kfn_ctrl *ctrl = queue->ctrl;
@@ -106,6 +124,7 @@ int kfn_queue_start(struct kfn_ctrl *ctrl, unsigned int qid, unsigned int size)
 	int ret;
 
 	queue->size = size;
+	queue->capsule_room = kfn_capsule_room(queue);
 	clear_bit(KFN_Q_TAGS, &queue->flags);
 	ret = kfn_queue_connect(queue);
 	if (!ret)

@@ -55,7 +55,7 @@ static u16 kfnt_get_max_queue_size(const struct nvmet_ctrl *ctrl)
 }
 
 /* The type is set before the registration, and constant after that. */
-static struct nvmet_fabrics_ops kfnt_transport = {
+struct nvmet_fabrics_ops kfnt_ops = {
 	.owner			= THIS_MODULE,
 	.msdbd			= 1,
 	.flags			= NVMF_KEYED_SGLS,
@@ -68,11 +68,6 @@ static struct nvmet_fabrics_ops kfnt_transport = {
 	.get_mdts		= kfnt_get_mdts,
 	.get_max_queue_size	= kfnt_get_max_queue_size,
 };
-
-const struct nvmet_fabrics_ops *kfnt_ops(void)
-{
-	return &kfnt_transport;
-}
 
 static void kfnt_destroy_workqueues(void)
 {
@@ -102,12 +97,12 @@ static int __init kfnt_init(void)
 		pr_err("nvmet-kfi: trtype is 253, or 254 for the name \"loop\"\n");
 		return -EINVAL;
 	}
-	kfnt_transport.type = trtype;
+	kfnt_ops.type = trtype;
 	ret = kfnt_check_layouts() ?: kfnt_make_workqueues();
 	if (ret)
 		return ret;
 	kfnt_places_init();
-	ret = nvmet_register_transport(&kfnt_transport);
+	ret = nvmet_register_transport(&kfnt_ops);
 	if (!ret)
 		return 0;
 	kfnt_places_exit();
@@ -121,7 +116,7 @@ static int __init kfnt_init(void)
 
 static void __exit kfnt_exit(void)
 {
-	nvmet_unregister_transport(&kfnt_transport);
+	nvmet_unregister_transport(&kfnt_ops);
 	kfnt_ports_exit();
 	kfnt_places_exit();
 	kfnt_destroy_workqueues();

@@ -124,7 +124,7 @@ static inline struct nvme_command *kfnt_sqe(const struct kfnt_cmd *cmd)
 }
 
 /* target.c */
-const struct nvmet_fabrics_ops *kfnt_ops(void);
+extern struct nvmet_fabrics_ops kfnt_ops;
 extern struct kfi_conn_ops kfnt_conn_ops;
 const char *kfnt_provider(void);
 unsigned int kfnt_connect_ms(void);

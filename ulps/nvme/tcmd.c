@@ -86,16 +86,26 @@ u16 kfnt_map_ram(struct kfnt_cmd *cmd, u32 len)
 }
 
 /*
- * The data is in the host's region. Before NVMe's connect no other command is permitted, so more
- * memory is not allocated.
+ * Data in the host's region. Before NVMe's connect no other command is permitted, so more memory
+ * is not allocated.
  */
-static u16 kfnt_map_region(struct kfnt_cmd *cmd, bool inv)
+static u16 kfnt_map(struct kfnt_cmd *cmd)
 {
 	const struct nvme_keyed_sgl_desc *sgl = &kfnt_sqe(cmd)->common.dptr.ksgl;
 	const struct kfnt_queue *queue = kfnt_queue(cmd);
 	u32 len = get_unaligned_le24(sgl->length);
 	u16 status = 0;
 
+	switch (sgl->type) {
+	case NVME_SGL_FMT_DATA_DESC << 4 | NVME_SGL_FMT_OFFSET:
+		return kfnt_map_capsule(cmd);
+	case NVME_KEY_SGL_FMT_DATA_DESC << 4 | NVME_SGL_FMT_ADDRESS:
+	case NVME_KEY_SGL_FMT_DATA_DESC << 4 | NVME_SGL_FMT_INVALIDATE:
+		break;
+	default:
+		cmd->req.error_loc = offsetof(struct nvme_common_command, dptr);
+		return NVME_SC_SGL_INVALID_TYPE | NVME_STATUS_DNR;
+	}
 	if (!len)
 		return 0;
 	if (len > (test_bit(KFNT_Q_INSTALLED, &queue->flags) ? KFN_DATA_MAX :
@@ -111,23 +121,8 @@ static u16 kfnt_map_region(struct kfnt_cmd *cmd, bool inv)
 	cmd->fetch = nvme_is_write(kfnt_sqe(cmd));
 	cmd->rw.addr = le64_to_cpu(sgl->addr);
 	cmd->rw.key = get_unaligned_le32(sgl->key);
-	cmd->inv = inv;
+	cmd->inv = sgl->type == (NVME_KEY_SGL_FMT_DATA_DESC << 4 | NVME_SGL_FMT_INVALIDATE);
 	return 0;
-}
-
-static u16 kfnt_map(struct kfnt_cmd *cmd)
-{
-	switch (kfnt_sqe(cmd)->common.dptr.ksgl.type) {
-	case NVME_SGL_FMT_DATA_DESC << 4 | NVME_SGL_FMT_OFFSET:
-		return kfnt_map_capsule(cmd);
-	case NVME_KEY_SGL_FMT_DATA_DESC << 4 | NVME_SGL_FMT_ADDRESS:
-		return kfnt_map_region(cmd, false);
-	case NVME_KEY_SGL_FMT_DATA_DESC << 4 | NVME_SGL_FMT_INVALIDATE:
-		return kfnt_map_region(cmd, true);
-	default:
-		cmd->req.error_loc = offsetof(struct nvme_common_command, dptr);
-		return NVME_SC_SGL_INVALID_TYPE | NVME_STATUS_DNR;
-	}
 }
 
 /* ---- digests ---- */
@@ -211,7 +206,7 @@ void kfnt_received(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_
 	cmd->capsule = rx->len - rx->conn->attr.rx_len;
 	cmd->inv = false;
 	cmd->fetch = false;
-	if (!nvmet_req_init(&cmd->req, &queue->sq, kfnt_ops()))
+	if (!nvmet_req_init(&cmd->req, &queue->sq, &kfnt_ops))
 		return;	/* answered */
 	status = kfnt_map(cmd);
 	if (status) {
@@ -249,7 +244,7 @@ static void kfnt_answer(struct kfnt_cmd *cmd, bool data)
 {
 	cmd->rw.done = kfnt_answered;
 	kfi_rw_reply(&cmd->rw, cmd->req.sg, data ? cmd->req.transfer_len : 0, &cmd->answer,
-		     kfn_head_len(sizeof(cmd->cqe), kfnt_queue(cmd)->digests), cmd->inv);
+		     kfnt_queue(cmd)->digests ? sizeof(cmd->answer) : sizeof(cmd->cqe), cmd->inv);
 }
 
 /* Does the answer have data before it? */

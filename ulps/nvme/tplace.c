@@ -328,7 +328,7 @@ void kfnt_places_open(struct kfnt_queue *queue)
 			break;
 		list_add_tail(&places->place[i].entry, &places->free);
 	}
-	smp_store_release(&queue->places, places);	/* pairs with kfnt_map_region() */
+	smp_store_release(&queue->places, places);	/* pairs with kfnt_map() */
 }
 
 static struct kfnt_place *kfnt_place_take(struct kfnt_places *places)
