@@ -83,10 +83,10 @@ static void shared_called(struct kfi_ep *ep)
  * an event is pending. The caller has the claim. Returns true if operations are left, because the
  * budget is used up.
  *
- * An operation is freed before its done(), so that done() can post. &kfi_cq.calling shows the
- * callback to the end of the endpoint, which otherwise only waits until no operation is in use. A
- * receive of a shared context belongs to the context; the end of the endpoint whose message has
- * taken it waits for &kfi_ep.srx_left.
+ * An operation is freed before its done(), so that done() can post. &kfi_cq.calling shows both to
+ * the end of the endpoint, which otherwise only waits until no operation is in use. A receive of a
+ * shared context belongs to the context; the end of the endpoint whose message has taken it waits
+ * for &kfi_ep.srx_left.
  */
 static noinline bool kfi_cq_pass(struct kfi_cq *cq, int *budget, bool handler)
 {

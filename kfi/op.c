@@ -177,10 +177,7 @@ again:
 	return ERR_PTR(-EAGAIN);
 }
 
-/*
- * Call the waiters for space of all endpoints that are bound to a shared context. The caller is in
- * an RCU read section.
- */
+/* Call the waiters for space of all endpoints that are bound to a shared context. */
 static void pool_wake_sharers(struct kfi_ep *stx)
 {
 	struct kfi_ep *ep;
@@ -193,8 +190,8 @@ static void pool_wake_sharers(struct kfi_ep *stx)
 }
 
 /*
- * Wake the close that waits for the last operation, or call the waiters for a free operation. The
- * caller is in an RCU read section.
+ * Wake the close that waits for the last operation, or call the waiters for a free operation. See
+ * op_give_back() for what keeps @ep.
  */
 static void kfi_pool_wake(struct kfi_ep *ep, struct kfi_op_pool *pool)
 {
@@ -209,9 +206,9 @@ static void kfi_pool_wake(struct kfi_ep *ep, struct kfi_op_pool *pool)
 }
 
 /*
- * Called inside an RCU read section, because the endpoint may be freed after its last operation.
- * The successful cmpxchg() is a full barrier: all use of @op comes before its next use. It pairs
- * with kfi_pool_starve() and kfi_pool_idle(), too.
+ * Called inside an RCU read section, or while &kfi_cq.calling is the endpoint, because the endpoint
+ * may be freed after its last operation. The successful cmpxchg() is a full barrier: all use of @op
+ * comes before its next use. It pairs with kfi_pool_starve() and kfi_pool_idle(), too.
  */
 static inline void op_give_back(struct kfi_oper *op)
 {
@@ -231,9 +228,7 @@ static inline void op_give_back(struct kfi_oper *op)
 
 void kfi_op_free(struct kfi_oper *op)
 {
-	rcu_read_lock();
 	op_give_back(op);
-	rcu_read_unlock();
 }
 
 void kfi_op_abort(struct kfi_oper *op)
