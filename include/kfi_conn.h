@@ -304,6 +304,7 @@ struct kfi_conn {
 	kfi_addr_t		peer;
 	unsigned int		tx_segs;
 	/* private: */
+	size_t			reply_max;
 	unsigned long		flags;
 	u32			epoch;
 	struct kfid_mr		**mrs;

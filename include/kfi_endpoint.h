@@ -5,6 +5,8 @@
 #ifndef KFI_ENDPOINT_H
 #define KFI_ENDPOINT_H
 
+#include <linux/rcupdate.h>
+
 #include <kfabric.h>
 #include <kfi_domain.h>
 
@@ -515,6 +517,19 @@ int kfi_ep_tx_space(struct kfid_ep *ep,
 void kfi_ep_tx_flush(struct kfid_ep *ep);
 
 /**
+ * __kfi_recvmsg() - kfi_recvmsg() inside a section of the caller
+ * @ep: as there
+ * @msg: as there
+ * @flags: as there
+ *
+ * Context: Inside rcu_read_lock_bh(), as between kfi_conn_enter() and
+ * kfi_conn_exit().
+ * Return: As kfi_recvmsg().
+ */
+ssize_t __kfi_recvmsg(struct kfid_ep *ep, const struct kfi_msg *msg,
+		      uint64_t flags);
+
+/**
  * kfi_recvmsg() - post a receive
  * @ep: the endpoint or receive context
  * @msg: buffer, and the peer to receive from; copied
@@ -535,20 +550,28 @@ void kfi_ep_tx_flush(struct kfid_ep *ep);
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting".
  */
-ssize_t kfi_recvmsg(struct kfid_ep *ep, const struct kfi_msg *msg,
-		    uint64_t flags);
+static inline ssize_t
+kfi_recvmsg(struct kfid_ep *ep, const struct kfi_msg *msg, uint64_t flags)
+{
+	ssize_t ret;
+
+	rcu_read_lock_bh();
+	ret = __kfi_recvmsg(ep, msg, flags);
+	rcu_read_unlock_bh();
+	return ret;
+}
 
 /**
- * __kfi_recvmsg() - kfi_recvmsg() inside a section of the caller
+ * __kfi_sendmsg() - kfi_sendmsg() inside a section of the caller
  * @ep: as there
  * @msg: as there
  * @flags: as there
  *
  * Context: Inside rcu_read_lock_bh(), as between kfi_conn_enter() and
  * kfi_conn_exit().
- * Return: As kfi_recvmsg().
+ * Return: As kfi_sendmsg().
  */
-ssize_t __kfi_recvmsg(struct kfid_ep *ep, const struct kfi_msg *msg,
+ssize_t __kfi_sendmsg(struct kfid_ep *ep, const struct kfi_msg *msg,
 		      uint64_t flags);
 
 /**
@@ -565,21 +588,16 @@ ssize_t __kfi_recvmsg(struct kfid_ep *ep, const struct kfi_msg *msg,
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting".
  */
-ssize_t kfi_sendmsg(struct kfid_ep *ep, const struct kfi_msg *msg,
-		    uint64_t flags);
+static inline ssize_t
+kfi_sendmsg(struct kfid_ep *ep, const struct kfi_msg *msg, uint64_t flags)
+{
+	ssize_t ret;
 
-/**
- * __kfi_sendmsg() - kfi_sendmsg() inside a section of the caller
- * @ep: as there
- * @msg: as there
- * @flags: as there
- *
- * Context: Inside rcu_read_lock_bh(), as between kfi_conn_enter() and
- * kfi_conn_exit().
- * Return: As kfi_sendmsg().
- */
-ssize_t __kfi_sendmsg(struct kfid_ep *ep, const struct kfi_msg *msg,
-		      uint64_t flags);
+	rcu_read_lock_bh();
+	ret = __kfi_sendmsg(ep, msg, flags);
+	rcu_read_unlock_bh();
+	return ret;
+}
 
 /**
  * kfi_recvv() - post a receive into a vector of kernel memory

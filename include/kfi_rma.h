@@ -67,6 +67,19 @@ struct kfi_msg_rma {
 };
 
 /**
+ * __kfi_readmsg() - kfi_readmsg() inside a section of the caller
+ * @ep: as there
+ * @msg: as there
+ * @flags: as there
+ *
+ * Context: Inside rcu_read_lock_bh(), as between kfi_conn_enter() and
+ * kfi_conn_exit().
+ * Return: As kfi_readmsg().
+ */
+ssize_t __kfi_readmsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg,
+		    uint64_t flags);
+
+/**
  * kfi_readmsg() - read a peer's memory
  * @ep: the endpoint or transmit context
  * @msg: local and remote vector; copied
@@ -83,21 +96,29 @@ struct kfi_msg_rma {
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.
  */
-ssize_t kfi_readmsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg,
-		    uint64_t flags);
+static inline ssize_t
+kfi_readmsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg, uint64_t flags)
+{
+	ssize_t ret;
+
+	rcu_read_lock_bh();
+	ret = __kfi_readmsg(ep, msg, flags);
+	rcu_read_unlock_bh();
+	return ret;
+}
 
 /**
- * __kfi_readmsg() - kfi_readmsg() inside a section of the caller
+ * __kfi_writemsg() - kfi_writemsg() inside a section of the caller
  * @ep: as there
  * @msg: as there
  * @flags: as there
  *
  * Context: Inside rcu_read_lock_bh(), as between kfi_conn_enter() and
  * kfi_conn_exit().
- * Return: As kfi_readmsg().
+ * Return: As kfi_writemsg().
  */
-ssize_t __kfi_readmsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg,
-		    uint64_t flags);
+ssize_t __kfi_writemsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg,
+		     uint64_t flags);
 
 /**
  * kfi_writemsg() - write to a peer's memory
@@ -122,35 +143,28 @@ ssize_t __kfi_readmsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg,
  * Context: Process context or softirq, does not sleep.
  * Return: see "Posting" in kfi_endpoint.h.
  */
-ssize_t kfi_writemsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg,
-		     uint64_t flags);
+static inline ssize_t
+kfi_writemsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg, uint64_t flags)
+{
+	ssize_t ret;
+
+	rcu_read_lock_bh();
+	ret = __kfi_writemsg(ep, msg, flags);
+	rcu_read_unlock_bh();
+	return ret;
+}
 
 /**
- * __kfi_writemsg() - kfi_writemsg() inside a section of the caller
- * @ep: as there
- * @msg: as there
- * @flags: as there
- *
- * Context: Inside rcu_read_lock_bh(), as between kfi_conn_enter() and
- * kfi_conn_exit().
- * Return: As kfi_writemsg().
- */
-ssize_t __kfi_writemsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg,
-		     uint64_t flags);
-
-/**
- * __kfi_reply_fits() - may a reply have so much data, and such a long message?
+ * kfi_ep_reply_max() - return how much data a reply may have
  * @ep: the endpoint or transmit context
- * @data: bytes
- * @msg: bytes
  *
- * A reply has data, and a message of up to 64 bytes. How much data it may have
- * depends on the provider; 256 KiB over kfi_sockets.
+ * It depends on the provider; 256 KiB over kfi_sockets. With more data, or a
+ * message of more than 64 bytes, post kfi_writemsg() and kfi_sendmsg().
  *
  * Context: Any.
- * Return: true, or false: post kfi_writemsg() and kfi_sendmsg().
+ * Return: bytes; 0: there are no replies.
  */
-bool __kfi_reply_fits(struct kfid_ep *ep, size_t data, size_t msg);
+size_t kfi_ep_reply_max(struct kfid_ep *ep);
 
 /**
  * __kfi_replymsg() - write to a peer's memory, and send a message behind the data
@@ -172,8 +186,9 @@ bool __kfi_reply_fits(struct kfid_ep *ep, size_t data, size_t msg);
  *
  * Context: Inside rcu_read_lock_bh(), as between kfi_conn_enter() and
  * kfi_conn_exit().
- * Return: see "Posting" in kfi_endpoint.h. -EMSGSIZE: not __kfi_reply_fits().
- * -EINVAL: @data has not one remote segment. -EOPNOTSUPP: KFI_DELIVERY_COMPLETE.
+ * Return: see "Posting" in kfi_endpoint.h. -EMSGSIZE: more data than
+ * kfi_ep_reply_max(), none, or too long a message. -EINVAL: @data has not one
+ * remote segment. -EOPNOTSUPP: KFI_DELIVERY_COMPLETE.
  */
 ssize_t __kfi_replymsg(struct kfid_ep *ep, const struct kfi_msg_rma *data,
 		       const void *msg, size_t len, uint64_t flags);

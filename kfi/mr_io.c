@@ -353,17 +353,16 @@ int kfi_mr_kill(struct kfi_ep *ep, u64 key)
 
 	rcu_read_lock();
 	mr = kfi_mr_find(ep, key);
-	if (mr ? !mr->per_io : kfi_mr_key_exists(ep, key))
+	if (mr ? !mr->per_io : kfi_mr_key_exists(ep, key)) {
 		ret = -EACCES;
-	else if (mr && kfi_mr_live(mr, key) &&
-		 cmpxchg(&mr->state, MR_ATTACHED, MR_KILLING) == MR_ATTACHED)
-		ret = -EBUSY;
-	if (ret != -EBUSY)
 		goto unlock;
-	if (!kfi_mr_live(mr, key)) {		/* still that registration? */
-		ret = -ENOENT;
-	} else {
+	}
+	if (!mr || !kfi_mr_live(mr, key) ||
+	    cmpxchg(&mr->state, MR_ATTACHED, MR_KILLING) != MR_ATTACHED)
+		goto unlock;
+	if (kfi_mr_live(mr, key)) {		/* it is still that registration */
 		kfi_mr_make_dead(mr);
+		ret = -EBUSY;
 		if (kfi_mr_in_use(mr))
 			kfi_mr_recall(mr);
 		else if (!ops->mr_known || !ops->mr_known(mr))

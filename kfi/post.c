@@ -238,17 +238,6 @@ ssize_t __kfi_sendmsg(struct kfid_ep *ep, const struct kfi_msg *msg, uint64_t fl
 }
 EXPORT_SYMBOL_GPL(__kfi_sendmsg);
 
-ssize_t kfi_sendmsg(struct kfid_ep *ep, const struct kfi_msg *msg, uint64_t flags)
-{
-	ssize_t ret;
-
-	rcu_read_lock_bh();
-	ret = __kfi_sendmsg(ep, msg, flags);
-	rcu_read_unlock_bh();
-	return ret;
-}
-EXPORT_SYMBOL_GPL(kfi_sendmsg);
-
 ssize_t __kfi_recvmsg(struct kfid_ep *ep, const struct kfi_msg *msg, uint64_t flags)
 {
 	struct kfi_oper *op = kfi_rx_begin(ep, KFI_OPC_RECV, msg->context, flags);
@@ -265,17 +254,6 @@ ssize_t __kfi_recvmsg(struct kfid_ep *ep, const struct kfi_msg *msg, uint64_t fl
 	return kfi_rx_start(op, ret);
 }
 EXPORT_SYMBOL_GPL(__kfi_recvmsg);
-
-ssize_t kfi_recvmsg(struct kfid_ep *ep, const struct kfi_msg *msg, uint64_t flags)
-{
-	ssize_t ret;
-
-	rcu_read_lock_bh();
-	ret = __kfi_recvmsg(ep, msg, flags);
-	rcu_read_unlock_bh();
-	return ret;
-}
-EXPORT_SYMBOL_GPL(kfi_recvmsg);
 
 /* ---- tagged messages ---- */
 
@@ -358,39 +336,17 @@ ssize_t __kfi_readmsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg, uint64_
 }
 EXPORT_SYMBOL_GPL(__kfi_readmsg);
 
-ssize_t kfi_readmsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg, uint64_t flags)
-{
-	ssize_t ret;
-
-	rcu_read_lock_bh();
-	ret = __kfi_readmsg(ep, msg, flags);
-	rcu_read_unlock_bh();
-	return ret;
-}
-EXPORT_SYMBOL_GPL(kfi_readmsg);
-
 ssize_t __kfi_writemsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg, uint64_t flags)
 {
 	return post_rma(ep, flags & KFI_TAGGED ? KFI_OPC_TWRITE : KFI_OPC_WRITE, msg, flags);
 }
 EXPORT_SYMBOL_GPL(__kfi_writemsg);
 
-ssize_t kfi_writemsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg, uint64_t flags)
+size_t kfi_ep_reply_max(struct kfid_ep *fid)
 {
-	ssize_t ret;
-
-	rcu_read_lock_bh();
-	ret = __kfi_writemsg(ep, msg, flags);
-	rcu_read_unlock_bh();
-	return ret;
+	return kfi_to_ep(fid)->reply_max;
 }
-EXPORT_SYMBOL_GPL(kfi_writemsg);
-
-bool __kfi_reply_fits(struct kfid_ep *fid, size_t data, size_t msg)
-{
-	return data && data <= kfi_to_ep(fid)->reply_max && msg <= KFI_REPLY_LEN;
-}
-EXPORT_SYMBOL_GPL(__kfi_reply_fits);
+EXPORT_SYMBOL_GPL(kfi_ep_reply_max);
 
 ssize_t __kfi_replymsg(struct kfid_ep *ep, const struct kfi_msg_rma *data, const void *msg,
 		       size_t len, uint64_t flags)
@@ -410,7 +366,7 @@ ssize_t __kfi_replymsg(struct kfid_ep *ep, const struct kfi_msg_rma *data, const
 		return kfi_tx_start(op, -EOPNOTSUPP);
 	if (unlikely(op->rma_count != 1))
 		return kfi_tx_start(op, -EINVAL);
-	if (unlikely(!__kfi_reply_fits(ep, op->len, len)))
+	if (unlikely(!op->len || op->len > op->ep->reply_max || len > KFI_REPLY_LEN))
 		return kfi_tx_start(op, -EMSGSIZE);
 	memcpy(op->inline_buf, msg, len);
 	op->reply_len = len;

@@ -303,11 +303,13 @@ int kfi_conn_objects(struct kfi_conn *conn, struct kfi_dom *dom, const struct kf
 	conn->info = kfi_dupinfo(info);
 	ret = conn->info ? conn_queues(conn) ?: conn_endpoint(conn) ?: conn_enable(conn) ?:
 			   conn_regions(conn) : -ENOMEM;
-	if (ret)
+	if (ret) {
 		kfi_conn_release(conn);
-	else
-		conn->tx_segs = min_t(size_t, conn->info->tx_attr->iov_limit ?: 1, KFI_ULP_SEGS);
-	return ret;
+		return ret;
+	}
+	conn->tx_segs = min_t(size_t, conn->info->tx_attr->iov_limit ?: 1, KFI_ULP_SEGS);
+	conn->reply_max = kfi_ep_reply_max(conn->ep);
+	return 0;
 }
 
 /* ---- the connection ---- */

@@ -63,7 +63,8 @@ static ssize_t post_piece(struct kfi_rw *rw)
 	if (WARN_ON_ONCE(!data.iov_count))
 		return -EINVAL;
 	last = remote.len == rw->todo;
-	whole = last && rw->msg && __kfi_reply_fits(ep, remote.len, rw->msg_len);
+	whole = last && rw->msg && remote.len <= rw->conn->reply_max &&
+		rw->msg_len <= KFI_ULP_REPLY;
 	if (!rw->reply)
 		ret = __kfi_readmsg(ep, &data, KFI_CQE | (last ? 0 : KFI_MORE));
 	else if (whole)
