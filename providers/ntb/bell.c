@@ -14,6 +14,8 @@
  * once more; answers have left by then, and do not wait for the read. A queue that shares its bit
  * does the same, so each ring behind its own write interrupts it, whoever clears the bit after that.
  *
+ * Without MSI, an interrupt comes again as long as its bit is set, so the handler clears it.
+ *
  * If the interrupt itself was lost, its bit stays set and would never interrupt again. So all bits
  * are cleared at each heartbeat, before the rings are looked at.
  */
@@ -61,6 +63,8 @@ int nt_bell_init(struct nt_link *link)
 	INIT_WORK(&bells->work, nt_bells_work);
 	/* It takes a mutex, up to Linux 7.1. */
 	bells->sleeps = nt_driver_is(link->ntb, "pci-vntb");
+	bells->level = link->ntb->pdev && link->ntb->pdev->bus &&
+		       !pci_dev_msi_enabled(link->ntb->pdev);
 	bells->first = __ffs64(valid);
 	while (bells->count < NTW_BELLS_MAX && bells->first + bells->count < 64 &&
 	       valid >> (bells->first + bells->count) & 1)
@@ -173,12 +177,14 @@ void nt_bell_open(struct nt_link *link)
 void nt_bell_ring(struct nt_ring *ring)
 {
 	struct nt_link *link = nt_ring_link(ring);
-	u64 bit = BIT_ULL(link->bells.peer_first + ring->bell);
+	const struct nt_bells *bells = &link->bells;
+	/* At the end of a life the peer may have other bits already. */
+	u64 bit = BIT_ULL(bells->peer_first + (ring->bell < bells->peer_count ? ring->bell : 0));
 
 	/* A read does not overtake writes: when it has returned, they have arrived. */
 	if (ring->flush)
 		readl(link->win.peer);
-	if (!link->bells.sleeps) {
+	if (!bells->sleeps) {
 		ntb_peer_db_set(link->ntb, bit);
 		return;
 	}
@@ -202,7 +208,7 @@ void nt_bell_revive(struct nt_link *link)
 /*
  * A bit is proved to interrupt if it is set in an interrupt of its vector. A vector may be that of
  * several bits, so the register is read. Which of those that are set has caused the interrupt is
- * not known, and who has rung it neither: the CPU rings the first bit while the link comes up.
+ * not known, and who has rung it neither: the CPU rings the last bit while the link comes up.
  */
 static void nt_bell_proved(struct nt_link *link, u64 bits)
 {
@@ -224,6 +230,8 @@ void nt_bell_received(struct nt_link *link, int vector)
 	atomic64_inc(&link->interrupts);
 	if (READ_ONCE(link->state) != NT_LINK_UP)
 		return nt_bell_proved(link, bits);
+	if (link->bells.level)
+		ntb_db_clear(link->ntb, bits);
 	for (i = 0; i < READ_ONCE(link->queues); i++)
 		if (bits & link->bells.wakes[i])
 			nt_ring_rung(&link->ring[i]);

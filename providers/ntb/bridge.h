@@ -66,7 +66,7 @@ struct nt_inbound {
  *	become smaller. A power of two
  * @whole: that is all that the window can show
  * @queues: queues in @mem. Constant when @base is set
- * @ring: bytes of each ring in @mem
+ * @ring: size of the rings in @mem, see ntw_ring_size()
  * @size_align: the bridge requires lengths to be a multiple of this
  * @reach: bytes of @mem that the peer reaches in this life; the peer's window may be shorter than
  *	@mem. Exposed memory lies below @reach. Read in any context
@@ -186,6 +186,7 @@ struct nt_paged {
  *	that should have rung has not; otherwise all
  * @rang: our bits that have rung since our hello, counted from @first. Interrupts set them
  * @why: why the CPU rings and not the engine, or NULL
+ * @level: our interrupts are not MSI
  * @sleeps: the driver may sleep when it rings, so @work does
  * @due: bits of the peer that @work rings
  * @work: the work item
@@ -198,6 +199,7 @@ struct nt_bells {
 	u64	good;
 	atomic64_t rang;
 	const char *why;
+	bool	level;
 	bool	sleeps;
 	atomic64_t due;
 	struct work_struct work;

@@ -328,14 +328,6 @@ void nt_bulk_submit(struct nt_ring *ring)
 	nt_engine_go(&ring->engine);
 }
 
-bool nt_bulk_ends_soon(const struct nt_ring *ring)
-{
-	const struct nt_batch *b = &ring->out.batch[ring->out.oldest % NT_SLOTS];
-
-	return !ring->engine.cpu && ring->out.oldest != ring->out.giving &&
-	       b->bytes + b->load <= NT_SOON;
-}
-
 /* ---- reaping: the engine has completed copies, with or without an error ---- */
 
 /*

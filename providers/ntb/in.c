@@ -303,8 +303,13 @@ bool nt_in_settle(struct nt_ring *ring)
 	in->unsettled = false;
 	if (ring->ops->settle)
 		ring->ops->settle(ring);
+	/* Bytes that are later than their signal would wait for the next one. */
+	if (in->score && !in->looks) {
+		in->looks = 1;
+		hrtimer_start(&ring->look, ns_to_ktime(NT_LOOK_NS), HRTIMER_MODE_REL_SOFT);
+	}
 	dma_rmb();
-	return nt_in_news(in) || nt_in_has_found(in);
+	return nt_ring_peer_serial(ring) != in->serial || nt_in_news(in) || nt_in_has_found(in);
 }
 
 /*
@@ -350,13 +355,13 @@ static void nt_in_found(struct nt_ring *ring, bool rung)
 }
 
 /* Return: true if a new line of the peer has a signal of its own, though it has no records. */
-static bool nt_in_line_rings(const struct nt_ring *ring)
+static bool nt_in_line_rings(const struct nt_ring *ring, u64 room)
 {
 	const struct nt_in *in = &ring->in;
 
 	if (in->serial == in->seen)
 		return false;
-	return in->serial & NTW_ASK || (in->seen & ~in->serial & NTW_AWAKE) ||
+	return in->serial & NTW_ASK || (in->seen & ~in->serial & NTW_AWAKE) || in->room != room ||
 	       READ_ONCE(ring->out.awaits_answer);
 }
 
@@ -368,11 +373,14 @@ void nt_in_late(struct nt_ring *ring, bool rung)
 {
 	struct nt_in *in = &ring->in;
 	u64 known = in->rx[NTW_MSG].got + in->rx[NTW_MSG].avail + in->rx[NTW_BULK].avail;
+	u64 room = ring->out.tx[NTW_BULK].acked;
+	bool line = nt_in_line_rings(ring, room);
 
+	in->room = room;
 	if (known != in->known) {
 		nt_in_found(ring, rung);
 	} else if (rung) {
-		in->suspect = !nt_in_line_rings(ring) &&
+		in->suspect = !line &&
 			      (!in->early || time_after(jiffies, in->early_until));
 		in->early = false;
 		in->looks = 1;
@@ -424,6 +432,7 @@ void nt_in_due(struct nt_ring *ring, bool more)
 	struct nt_in *in = &ring->in;
 	struct nt_rx *msg = &in->rx[NTW_MSG], *bulk = &in->rx[NTW_BULK];
 	struct nt_out *out = &ring->out;
+	bool lags;
 
 	lockdep_assert_held(&ring->lock);
 	nt_in_echo(in, out);
@@ -437,15 +446,18 @@ void nt_in_due(struct nt_ring *ring, bool more)
 	 * Progress is not reported at once, but with the next line, or when so much of a ring was
 	 * handled that the peer may run out of room. Of the bulk ring that is half: a peer that
 	 * waits for room there waits until half of it is free, so it needs the signal, too, and
-	 * does not ask. Records of the message ring that leave now report it as well.
+	 * does not ask. Records of the message ring report that as well, and consumers may be about
+	 * to send some in answer. So a line follows in the next run only.
 	 */
 	msg->to_report = msg->got;
 	bulk->to_report = bulk->got;
 	out->due |= msg->to_report - msg->reported >= msg->size / 4;
-	if (bulk->to_report - bulk->reported >= bulk->size / 2 && !nt_msgs_report(out)) {
+	lags = bulk->to_report - bulk->told >= bulk->size / 2 && !nt_msgs_report(out);
+	if (lags && in->lags) {
 		out->due = true;
 		out->wake = true;
 	}
+	in->lags = lags;
 	if (!(in->seen & NTW_ASK) || in->seen == in->answered)
 		return;
 	in->answered = in->seen;

@@ -104,6 +104,7 @@ static bool nt_line_spared(const struct nt_ring *ring)
 
 void nt_line_send(struct nt_ring *ring)
 {
+	struct nt_rx *bulk = &ring->in.rx[NTW_BULK];
 	struct nt_out *out = &ring->out;
 	bool records = nt_unannounced(out), signal = records || out->wake;
 	bool spared = nt_line_spared(ring);
@@ -124,7 +125,10 @@ void nt_line_send(struct nt_ring *ring)
 	out->tx[NTW_MSG].go = false;
 	out->due = false;
 	out->wake = false;
-	if (spared || (signal && !nt_line_unsignalled(ring)))
+	if (!spared && !signal)
+		return;
+	bulk->told = bulk->reported;
+	if (spared || !nt_line_unsignalled(ring))
 		nt_line_signal(ring);
 }
 

@@ -67,7 +67,7 @@
  *   A: write signal                       B: read the rest of what its CRC covers
  *
  *	B finds a record of the message ring without a line, if it is complete. Nothing else
- *	passes for one: before A could write there, B has cleared the length of each header that
+ *	passes for one: before A could write there, B has cleared the type of each header that
  *	may be there. A record that is not complete when B reads it has a signal behind it, and
  *	if bytes of it were lost, the next line announces it. A sends records without a line if
  *	that would have nothing else to say, and if B is not awake: a signal that is left out
@@ -93,18 +93,20 @@
  *	reused after it was reaped, and a byte of the shadow after `consumed` has covered it, too.
  *	(A peer that acknowledges what it was not sent harms itself.)
  *
- *   A: write line                         B: clear the doorbell
+ *   A: write line                         B: clear the doorbell, read its register
  *   A: write signal                       B: read the line
  *
- *	No wake-up is lost: a signal that comes after B has cleared the doorbell causes another
- *	interrupt, and the line of a signal that came before is seen by the read.
+ *	No wake-up is lost: a signal that comes after B's write has cleared the doorbell causes
+ *	another interrupt, and what comes before a signal that was cleared has arrived when the
+ *	register was read, so the read of the line sees it (nt_in_settle()).
  *
  *   A: write line (asking), write signal  B: read serial
  *                                         B: write line (consumed, echo), then signal
  *
- *	A asks if it has no room. B answers each new serial that asks with a line that has
- *	`consumed`, and a signal. A change of `consumed` has a signal only for this. A asks in all
- *	lines until it has the answer, because B may see only the last of several lines.
+ *	A asks if it has no room in the message ring. B answers each new serial that asks with a
+ *	line that has `consumed`, and a signal. A asks in all lines until it has the answer,
+ *	because B may see only the last of several lines. Half of the bulk ring B reports unasked,
+ *	with a signal: A waits until half of it is free.
  *
  *   B: read; write line (not awake,       A: write line; no signal, because B was awake
  *      echo), then signal                 A: read serial, read echo
@@ -222,7 +224,6 @@ static bool nt_run_push(struct nt_ring *ring, bool more)
 		out->tx[i].wanted &= !room;
 		has_room |= room;
 	}
-	out->soon = nt_bulk_ends_soon(ring);
 	spin_unlock(&ring->lock);
 	return has_room;
 }
@@ -296,7 +297,7 @@ static void nt_ring_run(struct bh_work_struct *work)
 		nt_in_late(ring, rung);
 	if (nt_run_push(ring, more))
 		ring->ops->room(ring);
-	if (more || (READ_ONCE(ring->state) == NT_UP && !ring->out.soon && nt_in_settle(ring)))
+	if (more || ring->in.lags || (READ_ONCE(ring->state) == NT_UP && nt_in_settle(ring)))
 		nt_ring_schedule(ring);
 	if (nt_engine_idle(&ring->engine) && wq_has_sleeper(&ring->idle))
 		wake_up_all(&ring->idle);

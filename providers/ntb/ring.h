@@ -19,7 +19,6 @@
 #include <linux/crc32c.h>
 #include <linux/hrtimer.h>
 #include <linux/list.h>
-#include <linux/sizes.h>
 #include <linux/spinlock.h>
 #include <linux/uio.h>
 #include <linux/wait.h>
@@ -56,8 +55,6 @@
 #define NT_COPY		1024U
 /* The same for payload of the stream in several pieces, of so many bytes on average */
 #define NT_PIECE	32768U
-/* Signals don't interrupt while the engine copies a batch of so many bytes, at most */
-#define NT_SOON		SZ_128K
 /* Bytes of payload in a batch with more than one record: its first record waits for all of them */
 #define NT_LOAD_MAX	16777216U
 
@@ -313,8 +310,6 @@ struct nt_tx {
  *	followed yet
  * @unsignalled: the peer got no signal for the line @unsignalled_serial, and has not echoed it
  * @unsignalled_serial: serial number of that line
- * @soon: the engine completes a batch soon, and the BH work runs then without a signal of the peer.
- *	Set at the end of its run
  * @quiet: end of the last batch whose line has no signal, because the peer was awake when the
  *	engine had copied it
  */
@@ -350,7 +345,6 @@ struct nt_out {
 	bool			leaving;
 	bool			unsignalled;
 	u32			unsignalled_serial;
-	bool			soon;
 	u64			quiet;
 };
 
@@ -364,8 +358,9 @@ struct nt_out {
  * @cut: the last run has used its budget, so there may be more than @avail
  * @to_report: @got at the end of the BH work's last run
  * @reported: @to_report when the last line was made
+ * @told: bulk ring: @reported of the last line, or record, that had a signal
  *
- * The BH work alone uses it, except for @to_report and @reported, which the lock protects.
+ * The BH work alone uses it, except for @to_report, @reported and @told, which the lock protects.
  */
 struct nt_rx {
 	void		*ring;
@@ -375,6 +370,7 @@ struct nt_rx {
 	bool		cut;
 	u64		to_report;
 	u64		reported;
+	u64		told;
 };
 
 /**
@@ -393,9 +389,11 @@ struct nt_rx {
  * @busy: the BH work runs again by itself; set at the end of its run
  * @awake: it has also run again by itself before, and the peer is told
  * @idle: number of runs that have found nothing
+ * @lags: half of the bulk ring was handled at the end of the last run, and not reported
  * @unsettled: the peer has signalled since the last &nt_ring_ops.settle
  * @known: sum of all positions of records that the last run has found
  * @records: &nt_stats.records_in at that time
+ * @room: &nt_tx.acked of the bulk ring at the end of the last run
  * @early: the last news may have signals that have not come yet; until @early_until, in jiffies
  * @looks: a signal has found nothing, and so many looks were planned since; 0: none is
  * @suspect: that signal announces no line, and no news before had a signal to come. So what it
@@ -419,8 +417,9 @@ struct nt_in {
 	bool			busy;
 	bool			awake;
 	u8			idle;
+	bool			lags;
 	bool			unsettled;
-	u64			known, records;
+	u64			known, records, room;
 	bool			early;
 	unsigned long		early_until;
 	u8			looks;
@@ -752,8 +751,6 @@ void nt_line_reset(struct nt_out *out);
 void nt_bulk_close(struct nt_ring *ring);
 /* Give closed batches to the engine, as far as that has room */
 void nt_bulk_submit(struct nt_ring *ring);
-/* Return: true if the engine will have copied a batch soon */
-bool nt_bulk_ends_soon(const struct nt_ring *ring);
 /* Add the records that the engine has completed to @done. Return: false if it can't go on */
 bool nt_bulk_reap(struct nt_ring *ring, struct list_head *done);
 /* Move all records that were not reaped to @all, in order. The engine has no copies any more */

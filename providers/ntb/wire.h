@@ -124,7 +124,7 @@ enum ntw_state {
  * @version: the newest version that both sides support
  * @state: enum ntw_state
  * @queues: queues in the writer's inbound memory
- * @ring_shift: each ring has 1 << @ring_shift bytes
+ * @ring_shift: 1 << @ring_shift is the size of the writer's rings, see ntw_ring_size()
  * @side: 1 + number of the writer's end, if both ends agree on their numbers, because the driver
  *	gives both the same; 0: they have not yet, or the driver gives them different ones
  * @tried: the last of the reader's states NTW_TRY_* for which the writer has written; 0: none
@@ -233,7 +233,7 @@ struct ntw_bulk_line {
  * @version: the version that is used
  * @own_id: the writer's incarnation
  * @peer_id: the reader's incarnation
- * @ring: bytes of each of the writer's rings
+ * @ring: size of the writer's rings, see ntw_ring_size()
  * @size: KiB of the writer's inbound memory
  * @reach: KiB of the reader's inbound memory, from its beginning on, that the writer reaches
  * @heartbeat: milliseconds between two signs of life of the writer

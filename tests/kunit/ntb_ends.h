@@ -31,6 +31,8 @@ struct end {
 	u32		messages;	/* records of the message ring */
 	bool		mute;		/* it sends no signals */
 	bool		misses;		/* a record comes before its bit is clear */
+	bool		beats;		/* ... a line comes */
+	bool		rings;		/* its signals are doorbells */
 	u64		bulk_end;
 	wait_queue_head_t wait;
 };
@@ -48,7 +50,9 @@ static void op_signal(struct nt_ring *ring)
 {
 	struct end *end = container_of(ring, struct end, ring);
 
-	if (!end->mute)
+	if (end->rings)
+		nt_ring_rung(&end->other->ring);
+	else if (!end->mute)
 		nt_ring_schedule(&end->other->ring);
 }
 
@@ -139,6 +143,9 @@ static void op_settle(struct nt_ring *ring)
 	if (end->misses)
 		put(end->other, NTW_MSG, end->got, 0, false);
 	end->misses = false;
+	if (end->beats)
+		nt_ring_beat(&end->other->ring, 0);
+	end->beats = false;
 }
 
 static const struct nt_ring_ops ops = {
