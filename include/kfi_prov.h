@@ -195,15 +195,6 @@ static inline bool kfi_opc_is_atomic(u8 code)
 }
 
 /**
- * kfi_opc_is_rx() - check for a receive
- * @code: &enum kfi_opcode
- */
-static inline bool kfi_opc_is_rx(u8 code)
-{
-	return code >= KFI_OPC_RECV;
-}
-
-/**
  * kfi_opc_is_place() - check for the get or the put of a place
  * @code: &enum kfi_opcode
  */

@@ -93,8 +93,8 @@ struct kfi_mr {
  * @access: KFI_REMOTE_READ, KFI_REMOTE_WRITE or both
  * @iter: set to the requested bytes: ITER_SOURCE if @access has KFI_REMOTE_READ, else ITER_DEST
  *
- * The provider moves bytes only inside rcu_read_lock(), after kfi_mr_live() has returned true in
- * the same section, and uses @iter only there. The end of a region waits for such sections and not
+ * The provider moves bytes only in an RCU read section (with bottom halves off it is in one), after
+ * kfi_mr_live() has returned true in the same section, and uses @iter only there. The end of a region waits for such sections and not
  * for the peer. The provider keeps the reference until the last byte has moved and
  * kfi_remote_rma() has returned.
  *
@@ -118,7 +118,7 @@ void kfi_mr_put(struct kfi_mr *mr);
  * @key: key by which the region was found. A per-I/O region may have been registered again since,
  *	with other memory and another key
  *
- * Context: any, inside rcu_read_lock().
+ * Context: any, in an RCU read section, such as one with bottom halves off.
  * Return: true if they may be moved until the end of that section.
  */
 static inline bool kfi_mr_live(const struct kfi_mr *mr, u64 key)

@@ -47,8 +47,6 @@
 #define KFI_CM_DATA_MAX		256
 /** KFI_INJECT_MAX - highest &kfi_ep.inject_size, in bytes */
 #define KFI_INJECT_MAX		4096
-/** KFI_REPLY_LEN - longest message of a KFI_OPC_REPLY, in bytes */
-#define KFI_REPLY_LEN		64
 /** KFI_RMA_IOV_MAX - highest &kfi_ep.rma_iov_limit */
 #define KFI_RMA_IOV_MAX		256
 

@@ -154,6 +154,9 @@ kfi_writemsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg, uint64_t flags)
 	return ret;
 }
 
+/** KFI_REPLY_LEN - longest message of a reply, in bytes */
+#define KFI_REPLY_LEN	64
+
 /**
  * kfi_ep_reply_max() - return how much data a reply may have
  * @ep: the endpoint or transmit context

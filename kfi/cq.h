@@ -81,8 +81,8 @@ struct kfi_cq_slot {
  *	run in parallel and keep the order of completion
  *
  * Only the owner of the claim changes these.
- * @calling: endpoint whose done() callback runs at present. kfi_cq_busy_for() reads it without a
- *	lock
+ * @calling: endpoint of whose operations one is freed, or its done() callback runs, at present.
+ *	kfi_cq_busy_for() reads it without a lock
  * @batch: next queue in the list of a CPU's batch
  * @work: context of KFI_CQ_IN_WORK
  * @bh: context of KFI_CQ_IN_SOFTIRQ
@@ -188,8 +188,9 @@ void kfi_cq_sleeps(struct kfi_cq *cq);
 
 /* Queue an operation with KFI_CQE for its done() callback. Bottom halves are off. */
 void kfi_cq_done(struct kfi_cq *cq, struct kfi_oper *op);
+/* Bottom halves are off, or &kfi_cq.calling is the endpoint of @op, which keeps it. */
 void kfi_op_free(struct kfi_oper *op);
-/* Does a done() callback of @ep run? For the end of an endpoint. */
+/* Is an operation of @ep being freed, or does its done() run? For the end of an endpoint. */
 bool kfi_cq_busy_for(struct kfi_cq *cq, const struct kfi_ep *ep);
 
 /* cq_space.c: waiters for a free slot */

@@ -266,7 +266,7 @@ void kfi_cq_done(struct kfi_cq *cq, struct kfi_oper *op)
 }
 
 /*
- * Called when an endpoint ends: does a done() callback of one of its operations run? A directly
+ * Called when an endpoint ends: is one of its operations freed, or does its done() run? A directly
  * polled queue is polled here, because its owner is closing the endpoint and may not poll the queue
  * any more.
  */

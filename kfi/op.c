@@ -6,8 +6,9 @@
  * the longest local and remote vectors, for an injected payload, and for the provider. So a post
  * allocates nothing, and the number of outstanding operations is bounded.
  *
- * An operation completes with bottom halves off, which is an RCU read section. An endpoint that
- * closes waits until no operation is in use, and then for a grace period. So completion may return
+ * An operation completes with bottom halves off, which is an RCU read section, or while
+ * &kfi_cq.calling is its endpoint. An endpoint that closes waits until no operation is in use, then
+ * for a grace period, and then for that. So completion may return
  * the operation to the pool before it reports the completion to the consumer: a consumer that
  * counts its operations against tx_attr.size never gets -EAGAIN for lack of an operation.
  *

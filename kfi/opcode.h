@@ -26,4 +26,9 @@ struct kfi_opcode_row {
 
 extern const struct kfi_opcode_row kfi_opcode_rows[KFI_OPC_CODES];
 
+static inline bool kfi_opc_is_rx(u8 code)
+{
+	return code >= KFI_OPC_RECV;
+}
+
 #endif /* _KFI_OPCODE_H */

@@ -320,7 +320,8 @@ struct kfw_hello_info {
 
 /*
  * kfw_decode() - check the header of a frame and convert it to host order. @hdr: header as
- * received, kfw_hdr_len() bytes. @eager: longest payload without rendezvous that this side has announced.
+ * received, kfw_hdr_len() bytes. @eager: longest payload without rendezvous that this side has
+ * announced.
  *
  * Pure function. Return: 0, or -EPROTO if no peer that follows the protocol sends such a header.
  */

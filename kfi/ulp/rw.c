@@ -64,7 +64,7 @@ static ssize_t post_piece(struct kfi_rw *rw)
 		return -EINVAL;
 	last = remote.len == rw->todo;
 	whole = last && rw->msg && remote.len <= rw->conn->reply_max &&
-		rw->msg_len <= KFI_ULP_REPLY;
+		rw->msg_len <= KFI_REPLY_LEN;
 	if (!rw->reply)
 		ret = __kfi_readmsg(ep, &data, KFI_CQE | (last ? 0 : KFI_MORE));
 	else if (whole)

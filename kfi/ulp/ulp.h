@@ -6,7 +6,6 @@
 #include <kfi_conn.h>
 
 #define KFI_ULP_SEGS	16	/* pieces of memory of one post, which are on the stack */
-#define KFI_ULP_REPLY	64	/* longest message of a reply, see kfi_ep_reply_max() */
 
 /**
  * struct kfi_fab - a fabric that the domains and listeners of a module share

@@ -118,7 +118,7 @@ static const struct kfi_conn_attr msgs_in = { .depth = MSGS_RECVS, .where = KFI_
 static int msgs_called(struct kfi_caller *caller)
 {
 	struct msgs *ms = container_of(caller->listener, struct msgs, listener);
-	int ret = kfi_conn_accept(&ms->in, caller, &msgs_in, NULL, 0);
+	int ret = ms->in.ep ? -EBUSY : kfi_conn_accept(&ms->in, caller, &msgs_in, NULL, 0);
 
 	/* The kit has accepted: a failure ends the connection, and so the run of the sender. */
 	if (!ret && msgs_post_all(ms))

@@ -132,6 +132,21 @@ static void check_frame(const struct kfw_hdr *hdr)
 		 !(f.flags & ~(KFW_F_ACK | KFW_F_LAZY | KFW_F_INV))));
 }
 
+/* What lies behind the short header of a plain message has no effect. */
+static void check_plain(struct kfw_hdr hdr)
+{
+	struct kfw_frame f = { 0 }, again = { 0 };
+	uint8_t *byte = (uint8_t *)&hdr, *end = byte + sizeof(hdr);
+	int ret;
+
+	hdr.type = KFW_PLAIN;
+	ret = kfw_decode(&hdr, EAGER, &f);
+	for (byte += kfw_hdr_len(hdr.type); byte < end; byte++)
+		*byte ^= 0xff;
+	PROMISE(kfw_decode(&hdr, EAGER, &again) == ret);
+	PROMISE(ret || (!memcmp(&f, &again, sizeof(f)) && f.type == KFW_MSG && !f.flags && !f.extra));
+}
+
 static void check_hello(const struct kfw_hello *hello)
 {
 	struct kfw_hello_info info, again;
@@ -198,6 +213,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		hdr.flags |= htole16(KFW_F_COMMIT);
 	}
 	check_values(data + 1, size - 1);
+	check_plain(hdr);
 	check_frame(&hdr);
 	/* A random header seldom has one of these types. */
 	hdr.type = types[size % sizeof(types)];

@@ -247,7 +247,7 @@ static void pm_count(struct pm_side *to, const u8 *bytes, u32 len)
 			continue;
 		}
 		to->skip = pm_recode(hdr, to->lies);
-		atomic_inc(&pm.frames[hdr->type]);
+		atomic_inc(&pm.frames[hdr->type == KFW_PLAIN ? KFW_MSG : hdr->type]);
 		if (hdr->type != KFW_PLAIN) {
 			to->last = *hdr;
 			continue;

@@ -94,7 +94,7 @@ u32 pm_random(u32 below);
 void pm_cut(void);
 /*
  * Send a frame to end @nr of the last wire, to which nothing is under way, with @len bytes behind
- * the header. It is about the operation that @nr has sent a frame about last.
+ * the header. It is about the operation of @nr's last frame that has a number.
  */
 void pm_inject(int nr, struct kfw_hdr hdr, const void *tail, size_t len);
 /* Has end @nr of the last wire been closed? */

@@ -109,6 +109,8 @@ static void race_check(struct race *r, const struct ph_peer *peer)
 	for (at = sizeof(struct kfw_hello); at + sizeof(struct kfw_plain) <= peer->out_len;
 	     at += kfw_hdr_len(hdr->type)) {
 		hdr = (void *)peer->out + at;
+		if (at + kfw_hdr_len(hdr->type) > peer->out_len)
+			break;
 		if (hdr->type != KFW_MSG)
 			continue;
 		thread = le64_to_cpu(hdr->tag) >> RACE_SEQ_BITS & mask;
