@@ -379,9 +379,8 @@ void nt_in_late(struct nt_ring *ring, bool rung)
 	in->room = room;
 	if (known != in->known) {
 		nt_in_found(ring, rung);
-	} else if (rung) {
-		in->suspect = !line &&
-			      (!in->early || time_after(jiffies, in->early_until));
+	} else if (rung && !line) {
+		in->suspect = !in->early || time_after(jiffies, in->early_until);
 		in->early = false;
 		in->looks = 1;
 	} else if (!in->looks || hrtimer_active(&ring->look)) {

@@ -32,6 +32,7 @@ struct end {
 	bool		mute;		/* it sends no signals */
 	bool		misses;		/* a record comes before its bit is clear */
 	bool		beats;		/* ... a line comes */
+	u32		beat_at;	/* it sends a line with this record */
 	bool		rings;		/* its signals are doorbells */
 	u64		bulk_end;
 	wait_queue_head_t wait;
@@ -60,6 +61,8 @@ static void op_record(struct nt_ring *ring, const struct ntw_rec *rec, const voi
 {
 	struct end *end = container_of(ring, struct end, ring);
 
+	if (end->beat_at && end->got == end->beat_at)
+		nt_ring_beat(ring, 0);
 	end->wrong += le32_to_cpu(rec->conn) != end->got || memchr_inv(body, fill(end->got), len);
 	WRITE_ONCE(end->got, end->got + 1);
 	wake_up(&end->wait);
