@@ -355,14 +355,15 @@ static void nt_in_found(struct nt_ring *ring, bool rung)
 }
 
 /* Return: true if a new line of the peer has a signal of its own, though it has no records. */
-static bool nt_in_line_rings(const struct nt_ring *ring, u64 room)
+static bool nt_in_line_rings(const struct nt_ring *ring)
 {
+	const struct nt_tx *bulk = &ring->out.tx[NTW_BULK];
 	const struct nt_in *in = &ring->in;
 
 	if (in->serial == in->seen)
 		return false;
-	return in->serial & NTW_ASK || (in->seen & ~in->serial & NTW_AWAKE) || in->room != room ||
-	       READ_ONCE(ring->out.awaits_answer);
+	return in->serial & NTW_ASK || (in->seen & ~in->serial & NTW_AWAKE) ||
+	       bulk->acked - in->room >= bulk->size / 2 || READ_ONCE(ring->out.awaits_answer);
 }
 
 /*
@@ -373,10 +374,10 @@ void nt_in_late(struct nt_ring *ring, bool rung)
 {
 	struct nt_in *in = &ring->in;
 	u64 known = in->rx[NTW_MSG].got + in->rx[NTW_MSG].avail + in->rx[NTW_BULK].avail;
-	u64 room = ring->out.tx[NTW_BULK].acked;
-	bool line = nt_in_line_rings(ring, room);
+	bool line = rung && nt_in_line_rings(ring);
 
-	in->room = room;
+	if (line || known != in->known)
+		in->room = ring->out.tx[NTW_BULK].acked;
 	if (known != in->known) {
 		nt_in_found(ring, rung);
 	} else if (rung && !line) {

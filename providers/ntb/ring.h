@@ -393,7 +393,7 @@ struct nt_rx {
  * @unsettled: the peer has signalled since the last &nt_ring_ops.settle
  * @known: sum of all positions of records that the last run has found
  * @records: &nt_stats.records_in at that time
- * @room: &nt_tx.acked of the bulk ring at the end of the last run
+ * @room: &nt_tx.acked of the bulk ring when a signal was last known to have come for something
  * @early: the last news may have signals that have not come yet; until @early_until, in jiffies
  * @looks: a signal has found nothing, and so many looks were planned since; 0: none is
  * @suspect: that signal announces no line, and no news before had a signal to come. So what it

@@ -239,10 +239,16 @@ static void hp_line(struct hp *hp, unsigned int queue)
 	hp_ring(hp, queue);
 }
 
+/* Bytes of the victim's message ring, through which all records go */
+static u32 hp_msg_size(const struct hp *hp)
+{
+	return ntw_ring_size(NTW_MSG, hp->ring);
+}
+
 static void hp_write(struct hp *hp, const void *from, u32 len)
 {
 	memcpy_toio(hp->window + ntw_queue_at(hp->on, hp->ring) + NTW_CTL_SIZE +
-		    (hp->queue[hp->on].placed & (hp->ring - 1)), from, len);
+		    (hp->queue[hp->on].placed & (hp_msg_size(hp) - 1)), from, len);
 }
 
 static void hp_skip(struct hp *hp, u32 rest)
@@ -268,11 +274,11 @@ static bool hp_place(struct hp *hp, struct ntw_rec *rec, const void *body, u32 l
 {
 	u32 span = ntw_rec_span(sizeof(*rec) + len), all = copies * span, at;
 	struct hp_queue *q = &hp->queue[hp->on];
-	u32 rest = hp->ring - (q->placed & (hp->ring - 1));
+	u32 size = hp_msg_size(hp), rest = size - (q->placed & (size - 1));
 
 	if (rest >= all)
 		rest = 0;
-	if (q->placed + rest + all > q->freed + hp->ring)
+	if (q->placed + rest + all > q->freed + size)
 		return false;
 	hp_skip(hp, rest);
 	rec->len = cpu_to_le16(len);
