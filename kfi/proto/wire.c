@@ -221,26 +221,21 @@ static bool kfw_payload_ok(const struct kfw_rule *rule, const struct kfw_frame *
 	return f->payload == f->len && f->payload <= (rule->eager ? eager : KFW_FRAME_MAX);
 }
 
-static int kfw_decode_plain(const struct kfw_plain *hdr, u32 eager, struct kfw_frame *f)
-{
-	u32 payload = le32_to_cpu(hdr->payload);
-
-	*f = (struct kfw_frame) {
-		.type = KFW_MSG,
-		.credit_msg = le32_to_cpu(hdr->credit_msg),
-		.credit_tag = le32_to_cpu(hdr->credit_tag),
-		.payload = payload,
-		.len = payload,
-	};
-	return payload > eager || hdr->zero[0] | hdr->zero[1] | hdr->zero[2] ? -EPROTO : 0;
-}
-
 int kfw_decode(const struct kfw_hdr *hdr, u32 eager, struct kfw_frame *f)
 {
+	const struct kfw_plain *plain = (const struct kfw_plain *)hdr;
 	const struct kfw_rule *rule;
+	u32 len;
 
-	if (hdr->type == KFW_PLAIN)
-		return kfw_decode_plain((const struct kfw_plain *)hdr, eager, f);
+	if (hdr->type == KFW_PLAIN) {
+		len = le32_to_cpu(plain->payload);
+		*f = (struct kfw_frame) {
+			.type = KFW_MSG, .payload = len, .len = len,
+			.credit_msg = le32_to_cpu(plain->credit_msg),
+			.credit_tag = le32_to_cpu(plain->credit_tag),
+		};
+		return len > eager || plain->zero[0] | plain->zero[1] | plain->zero[2] ? -EPROTO : 0;
+	}
 	if (hdr->type == 0 || hdr->type >= KFW_TYPES)
 		return -EPROTO;
 	rule = &kfw_rules[hdr->type];

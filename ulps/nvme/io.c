@@ -80,7 +80,7 @@ static void kfn_req_done(struct kfi_req *kreq, int err)
 	struct request *rq = to_rq(kreq);
 	struct kfn_req *req = blk_mq_rq_to_pdu(rq);
 
-	if (unlikely(kfn_can_retry(err))) {
+	if (unlikely(err && kfn_can_retry(err))) {
 		nvme_cleanup_cmd(rq);
 		blk_mq_requeue_request(rq, false);
 		blk_mq_delay_kick_requeue_list(rq->q, KFN_REQUEUE_MS);
