@@ -294,6 +294,13 @@ static bool nt_in_news(const struct nt_in *in)
 	       produced != (u32)bulk->avail;
 }
 
+bool nt_in_took(const struct nt_ring *ring)
+{
+	const struct nt_rx *msg = &ring->in.rx[NTW_MSG], *bulk = &ring->in.rx[NTW_BULK];
+
+	return msg->got != msg->to_report || bulk->got != bulk->to_report;
+}
+
 bool nt_in_settle(struct nt_ring *ring)
 {
 	struct nt_in *in = &ring->in;
@@ -433,6 +440,7 @@ void nt_in_due(struct nt_ring *ring, bool more)
 	struct nt_rx *msg = &in->rx[NTW_MSG], *bulk = &in->rx[NTW_BULK];
 	struct nt_out *out = &ring->out;
 	bool lags;
+	u64 lag;
 
 	lockdep_assert_held(&ring->lock);
 	nt_in_echo(in, out);
@@ -446,13 +454,16 @@ void nt_in_due(struct nt_ring *ring, bool more)
 	 * Progress is not reported at once, but with the next line, or when so much of a ring was
 	 * handled that the peer may run out of room. Of the bulk ring that is half: a peer that
 	 * waits for room there waits until half of it is free, so it needs the signal, too, and
-	 * does not ask. Records of the message ring report that as well, and consumers may be about
-	 * to send some in answer. So a line follows in the next run only.
+	 * does not ask; while there is more to handle it may wait for another quarter. Records of
+	 * the message ring report that as well, and consumers may be about to send some in answer.
+	 * So a line follows in the next run only.
 	 */
 	msg->to_report = msg->got;
 	bulk->to_report = bulk->got;
 	out->due |= msg->to_report - msg->reported >= msg->size / 4;
-	lags = bulk->to_report - bulk->told >= bulk->size / 2 && !nt_msgs_report(out);
+	lag = bulk->to_report - bulk->told;
+	lags = lag >= bulk->size / 2 && !nt_msgs_report(out) &&
+	       (bulk->got == bulk->avail || lag >= bulk->size / 4 * 3);
 	if (lags && in->lags) {
 		out->due = true;
 		out->wake = true;

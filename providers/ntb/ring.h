@@ -775,6 +775,11 @@ bool nt_in_handle(struct nt_ring *ring);
 /* Return: true if the BH work has to run again, because there are or may soon be more records */
 bool nt_in_more(struct nt_ring *ring);
 /*
+ * Return: true if this run has handled records. Then another one follows before signals interrupt
+ * again: the consumers of these are busy until then, and more have come meanwhile
+ */
+bool nt_in_took(const struct nt_ring *ring);
+/*
  * Before the BH work waits for a signal: let signals interrupt again. Return: true if records have
  * come meanwhile, whose signal may have met one that was not cleared yet
  */
