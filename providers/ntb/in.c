@@ -294,11 +294,18 @@ static bool nt_in_news(const struct nt_in *in)
 	       produced != (u32)bulk->avail;
 }
 
-bool nt_in_took(const struct nt_ring *ring)
+bool nt_in_streams(struct nt_ring *ring)
 {
 	const struct nt_rx *msg = &ring->in.rx[NTW_MSG], *bulk = &ring->in.rx[NTW_BULK];
+	struct nt_in *in = &ring->in;
+	u64 placed = nt_ring_placed(ring);
 
-	return msg->got != msg->to_report || bulk->got != bulk->to_report;
+	if (bulk->got != bulk->to_report || placed != in->placed)
+		in->stream = NT_STREAM;
+	else if (in->stream)
+		in->stream--;
+	in->placed = placed;
+	return in->stream && (msg->got != msg->to_report || bulk->got != bulk->to_report);
 }
 
 bool nt_in_settle(struct nt_ring *ring)

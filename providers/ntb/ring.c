@@ -277,7 +277,7 @@ static void nt_ring_run(struct bh_work_struct *work)
 {
 	struct nt_ring *ring = container_of(work, struct nt_ring, run);
 	/* A signal that comes after this queues another run. */
-	bool rung = READ_ONCE(ring->rung) && xchg(&ring->rung, false), more, took;
+	bool rung = READ_ONCE(ring->rung) && xchg(&ring->rung, false), more, again;
 	LIST_HEAD(done);
 
 	ring->in.unsettled |= rung;
@@ -292,13 +292,13 @@ static void nt_ring_run(struct bh_work_struct *work)
 		nt_run_receive(ring);
 	if (ring->ops->burst_end)
 		ring->ops->burst_end(ring);
-	took = nt_in_took(ring);
+	again = nt_in_streams(ring);
 	more = READ_ONCE(ring->state) == NT_UP && nt_in_more(ring);
 	if (READ_ONCE(ring->state) == NT_UP)
 		nt_in_late(ring, rung);
 	if (nt_run_push(ring, more))
 		ring->ops->room(ring);
-	if (more || took || ring->in.lags || (READ_ONCE(ring->state) == NT_UP && nt_in_settle(ring)))
+	if (more || again || ring->in.lags || (READ_ONCE(ring->state) == NT_UP && nt_in_settle(ring)))
 		nt_ring_schedule(ring);
 	if (nt_engine_idle(&ring->engine) && wq_has_sleeper(&ring->idle))
 		wake_up_all(&ring->idle);

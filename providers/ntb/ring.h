@@ -42,6 +42,7 @@
 #define NT_BUDGET	64U
 #define NT_BULK_BUDGET	8U
 #define NT_PROOF	8192U	/* bytes that the engine writes as its proof; less than any ring */
+#define NT_STREAM	4U	/* runs after a long record before the next one is not expected */
 #define NT_LINGER	8U	/* runs that find nothing before a side is not awake any more */
 /* A signal has found nothing: look again so many times, after NT_LOOK_NS, then twice as late */
 #define NT_LOOKS	7U
@@ -389,6 +390,8 @@ struct nt_rx {
  * @busy: the BH work runs again by itself; set at the end of its run
  * @awake: it has also run again by itself before, and the peer is told
  * @idle: number of runs that have found nothing
+ * @stream: runs for which long records are expected to come or go
+ * @placed: nt_ring_placed() at the end of the last run
  * @lags: half of the bulk ring was handled at the end of the last run, and not reported
  * @unsettled: the peer has signalled since the last &nt_ring_ops.settle
  * @known: sum of all positions of records that the last run has found
@@ -417,6 +420,8 @@ struct nt_in {
 	bool			busy;
 	bool			awake;
 	u8			idle;
+	u8			stream;
+	u64			placed;
 	bool			lags;
 	bool			unsettled;
 	u64			known, records, room;
@@ -775,10 +780,10 @@ bool nt_in_handle(struct nt_ring *ring);
 /* Return: true if the BH work has to run again, because there are or may soon be more records */
 bool nt_in_more(struct nt_ring *ring);
 /*
- * Return: true if this run has handled records. Then another one follows before signals interrupt
- * again: the consumers of these are busy until then, and more have come meanwhile
+ * Return: true if this run has handled records while long ones come or go. Then another run follows
+ * before signals interrupt again: the consumers are busy until then, and more have come meanwhile
  */
-bool nt_in_took(const struct nt_ring *ring);
+bool nt_in_streams(struct nt_ring *ring);
 /*
  * Before the BH work waits for a signal: let signals interrupt again. Return: true if records have
  * come meanwhile, whose signal may have met one that was not cleared yet
