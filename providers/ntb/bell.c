@@ -179,7 +179,8 @@ void nt_bell_ring(struct nt_ring *ring)
 	struct nt_link *link = nt_ring_link(ring);
 	const struct nt_bells *bells = &link->bells;
 	/* At the end of a life the peer may have other bits already. */
-	u64 bit = BIT_ULL(bells->peer_first + (ring->bell < bells->peer_count ? ring->bell : 0));
+	u64 bit = BIT_ULL((bells->peer_first +
+			   (ring->bell < bells->peer_count ? ring->bell : 0)) & 63);
 
 	/* A read does not overtake writes: when it has returned, they have arrived. */
 	if (ring->flush)

@@ -351,20 +351,20 @@ bool nt_in_more(struct nt_ring *ring)
 static void nt_in_found(struct nt_ring *ring, bool rung)
 {
 	struct nt_in *in = &ring->in;
-	bool several = ring->stats.records_in - in->records > 1, awaited = in->looks;
+	bool several = ring->stats.records_in - in->records > 1, suspect = in->suspect;
 
-	if (in->suspect && !rung) {
+	if (suspect && !rung) {
 		ring->stats.late++;
 		in->score = min(in->score + 2U, NT_LATE);
 		if (in->score == NT_LATE)
 			WRITE_ONCE(in->overtaken, true);
-	} else if (!in->suspect && rung && in->score) {
+	} else if (!suspect && rung && in->score) {
 		in->score--;
 	}
 	in->suspect = false;
 	in->looks = 0;
 	/* A signal comes soon, or the interrupt of another one was left out. */
-	in->early = several || (!rung && !awaited);
+	in->early = several || (!rung && !suspect);
 	in->early_until = jiffies + 2;
 }
 
@@ -387,11 +387,18 @@ static bool nt_in_line_rings(const struct nt_ring *ring)
 void nt_in_late(struct nt_ring *ring, bool rung)
 {
 	struct nt_in *in = &ring->in;
-	u64 known = in->rx[NTW_MSG].got + in->rx[NTW_MSG].avail + in->rx[NTW_BULK].avail;
-	bool line = rung && nt_in_line_rings(ring);
+	u64 msgs = in->rx[NTW_MSG].got + in->rx[NTW_MSG].avail;
+	u64 known = msgs + in->rx[NTW_BULK].avail;
+	bool line = nt_in_line_rings(ring);
 
-	if (line || known != in->known)
+	/* Records of the message ring report room as well, with a signal. */
+	if (line || msgs != in->msgs)
 		in->room = ring->out.tx[NTW_BULK].acked;
+	in->msgs = msgs;
+	if (line && !rung) {	/* its signal comes yet */
+		in->early = true;
+		in->early_until = jiffies + 2;
+	}
 	if (known != in->known) {
 		nt_in_found(ring, rung);
 	} else if (rung && !line) {
@@ -475,7 +482,7 @@ void nt_in_due(struct nt_ring *ring, bool more)
 		out->due = true;
 		out->wake = true;
 	}
-	in->lags = lags;
+	in->lags = lags && !in->lags;
 	if (!(in->seen & NTW_ASK) || in->seen == in->answered)
 		return;
 	in->answered = in->seen;

@@ -359,7 +359,8 @@ struct nt_out {
  * @cut: the last run has used its budget, so there may be more than @avail
  * @to_report: @got at the end of the BH work's last run
  * @reported: @to_report when the last line was made
- * @told: bulk ring: @reported of the last line, or record, that had a signal
+ * @told: bulk ring: @reported of the last line, or record, that had a signal, or would have had one
+ *	if the peer had not been awake
  *
  * The BH work alone uses it, except for @to_report, @reported and @told, which the lock protects.
  */
@@ -391,14 +392,16 @@ struct nt_rx {
  * @awake: it has also run again by itself before, and the peer is told
  * @idle: number of runs that have found nothing
  * @stream: runs for which long records are expected to come or go
- * @placed: nt_ring_placed() at the end of the last run
- * @lags: half of the bulk ring was handled at the end of the last run, and not reported
+ * @placed: nt_ring_placed() before the end of the last run
+ * @lags: half of the bulk ring was handled in the last run, and the next one reports that
  * @unsettled: the peer has signalled since the last &nt_ring_ops.settle
  * @known: sum of all positions of records that the last run has found
  * @records: &nt_stats.records_in at that time
- * @room: &nt_tx.acked of the bulk ring when a signal was last known to have come for something
+ * @msgs: the same of the message ring alone, at the end of the last run
+ * @room: &nt_tx.acked of the bulk ring when the peer has last reported it with a signal
  * @early: the last news may have signals that have not come yet; until @early_until, in jiffies
- * @looks: a signal has found nothing, and so many looks were planned since; 0: none is
+ * @looks: a signal has found nothing, or one may have come for late bytes, and so many looks were
+ *	planned since; 0: none is
  * @suspect: that signal announces no line, and no news before had a signal to come. So what it
  *	announces is late
  * @score: grows by two with each late signal, and is one less with each that finds something
@@ -424,7 +427,7 @@ struct nt_in {
 	u64			placed;
 	bool			lags;
 	bool			unsettled;
-	u64			known, records, room;
+	u64			known, records, msgs, room;
 	bool			early;
 	unsigned long		early_until;
 	u8			looks;
@@ -786,7 +789,7 @@ bool nt_in_more(struct nt_ring *ring);
 bool nt_in_streams(struct nt_ring *ring);
 /*
  * Before the BH work waits for a signal: let signals interrupt again. Return: true if records have
- * come meanwhile, whose signal may have met one that was not cleared yet
+ * or a line have come meanwhile, whose signal may have met one that was not cleared yet
  */
 bool nt_in_settle(struct nt_ring *ring);
 /*
