@@ -52,9 +52,13 @@ static unsigned int nt_window_mib = 4;
 module_param_named(window_mib, nt_window_mib, uint, 0444);
 MODULE_PARM_DESC(window_mib, "MiB that the peer can write to, a power of two to 2048 (default 4)");
 
-static unsigned int nt_ring_kib = 512;
+#define NT_RING_USUAL	SZ_512K
+#define NT_RING_LARGE	SZ_1M	/* without that, a sender of TCP waits for room again and again */
+
+static unsigned int nt_ring_kib;
 module_param_named(ring_kib, nt_ring_kib, uint, 0444);
-MODULE_PARM_DESC(ring_kib, "KiB of the ring for long records, a power of two, 16 to 4096 (default 512)");
+MODULE_PARM_DESC(ring_kib,
+		 "KiB of the ring for long records, a power of two, 16 to 4096; 0: 1024, or 512 if the queues have no room for that (default 0)");
 
 bool nt_places_on;
 module_param_named(places, nt_places_on, bool, 0444);
@@ -62,9 +66,9 @@ MODULE_PARM_DESC(places, "let local devices write to the peer's memory (default 
 
 int nt_win_check_params(void)
 {
-	u64 ring = (u64)nt_ring_kib * SZ_1K;
+	u64 ring = nt_ring_kib ? (u64)nt_ring_kib * SZ_1K : NT_RING_USUAL;
 
-	if (!is_power_of_2(nt_ring_kib) || ring < 1U << NTW_RING_SHIFT_MIN ||
+	if (!is_power_of_2(ring) || ring < 1U << NTW_RING_SHIFT_MIN ||
 	    ring > 1U << NTW_RING_SHIFT_MAX) {
 		pr_err("kfi_ntb: ring_kib=%u is no power of two from 16 to 4096\n", nt_ring_kib);
 		return -EINVAL;
@@ -103,7 +107,7 @@ int nt_win_init(struct nt_window *win, struct ntb_dev *ntb)
 	int ret;
 
 	win->index = nt_window;
-	win->ring = nt_ring_kib * SZ_1K;
+	win->ring = nt_ring_kib ? nt_ring_kib * SZ_1K : NT_RING_LARGE;
 	if (ntb_mw_count(ntb, NT_PEER) <= win->index || ntb_peer_mw_count(ntb) <= win->index ||
 	    !ntb->ops->mw_set_trans) {
 		dev_err(&ntb->dev, "no memory window %d that this side can set up\n", win->index);
@@ -258,6 +262,17 @@ unsigned int nt_win_queues(const struct nt_window *win)
 }
 
 /*
+ * Is there room for the queues? Consumers want memory, too. How much of it the peer reaches is not
+ * known yet, so suppose that its window is as long as ours.
+ */
+static bool nt_win_holds(const struct nt_window *win)
+{
+	u64 reach = min_t(u64, win->shown, win->peer_len);
+
+	return ntw_arena_at(win->queues, win->ring) <= reach / 4 * 3;
+}
+
+/*
  * Find how much of at most @len bytes the window shows. A bridge may be another one when its link
  * comes up again, because it was configured anew. On Ice Lake ntb_hw_intel programs the logarithm
  * of the length, so a length between two powers of two would show other memory.
@@ -268,20 +283,17 @@ static int nt_win_shown(struct nt_window *win, u64 len, u64 size_align, u64 size
 	len = min(round_up(len, max_t(u64, size_align, PAGE_SIZE)), size_max);
 	WRITE_ONCE(win->shown, len ? rounddown_pow_of_two(len) : 0);
 	win->whole = win->shown == size_max;
+	if (!nt_ring_kib && !win->in->arena && !nt_win_holds(win))
+		win->ring = NT_RING_USUAL;
 	return win->shown < ntw_arena_at(1, win->ring) + NTW_CTL_SIZE ? -ENOSPC : 0;
 }
 
 static int nt_win_alloc(struct nt_window *win, struct ntb_dev *ntb, u64 addr_align)
 {
 	struct device *dev = ntb_get_dma_dev(ntb);
-	/*
-	 * Consumers want memory, too. How much of it the peer reaches is not known yet, so suppose
-	 * that its window is as long as ours.
-	 */
-	size_t reach = min_t(u64, win->shown, win->peer_len);
 	int ret;
 
-	while (win->queues > 1 && ntw_arena_at(win->queues, win->ring) > reach / 4 * 3)
+	while (win->queues > 1 && !nt_win_holds(win))
 		win->queues--;
 	ret = nt_win_get(win, dev, win->shown, max_t(u64, addr_align, PAGE_SIZE));
 	if (ret)
