@@ -371,13 +371,6 @@ int kfi_inaddr_filter(const struct kfi_query *q, bool domains, struct kfi_inaddr
 struct kfi_inaddr_locals *kfi_inaddr_locals(struct net *net,
 					    const struct kfi_inaddr_filter *filter);
 /**
- * kfi_inaddr_matches() - check whether a local address matches a query
- * @filter: the names of the query
- * @local: local address
- */
-bool kfi_inaddr_matches(const struct kfi_inaddr_filter *filter,
-			const struct kfi_inaddr_local *local);
-/**
  * kfi_inaddr_named() - check whether an interface or device matches a query
  * @filter: the names of the query
  * @name: name of an interface or device
@@ -386,15 +379,6 @@ static inline bool kfi_inaddr_named(const struct kfi_inaddr_filter *filter, cons
 {
 	return !filter->name || !strcmp(filter->name, name) || !strcmp(filter->ifname, name);
 }
-/**
- * kfi_inaddr_ifname() - find an interface by its name, or by an alternative name
- * @net: network namespace
- * @name: the name
- * @ifname: where to store the name of the interface, IFNAMSIZ bytes
- *
- * Context: process. Return: true if there is such an interface; otherwise @ifname does not change.
- */
-bool kfi_inaddr_ifname(struct net *net, const char *name, char *ifname);
 /**
  * kfi_inaddr_bind_device() - bind a socket to an interface, or to the VRF of an interface
  * @sock: socket, neither bound to an address nor connected

@@ -203,6 +203,18 @@ int kfi_inaddr_bind_device(struct socket *sock, const char *ifname, bool only)
 }
 EXPORT_SYMBOL_GPL(kfi_inaddr_bind_device);
 
+static bool addr_matches(const struct kfi_inaddr_filter *filter,
+			 const struct kfi_inaddr_local *local)
+{
+	if (filter->src.sa.sa_family && filter->src.sa.sa_family != local->addr.sa.sa_family)
+		return false;
+	if (filter->src.sa.sa_family && !kfi_inaddr_any(&filter->src) &&
+	    (kfi_inaddr_ip_cmp(&filter->src, &local->addr) ||
+	     scope_cmp(&filter->src, &local->addr)))
+		return false;
+	return !filter->dest.sa.sa_family || filter->dest.sa.sa_family == local->addr.sa.sa_family;
+}
+
 /**
  * struct listing - a list of addresses in progress
  * @all: the list. @all->n counts all addresses, also those that it has no room for
@@ -217,7 +229,7 @@ struct listing {
 
 static void list_one(struct listing *l, const struct kfi_inaddr_local *local)
 {
-	if (!kfi_inaddr_matches(l->filter, local))
+	if (!addr_matches(l->filter, local))
 		return;
 	if (l->all->n < l->room)
 		l->all->at[l->all->n] = *local;
@@ -381,7 +393,8 @@ static bool read_hint(const void *addr, size_t len, union kfi_inaddr *to)
 	return true;
 }
 
-bool kfi_inaddr_ifname(struct net *net, const char *name, char *ifname)
+/* Find an interface by its name, or by an alternative name. *@ifname does not change without one. */
+static bool find_ifname(struct net *net, const char *name, char *ifname)
 {
 	struct net_device *dev = dev_get_by_name(net, name);
 
@@ -391,7 +404,6 @@ bool kfi_inaddr_ifname(struct net *net, const char *name, char *ifname)
 	dev_put(dev);
 	return true;
 }
-EXPORT_SYMBOL_GPL(kfi_inaddr_ifname);
 
 static int filter_source(const struct kfi_query *q, const char *node, const char *service,
 			 struct kfi_inaddr_filter *filter)
@@ -403,7 +415,7 @@ static int filter_source(const struct kfi_query *q, const char *node, const char
 	if (!read_literal(q->net, AF_UNSPEC, node, service, &filter->src))
 		return 0;
 	filter->name = node;
-	kfi_inaddr_ifname(q->net, node, filter->ifname);
+	find_ifname(q->net, node, filter->ifname);
 	return 0;
 }
 
@@ -413,7 +425,7 @@ static int filter_domain(const struct kfi_query *q, struct kfi_inaddr_filter *fi
 	const struct kfi_domain_attr *hint = q->hints ? q->hints->domain_attr : NULL;
 	char ifname[IFNAMSIZ];
 
-	if (!hint || !hint->name || !kfi_inaddr_ifname(q->net, hint->name, ifname))
+	if (!hint || !hint->name || !find_ifname(q->net, hint->name, ifname))
 		return 0;
 	if (*filter->ifname && strcmp(filter->ifname, ifname))
 		return -ENODATA;
@@ -499,19 +511,6 @@ int kfi_inaddr_filter(const struct kfi_query *q, bool domains, struct kfi_inaddr
 	return ret;
 }
 EXPORT_SYMBOL_GPL(kfi_inaddr_filter);
-
-bool kfi_inaddr_matches(const struct kfi_inaddr_filter *filter,
-			const struct kfi_inaddr_local *local)
-{
-	if (filter->src.sa.sa_family && filter->src.sa.sa_family != local->addr.sa.sa_family)
-		return false;
-	if (filter->src.sa.sa_family && !kfi_inaddr_any(&filter->src) &&
-	    (kfi_inaddr_ip_cmp(&filter->src, &local->addr) ||
-	     scope_cmp(&filter->src, &local->addr)))
-		return false;
-	return !filter->dest.sa.sa_family || filter->dest.sa.sa_family == local->addr.sa.sa_family;
-}
-EXPORT_SYMBOL_GPL(kfi_inaddr_matches);
 
 /* The number of addresses has no limit, so a task can be killed before it has gone through all. */
 static bool goes_on(int ret)
