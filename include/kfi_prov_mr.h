@@ -94,9 +94,9 @@ struct kfi_mr {
  * @iter: set to the requested bytes: ITER_SOURCE if @access has KFI_REMOTE_READ, else ITER_DEST
  *
  * The provider moves bytes only in an RCU read section (with bottom halves off it is in one), after
- * kfi_mr_live() has returned true in the same section, and uses @iter only there. The end of a region waits for such sections and not
- * for the peer. The provider keeps the reference until the last byte has moved and
- * kfi_remote_rma() has returned.
+ * kfi_mr_live() has returned true in the same section, and uses @iter only there. The end of a
+ * region waits for such sections and not for the peer. The provider keeps the reference until the
+ * last byte has moved and kfi_remote_rma() has returned.
  *
  * Context: process or softirq.
  * Return: the region, with a reference; ERR_PTR(-EACCES) if there is no such key, if the region is

@@ -393,7 +393,7 @@ static bool read_hint(const void *addr, size_t len, union kfi_inaddr *to)
 	return true;
 }
 
-/* Find an interface by its name, or by an alternative name. *@ifname does not change without one. */
+/* Find an interface by its name, or an alternative name. If there is none, *@ifname stays. */
 static bool find_ifname(struct net *net, const char *name, char *ifname)
 {
 	struct net_device *dev = dev_get_by_name(net, name);

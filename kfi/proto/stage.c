@@ -22,8 +22,8 @@ static __always_inline void kfp_stage_credit(struct kfp_conn *conn)
 
 /*
  * Begin a frame. The caller sets the other members where they are: a header that is made elsewhere
- * would be read again right after it was written, in wider pieces, and for each of these a CPU waits
- * until all stores have ended.
+ * would be read again right after it was written, in wider pieces, and for each of these a CPU
+ * waits until all stores have ended.
  */
 static __always_inline struct kfw_hdr *kfp_stage_header(struct kfp_conn *conn, u8 type)
 {

@@ -234,7 +234,9 @@ int kfw_decode(const struct kfw_hdr *hdr, u32 eager, struct kfw_frame *f)
 			.credit_msg = le32_to_cpu(plain->credit_msg),
 			.credit_tag = le32_to_cpu(plain->credit_tag),
 		};
-		return len > eager || plain->zero[0] | plain->zero[1] | plain->zero[2] ? -EPROTO : 0;
+		if (len > eager || plain->zero[0] || plain->zero[1] || plain->zero[2])
+			return -EPROTO;
+		return 0;
 	}
 	if (hdr->type == 0 || hdr->type >= KFW_TYPES)
 		return -EPROTO;

@@ -11,8 +11,9 @@
  * meanwhile does not interrupt. The write that clears it takes time to reach the bridge, and a bit
  * that is rung meanwhile is cleared with it. A read comes behind that write, and what the peer has
  * written before it rang has arrived then. So the queue reads the register and looks at its rings
- * once more; answers have left by then, and do not wait for the read. A queue that shares its bit
- * does the same, so each ring behind its own write interrupts it, whoever clears the bit after that.
+ * once more; answers have left by then, and do not wait for the read. Queues that share a bit do
+ * the same. A ring behind the write of one of them interrupts it, even if another one clears the
+ * bit after that.
  *
  * Without MSI, an interrupt comes again as long as its bit is set, so the handler clears it.
  *
@@ -81,7 +82,10 @@ void nt_bell_exit(struct nt_link *link)
 	ntb_db_clear(link->ntb, link->bells.bits);
 }
 
-/* The last bit: with the first one of each queue, the proof has to show that the engine rings it. */
+/*
+ * The last bit. The first one of each queue must not be rung here, because the proof has to show
+ * that the engine rings it.
+ */
 static unsigned int nt_bell_knocker(const struct nt_bells *bells)
 {
 	return bells->peer_count - 1;
@@ -208,8 +212,9 @@ void nt_bell_revive(struct nt_link *link)
 
 /*
  * A bit is proved to interrupt if it is set in an interrupt of its vector. A vector may be that of
- * several bits, so the register is read. Which of those that are set has caused the interrupt is
- * not known, and who has rung it neither: the CPU rings the last bit while the link comes up.
+ * several bits, so the register is read. It does not say which of the bits that are set has caused
+ * the interrupt, nor whether the peer's engine or its CPU has rung: the CPU rings the last bit while
+ * the link comes up.
  */
 static void nt_bell_proved(struct nt_link *link, u64 bits)
 {

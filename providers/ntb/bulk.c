@@ -111,8 +111,8 @@ static u64 nt_target(const struct nt_out *out, const struct nt_batch *b, size_t 
 
 	*most = rec->len - b->done;
 	if (!rec->count)
-		return nt_out_at(out, NTW_BULK) +
-		       ((rec->end - rec->span) & (out->tx[NTW_BULK].size - 1)) + rec->head_len + b->done;
+		return nt_out_at(out, NTW_BULK) + rec->head_len + b->done +
+		       ((rec->end - rec->span) & (out->tx[NTW_BULK].size - 1));
 	*most = min_t(size_t, *most, rec->place[b->place].len - b->place_done);
 	return rec->place[b->place].at + b->place_done;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * prove.c - a link proves what works before it is up. After both hellos the engine of each queue
- * writes some bytes to the peer, and the doorbell of each queue is rung once. The peer reports what it has
- * seen. What does not work is left to the CPU, with a message that names it. What fails only
+ * writes some bytes to the peer, and the doorbell of each queue is rung once. The peer reports what
+ * it has seen. What does not work is left to the CPU, with a message that names it. What fails only
  * later, or only now and then, is found by the CRC and by timeouts. handshake.c carries the
  * reports, with the hello.
  */

@@ -298,7 +298,8 @@ static void nt_ring_run(struct bh_work_struct *work)
 		nt_in_late(ring, rung);
 	if (nt_run_push(ring, more))
 		ring->ops->room(ring);
-	if (more || again || ring->in.lags || (READ_ONCE(ring->state) == NT_UP && nt_in_settle(ring)))
+	if (more || again || ring->in.lags ||
+	    (READ_ONCE(ring->state) == NT_UP && nt_in_settle(ring)))
 		nt_ring_schedule(ring);
 	if (nt_engine_idle(&ring->engine) && wq_has_sleeper(&ring->idle))
 		wake_up_all(&ring->idle);

@@ -358,7 +358,8 @@ struct nt_out {
  *	avail <= got + size
  * @cut: the last run has used its budget, so there may be more than @avail
  * @to_report: @got at the end of the BH work's last run
- * @reported: @to_report when the last line was made
+ * @reported: @to_report when the last line was made; bulk ring: or the last record of the message
+ *	ring
  * @told: bulk ring: @reported of the last line, or record, that had a signal, or would have had one
  *	if the peer had not been awake
  *
@@ -407,7 +408,8 @@ struct nt_rx {
  * @score: grows by two with each late signal, and is one less with each that finds something
  * @overtaken: the score has been NT_LATE: the peer is told. The work item of the link reads it
  *
- * The BH work alone uses it, except for @seen, @answered, @busy and @awake, which the lock protects.
+ * The BH work alone uses it, except for @seen, @answered, @busy and @awake, which the lock
+ * protects.
  */
 struct nt_in {
 	struct nt_rx		rx[NTW_RINGS];
@@ -514,8 +516,7 @@ int nt_ring_shadow(struct nt_ring *ring, unsigned int queues, u32 size);
 void nt_ring_on(struct nt_ring *ring, void *inbound, u32 size, u32 own_id, u32 peer_id);
 /*
  * Let the engine write NT_PROOF bytes, the words &ntw_ctl.proof and its doorbell, while the rings
- * are off. Process context; called again until it returns true: all of that was
- * given
+ * are off. Process context; called again until it returns true: all of that was given
  */
 bool nt_ring_prove(struct nt_ring *ring, u32 peer_id);
 /* Start no more copies, and handle no more records. Process context */

@@ -58,7 +58,7 @@ MODULE_PARM_DESC(window_mib, "MiB that the peer can write to, a power of two to 
 static unsigned int nt_ring_kib;
 module_param_named(ring_kib, nt_ring_kib, uint, 0444);
 MODULE_PARM_DESC(ring_kib,
-		 "KiB of the ring for long records, a power of two, 16 to 4096; 0: 1024, or 512 if the queues have no room for that (default 0)");
+		 "KiB of the ring for long records, 16 to 4096; 0: 1024, or 512 (default 0)");
 
 bool nt_places_on;
 module_param_named(places, nt_places_on, bool, 0444);

@@ -83,7 +83,8 @@ static void fuzz_rec(const uint8_t *data, size_t size, bool mend)
 	avail = (in.where.avail % ring & ~(NTW_ALIGN - 1)) + NTW_ALIGN;
 	if (mend)
 		in.rec.check = htole32(at ^ in.where.incarnation);
-	span = ntw_decode_rec(&in.rec, in.where.which % NTW_RINGS, at, avail, ring, in.where.incarnation);
+	span = ntw_decode_rec(&in.rec, in.where.which % NTW_RINGS, at, avail, ring,
+			      in.where.incarnation);
 	if (span < 0)
 		return;
 	rest = ring - (at & (ring - 1));

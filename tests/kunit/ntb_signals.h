@@ -8,8 +8,8 @@
 
 /*
  * Signals come before the records that they announce. No heartbeat and no other signal comes, so
- * the receiver has to look again by itself. It tells the peer when that has happened often enough, and
- * not because of signals that come behind their records.
+ * the receiver has to look again by itself. It tells the peer when that has happened often enough,
+ * and not because of signals that come behind their records.
  */
 static void late_data(struct kunit *test)
 {

@@ -21,7 +21,8 @@
 static void hp_ring(struct hp *hp, unsigned int queue)
 {
 	if (hp->bells)
-		ntb_peer_db_set(hp->ntb, BIT_ULL(hp->bell + __ffs64(ntw_bells(queue, hp->used, hp->bells))));
+		ntb_peer_db_set(hp->ntb, BIT_ULL(hp->bell + __ffs64(ntw_bells(queue, hp->used,
+									      hp->bells))));
 }
 
 static void hp_send_handshake(struct hp *hp, enum ntw_state state)
