@@ -459,7 +459,10 @@ void nt_in_due(struct nt_ring *ring, bool more)
 	lockdep_assert_held(&ring->lock);
 	nt_in_echo(in, out);
 	in->seen = in->serial;
-	/* A line says so, and another one takes it back. That is too much for a single run. */
+	/*
+	 * One line tells the peer that this side polls, and another one that it has stopped: too
+	 * much for a single run.
+	 */
 	in->awake = more && in->busy;
 	in->busy = more;
 	nt_in_sleep(ring);
