@@ -65,7 +65,7 @@ def compare_ours(both, ours):
 
 # Enumerations that are ours altogether, limits, and a size: nothing of libfabric's to collide with.
 LOW_NUMBERS = ("FI_KVEC", "FI_BVEC", "FI_SGL", "FI_CREDIT_WINDOW_MAX", "FI_MEM_MAX",
-               "FI_OP_TIMEOUT_MAX_MS", "FI_SHORT_PORT_MAX",
+               "FI_OP_TIMEOUT_MAX_MS", "FI_SHORT_PORT_MAX", "FI_REPLY_LEN",
                "FI_CONN_OPEN", "FI_CONN_LIVE", "FI_CONN_COUNTED", "FI_RXBUF_IDLE", "FI_RXBUF_POSTED", "FI_RXBUF_KEPT",
                "FI_CONN_SOFTIRQ", "FI_CONN_WORK", "FI_CONN_ROUNDS", "FI_CONN_POLL", "FI_CONN_READ",
                "FI_IB_DRIVER_ID", "FI_SECRET_MIN", "FI_SECRET_MAX",
