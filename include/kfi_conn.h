@@ -174,7 +174,8 @@ void kfi_dom_put(struct kfi_dom *dom);
  *	sent together
  * @KFI_CONN_POLL: kfi_conn_poll()
  * @KFI_CONN_READ: there are none: the ULP posts without KFI_CQE, and reads &kfi_conn.cq, for which
- *	it may sleep; or it has &kfi_conn_ops.ready. The queue has room for &kfi_conn_attr.tx and
+ *	it may sleep; or it has &kfi_conn_ops.ready. With KFI_CQE and KFI_NO_COMPLETION a failure
+ *	is reported in a work item. The queue has room for &kfi_conn_attr.tx and
  *	&kfi_conn_attr.depth
  */
 enum kfi_conn_where {

@@ -236,7 +236,7 @@ struct kfi_oper_atomic {
  * @tag: tag of a tagged message; the key of the first remote segment of RMA operations but
  *	replies, which have 0
  * @ignore: bits of @tag that a receive ignores
- * @inv_key: key to invalidate, with KFI_INVALIDATE
+ * @inv_key: transmits: key to invalidate, with KFI_INVALIDATE
  * @reply_len: bytes of the message of a KFI_OPC_REPLY, which is in @inline_buf
  * @len: bytes of the payload in @iter; of an atomic operation bytes of the targets
  * @iter: payload, as kvec or bvec: ITER_SOURCE for sends and writes, ITER_DEST for receives and
@@ -249,9 +249,8 @@ struct kfi_oper_atomic {
  * @state: state of a receive, see kfi/landing.h. Owned by kfi.ko
  * @index: index of the operation in its pool. It may be sent to the peer; an index that the peer
  *	sends back has to be checked against the state of the operation
- * @next: next free operation. Owned by kfi.ko
- * @used: the operation is not free
- * @gen: number of times that the operation was used, by which a late answer of a peer is detected
+ * @gen: changes when the operation is taken, and when it is free again, by which a late answer of a
+ *	peer is detected; odd while the operation is in use
  * @consumed: multi-receive: bytes of the buffer that are in use
  * @landings: number of messages that are being placed in the buffer. Owned by kfi.ko
  * @seq: sequence number of the post. Owned by kfi.ko
@@ -266,16 +265,14 @@ struct kfi_oper_atomic {
  *
  * &enum kfi_op has the arithmetic of atomic operations, so this structure is called kfi_oper.
  *
- * The members that only transmits use come first. The others, up to the first local segment, fill
- * three cache lines, because each of thousands of posted receives is fetched from memory when its
- * message arrives. kfi_cancel() reads only the first of these lines.
+ * The members that only some transmits use come first. The others, up to the first local segment,
+ * fill three cache lines, because each of thousands of posted receives is fetched from memory when
+ * its message arrives. kfi_cancel() reads only the first of these lines.
  */
 struct kfi_oper {
 	struct kfi_rma_iov	*rma;
 	void			*inline_buf;
 	struct kfi_oper_atomic	*atomic;
-	void			*priv;
-	u64			inv_key;
 	struct kfi_dev_place	*place;
 	u32			reply_len;
 
@@ -299,7 +296,10 @@ struct kfi_oper {
 			size_t		len;
 			struct iov_iter	iter;
 			size_t		consumed;
-			u64		ignore;
+			union {
+				u64	ignore;
+				u64	inv_key;
+			};
 			u64		seq;
 			u64		data;
 		};
@@ -308,9 +308,8 @@ struct kfi_oper {
 
 	u32			gen;
 	u32			landings;
-	u32			next;
-	bool			used;
 	struct scatterlist	*sgl;
+	void			*priv;
 	union {
 		DECLARE_FLEX_ARRAY(struct kvec, kvec);
 		DECLARE_FLEX_ARRAY(struct bio_vec, bvec);

@@ -238,10 +238,11 @@ struct kfi_stats {
 /**
  * struct kfi_op_pool - operations of one direction of one endpoint
  * @free: list of free operations: index of the first one, number of operations that are in use, and
- *	number of changes, in one word (kfi/op.c). The operation that was freed last is used next,
+ *	number of changes, in one word (kfi/pool.h). The operation that was freed last is used next,
  *	so an endpoint with few operations in progress uses few cache lines
  * @mem: @depth operations of @stride bytes
- * @base: allocated memory, which contains @mem
+ * @base: allocated memory, which contains @mem and @next
+ * @next: for each free operation the next one, as @free has the first
  * @stride: distance in bytes of two operations
  * @depth: number of operations, tx_attr.size or rx_attr.size
  * @iov_limit: number of local segments that each operation has room for
@@ -254,6 +255,7 @@ struct kfi_op_pool {
 	atomic64_t	free;
 	void		*mem;
 	void		*base;
+	u32		*next;
 	size_t		stride;
 	u32		depth;
 	u32		iov_limit;
@@ -406,6 +408,7 @@ struct kfi_match {
  * @op_timeout_ms: KFI_OPT_OP_TIMEOUT_MS, milliseconds; 0: no time limit. Does not change after the
  *	endpoint was enabled
  * @domain: parent
+ * @counted: one of @cntr is bound
  * @cntr: bound counters, by &enum kfi_cntr_dir
  * @tx: transmit operations
  * @rx: receive operations
@@ -453,6 +456,7 @@ struct kfi_ep {
 	bool			tx_selective;
 	bool			rx_selective;
 	bool			hw_recv;
+	bool			counted;
 	struct kfi_ep		*stx;
 
 	struct kfi_stats __percpu *stats;

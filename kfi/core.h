@@ -123,18 +123,19 @@ int kfi_walk_eps(struct net *net, kfi_ep_fn fn, void *arg);
 /* Copy one entry of a chain of infos. Returns NULL if there is no memory. */
 struct kfi_info *kfi_info_copy(const struct kfi_info *info);
 
+/* ---- payload.c: the local vector of a post ---- */
+
+/* Do what kfi_op_payload() (post.h) does, for any vector. */
+int kfi_op_vector(struct kfi_oper *op, enum kfi_iov_type type, const void *iov, size_t count);
+/* Copy the payload that op->iter describes into the operation. Return: 0, -EINVAL. */
+int kfi_op_inject(struct kfi_oper *op);
+
 /* ---- op.c: operations and their completion ---- */
 
 int kfi_pool_init(struct kfi_op_pool *pool, struct kfi_ep *ep, u32 depth, u32 iov_limit,
 		  u32 rma_limit, size_t inline_size, size_t priv);
 void kfi_pool_exit(struct kfi_op_pool *pool);
-/*
- * Take an operation from the pool, and reserve a slot of @cq unless the operation needs none.
- * Returns ERR_PTR(-EAGAIN) if there is none.
- */
-struct kfi_oper *kfi_op_get(struct kfi_ep *ep, struct kfi_op_pool *pool, struct kfi_cq *cq,
-			    u64 flags);
-/* Undo kfi_op_get() for an operation that was not started. */
+/* Undo kfi_op_get() (pool.h) for an operation that was not started. */
 void kfi_op_abort(struct kfi_oper *op);
 /*
  * End an operation: make its entry in the CQ, or queue its done() callback, or, after a success

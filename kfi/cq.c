@@ -5,8 +5,8 @@
  * No completion is lost, because no operation starts without a slot for its completion. A post
  * takes a slot from &kfi_cq.free without a lock, or returns -EAGAIN. The completion makes the slot
  * an entry, and the reader (cq_read.c) returns the slot. An operation with a done() callback needs
- * no slot: the finished operation itself is queued in &kfi_cq.done until the context of the queue
- * (cq_run.c) calls done().
+ * no slot: the finished operation itself is queued in &kfi_cq.done, then in &kfi_cq.due, until the
+ * context of the queue (cq_run.c) calls done().
  *
  * cq.h describes the structure and its locks.
  */
@@ -177,7 +177,6 @@ int kfi_cq_open(struct kfid_domain *domain, struct kfi_cq_attr *attr, struct kfi
 	if (ret)
 		goto err_free;
 	spin_lock_init(&cq->lock);
-	INIT_LIST_HEAD(&cq->done);
 	spin_lock_init(&cq->hot_lock);
 	INIT_LIST_HEAD(&cq->hot);
 	cq->polled = jiffies - HZ;

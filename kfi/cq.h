@@ -62,7 +62,7 @@ struct kfi_cq_slot {
  * @nr_space: number of waiters in @space, so that the return of a slot only has to load it
  *
  * Completions and readers change these.
- * @lock: protects the members from here to @done. A leaf lock, taken with bottom halves off. No
+ * @lock: protects the members from here to @signals. A leaf lock, taken with bottom halves off. No
  *	callback and no provider is called under it
  * @head: number of entries that have been read, mod 2^32. kfi_cq_empty_armed() compares @head with
  *	@tail without the lock
@@ -74,7 +74,8 @@ struct kfi_cq_slot {
  * @asleep: a reader sleeps, and the next entry wakes all that do
  * @waiting: number of readers that wait in sread
  * @signals: number of calls of kfi_cq_signal() that found a waiting reader
- * @done: finished operations whose done() callback has to run, by &kfi_oper.link
+ * @done: finished operations whose done() callback has to run, by &kfi_oper.lnode, the last one
+ *	first. Without a lock
  *
  * @runner: claimed by the completion that schedules a context for the callbacks, or by
  *	kfi_cq_poll(). Only the owner of the claim runs callbacks, so callbacks of one queue do not
@@ -83,6 +84,7 @@ struct kfi_cq_slot {
  * Only the owner of the claim changes these.
  * @calling: endpoint of whose operations one is freed, or its done() callback runs, at present.
  *	kfi_cq_busy_for() reads it without a lock
+ * @due: operations that a pass has taken from @done, the oldest first. Others compare it with NULL
  * @batch: next queue in the list of a CPU's batch
  * @work: context of KFI_CQ_IN_WORK
  * @bh: context of KFI_CQ_IN_SOFTIRQ
@@ -129,10 +131,11 @@ struct kfi_cq {
 	bool			asleep;
 	u32			waiting;
 	u32			signals;
-	struct list_head	done;
+	struct llist_head	done;
 	struct kfi_runner	runner;
 
 	struct kfi_ep		*calling ____cacheline_aligned_in_smp;
+	struct llist_node	*due;
 	struct kfi_cq		*batch;
 	struct work_struct	work;
 	struct bh_work_struct	bh;
@@ -161,13 +164,14 @@ void kfi_cq_run_stop(struct kfi_cq *cq);
 void kfi_cq_schedule(struct kfi_cq *cq);
 
 /*
- * Claim the queue for its context, or leave a note, because there is a callback to run. The lock is
- * held: after the callback has run, the queue may be closed. If this returns true, the caller has
- * to call kfi_cq_schedule() after it has released the lock.
+ * Claim the queue for its context, or leave a note, because there is a callback to run. After the
+ * callback has run, the queue may be closed: the lock, or the RCU read section of a completion,
+ * keeps it until then. If this returns true, the caller has to call kfi_cq_schedule() after it has
+ * released the lock.
  */
 static inline bool kfi_cq_claim(struct kfi_cq *cq)
 {
-	lockdep_assert_held(&cq->lock);
+	lockdep_assert(lockdep_is_held(&cq->lock) || rcu_read_lock_bh_held());
 	return cq->where != KFI_CQ_IN_POLL && kfi_runner_enter(&cq->runner);
 }
 

@@ -81,7 +81,7 @@ static void shared_called(struct kfi_ep *ep)
 /*
  * Call the done() callbacks that are due, up to *@budget of them, and the handler if @handler and
  * an event is pending. The caller has the claim. Returns true if operations are left, because the
- * budget is used up.
+ * budget is used up, or because they have ended behind those of an earlier pass.
  *
  * An operation is freed before its done(), so that done() can post. &kfi_cq.calling shows both to
  * the end of the endpoint, which otherwise only waits until no operation is in use. A receive of a
@@ -90,32 +90,23 @@ static void shared_called(struct kfi_ep *ep)
  */
 static noinline bool kfi_cq_pass(struct kfi_cq *cq, int *budget, bool handler)
 {
-	bool in_softirq = cq->where == KFI_CQ_IN_SOFTIRQ;	/* bottom halves are off */
 	struct kfi_cq_err_entry wc;
-	struct kfi_oper *op, *next;
-	bool due = false, left;
 	struct kfid_ep *taker;
 	struct kfi_cqe *cqe;
-	LIST_HEAD(done);
+	struct kfi_oper *op;
+	bool due = false;
 
-	if (in_softirq)
-		spin_lock(&cq->lock);
-	else
+	if (!cq->due && !llist_empty(&cq->done))
+		WRITE_ONCE(cq->due, llist_reverse_order(llist_del_all(&cq->done)));
+	if (handler && cq->handler) {
 		spin_lock_bh(&cq->lock);
-	list_splice_init(&cq->done, &done);
-	if (handler) {
-		due = (cq->event || (cq->rounds && !list_empty(&done))) && !cq->closing;
+		due = (cq->event || (cq->rounds && cq->due)) && !cq->closing;
 		cq->event = false;
-	}
-	if (in_softirq)
-		spin_unlock(&cq->lock);
-	else
 		spin_unlock_bh(&cq->lock);
-	list_for_each_entry_safe(op, next, &done, link) {
-		if (*budget <= 0)
-			break;
-		--*budget;
-		list_del(&op->link);
+	}
+	for (; cq->due && *budget > 0; --*budget) {
+		op = llist_entry(cq->due, struct kfi_oper, lnode);
+		WRITE_ONCE(cq->due, op->lnode.next);
 		wc = op->wc;
 		cqe = wc.op_context;
 		taker = unlikely(kfi_ep_is_shared(op->ep)) ? cqe->ep : NULL;
@@ -126,17 +117,11 @@ static noinline bool kfi_cq_pass(struct kfi_cq *cq, int *budget, bool handler)
 			shared_called(kfi_to_ep(taker));
 		smp_store_release(&cq->calling, NULL);	/* pairs with kfi_cq_busy_for() */
 	}
-	left = !list_empty(&done);
-	if (left) {
-		spin_lock_bh(&cq->lock);
-		list_splice(&done, &cq->done);
-		spin_unlock_bh(&cq->lock);
-	}
 	if (due) {
 		--*budget;
 		cq->handler(&cq->fid, cq->fid.fid.context);
 	}
-	return left;
+	return cq->due || !llist_empty(&cq->done);
 }
 
 /*
@@ -219,7 +204,7 @@ EXPORT_SYMBOL_GPL(kfi_batch_end);
 
 static bool kfi_cq_has_work(struct kfi_cq *cq, bool handler)
 {
-	return !list_empty_careful(&cq->done) || (handler && READ_ONCE(cq->event));
+	return !llist_empty(&cq->done) || READ_ONCE(cq->due) || (handler && READ_ONCE(cq->event));
 }
 
 /*
@@ -252,16 +237,13 @@ int kfi_cq_poll(struct kfid_cq *fid, int budget)
 }
 EXPORT_SYMBOL_GPL(kfi_cq_poll);
 
+/*
+ * A pass takes all operations, so the first one in the list claims the queue for those behind it,
+ * too. The RCU read section of the completion keeps the queue: see op.c for what its end waits for.
+ */
 void kfi_cq_done(struct kfi_cq *cq, struct kfi_oper *op)
 {
-	bool first, claimed;
-
-	spin_lock(&cq->lock);
-	first = list_empty(&cq->done);
-	list_add_tail(&op->link, &cq->done);
-	claimed = first && kfi_cq_claim(cq);	/* a pass takes all operations */
-	spin_unlock(&cq->lock);
-	if (claimed)
+	if (llist_add(&op->lnode, &cq->done) && kfi_cq_claim(cq))
 		kfi_cq_schedule(cq);
 }
 
@@ -300,7 +282,7 @@ void kfi_cq_run_stop(struct kfi_cq *cq)
 		usleep_range(20, 200);
 	cancel_work_sync(&cq->work);
 	cancel_bh_work_sync(&cq->bh);
-	WARN_ON_ONCE(!list_empty(&cq->done));
+	WARN_ON_ONCE(!llist_empty(&cq->done) || cq->due);
 }
 
 int kfi_cq_init(void)

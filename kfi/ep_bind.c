@@ -114,6 +114,7 @@ static int ep_bind_cntr(struct kfi_ep *ep, struct kfi_cntr *cntr, u64 flags)
 			continue;
 		kfi_obj_get(&cntr->obj);
 		ep->cntr[dir] = cntr;
+		ep->counted = true;
 	}
 	return 0;
 }

@@ -39,7 +39,7 @@
 #define KFI_RX_FLAGS	(KFI_MSG | KFI_TAGGED | KFI_RMA | KFI_READ | KFI_WRITE |	\
 			 KFI_REMOTE_CQ_DATA | KFI_INVALIDATE | KFI_INVALIDATE_DUE)
 
-static void *first_byte(const struct iov_iter *iter)
+static inline void *first_byte(const struct iov_iter *iter)
 {
 	const struct bio_vec *bv;
 
@@ -212,14 +212,15 @@ static void land_multi(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err
 void __kfi_rx_complete(struct kfi_rx *rx, int err)
 {
 	struct kfi_oper *op = rx->op;
-	struct kfi_cq_err_entry wc __uninitialized;
+	struct kfi_cq_err_entry entry __uninitialized;
+	struct kfi_cq_err_entry *wc = op->flags & KFI_CQE ? &op->wc : &entry;
 
-	land_entry(rx, err, &wc);
+	land_entry(rx, err, wc);
 	rx->op = NULL;
 	if (op->flags & KFI_MULTI_RECV)
-		land_multi(op, rx->ep, &wc, err);
+		land_multi(op, rx->ep, wc, err);
 	else
-		__kfi_op_finish(op, rx->ep, &wc);
+		__kfi_op_finish(op, rx->ep, wc);
 }
 EXPORT_SYMBOL_GPL(__kfi_rx_complete);
 

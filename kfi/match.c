@@ -153,7 +153,7 @@ static bool access_fits(const struct kfi_oper *op, const struct kfi_rx *rx)
 }
 
 /* op->addr is the index of a directed receive, else KFI_ADDR_UNSPEC, see kfi_match_direct(). */
-static bool fits(const struct kfi_oper *op, const struct kfi_rx *rx)
+static inline bool fits(const struct kfi_oper *op, const struct kfi_rx *rx)
 {
 	if (!tag_fits(op, rx))
 		return false;

@@ -20,6 +20,7 @@
 #include "cq.h"
 #include "ep.h"
 #include "opcode.h"
+#include "pool.h"
 #include <trace/events/kfi.h>
 
 /* Bits of kfi_op_pool.starved */
@@ -34,20 +35,7 @@ static struct kfi_op_pool *kfi_op_pool(struct kfi_oper *op)
 	return kfi_opc_is_rx(op->code) ? &op->ep->rx : &kfi_tx_owner(op->ep)->tx;
 }
 
-/*
- * The free list is one 64-bit word: the first free operation (index + 1, or 0 if there is none),
- * the number of operations in use, and a count of changes. The count makes the cmpxchg() of a pop
- * fail if the list has changed since op->next was read (ABA).
- */
-#define POOL_MAX	KFI_POOL_MAX
-#define POOL_USED	(1ULL << KFI_POOL_BITS)
-#define POOL_CHANGE	(1ULL << (2 * KFI_POOL_BITS))
 #define POOL_COLOURS	64
-
-static inline u32 pool_first(u64 word)
-{
-	return word & POOL_MAX;
-}
 
 /* With one segment the part that receives use fits in three cache lines: see struct kfi_oper. */
 static_assert(offsetof(struct kfi_oper, iov) - offsetof(struct kfi_oper, ep) +
@@ -68,7 +56,7 @@ static void kfi_op_layout(struct kfi_op_pool *pool, struct kfi_ep *ep, u32 index
 	/* a post sets the opcode; until then only the direction counts, see kfi_op_pool() */
 	op->code = pool == &ep->rx ? KFI_OPC_RECV : KFI_OPC_SEND;
 	op->index = index;
-	op->next = index + 1 < pool->depth ? index + 2 : 0;
+	pool->next[index] = index + 1 < pool->depth ? index + 2 : 0;
 	p += offsetof(struct kfi_oper, iov) + pool->iov_limit * sizeof(struct bio_vec);
 	op->priv = priv ? p : NULL;
 	p += ALIGN(priv, sizeof(u64));
@@ -117,14 +105,15 @@ int kfi_pool_init(struct kfi_op_pool *pool, struct kfi_ep *ep, u32 depth, u32 io
 				     pool->iov_limit * sizeof(struct bio_vec) +
 				     rma_limit * sizeof(struct kfi_rma_iov) + atomic + inline_size,
 			     SMP_CACHE_BYTES);
-	if (depth > POOL_MAX)
+	if (depth > KFI_POOL_MAX)
 		return -EINVAL;
-	pool->base = kvzalloc_node(size_add(array_size(depth, pool->stride),
+	pool->base = kvzalloc_node(size_add(array_size(depth, pool->stride + sizeof(*pool->next)),
 					    POOL_COLOURS * SMP_CACHE_BYTES),
 				   GFP_KERNEL_ACCOUNT, node);
 	if (!pool->base)
 		return -ENOMEM;
 	pool->mem = PTR_ALIGN(pool->base, SMP_CACHE_BYTES) + pool_colour();
+	pool->next = pool->mem + depth * pool->stride;
 	for (i = 0; i < depth; i++)
 		kfi_op_layout(pool, ep, i, rma_limit, inline_size, priv, atomic);
 	atomic64_set(&pool->free, 1);
@@ -140,42 +129,7 @@ void kfi_pool_exit(struct kfi_op_pool *pool)
 
 bool kfi_pool_full(struct kfi_op_pool *pool)
 {
-	return !pool_first(atomic64_read(&pool->free));
-}
-
-struct kfi_oper *kfi_op_get(struct kfi_ep *ep, struct kfi_op_pool *pool, struct kfi_cq *cq,
-			    u64 flags)
-{
-	bool reserve = cq && !(flags & KFI_CQE);
-	u64 old = atomic64_read(&pool->free), new;
-	struct kfi_oper *op;
-
-	/* A post that finds no operation must not take a slot from other posts. */
-	if (unlikely(!pool_first(old)) || (reserve && unlikely(!kfi_cq_reserve(cq))))
-		goto again;
-	do {
-		if (unlikely(!pool_first(old)))
-			goto unreserve;
-		op = pool->mem + pool->stride * (pool_first(old) - 1);
-		new = (old & ~(u64)POOL_MAX) + POOL_CHANGE + POOL_USED + READ_ONCE(op->next);
-	} while (!atomic64_try_cmpxchg(&pool->free, &old, new));
-	WRITE_ONCE(op->ep, ep);		/* those of a shared context serve several endpoints */
-	WRITE_ONCE(op->used, true);
-	op->cq = cq;
-	op->flags = flags;
-	op->state = 0;
-	op->rma_count = 0;
-	op->landings = 0;
-	op->consumed = 0;
-	op->sgl = NULL;
-	return op;
-
-unreserve:
-	if (reserve)
-		kfi_cq_unreserve(cq);
-again:
-	kfi_stat_inc(ep, again);
-	return ERR_PTR(-EAGAIN);
+	return !kfi_pool_first(atomic64_read(&pool->free));
 }
 
 /* Call the waiters for space of all endpoints that are bound to a shared context. */
@@ -218,10 +172,9 @@ static inline void op_give_back(struct kfi_oper *op)
 	struct kfi_ep *ep = op->ep;
 
 	WRITE_ONCE(op->gen, op->gen + 1);
-	WRITE_ONCE(op->used, false);
 	do {
-		WRITE_ONCE(op->next, pool_first(old));
-		new = (old & ~(u64)POOL_MAX) + POOL_CHANGE - POOL_USED + op->index + 1;
+		WRITE_ONCE(pool->next[op->index], kfi_pool_first(old));
+		new = (old & ~(u64)KFI_POOL_MAX) + KFI_POOL_CHANGE - KFI_POOL_USED + op->index + 1;
 	} while (!atomic64_try_cmpxchg(&pool->free, &old, new));
 	if (unlikely(READ_ONCE(pool->starved)))
 		kfi_pool_wake(ep, pool);
@@ -288,27 +241,35 @@ static inline bool op_counts(const struct kfi_oper *op)
 	return likely(!kfi_opc_is_place(op->code)) || (op->code == KFI_OPC_PLACE_PUT && op->len);
 }
 
+/* Most endpoints have no counter. */
+static __always_inline void op_count_cntr(const struct kfi_oper *op, const struct kfi_ep *ep,
+					  int err)
+{
+	struct kfi_cntr *cntr;
+
+	if (likely(!ep->counted))
+		return;
+	cntr = ep->cntr[kfi_opcode_rows[op->code].cntr];
+	if (cntr && op_counts(op))
+		kfi_cntr_count(cntr, err);
+}
+
 /* Update statistics and counters. Bottom halves are off. */
 static __always_inline void kfi_op_count(const struct kfi_oper *op, struct kfi_ep *ep,
 					 const struct kfi_cq_err_entry *wc)
 {
 	bool rx = kfi_opc_is_rx(op->code);
-	struct kfi_cntr *cntr;
 
 	if (unlikely(wc->flags == KFI_MULTI_RECV))
 		return;		/* a multi-receive buffer is returned without a message */
-	if (!op_counts(op))
-		return;
-	if (unlikely(wc->err)) {
+	if (unlikely(wc->err) && op_counts(op)) {
 		__kfi_stat_inc(ep, errors);
 		trace_kfi_error(ep, -wc->err, rx ? "receive" : "transmit");
 	} else if (rx) {
 		__kfi_stat_inc(ep, rx_ops);
 		__kfi_stat_add(ep, rx_bytes, wc->len);
 	}
-	cntr = ep->cntr[kfi_opcode_rows[op->code].cntr];
-	if (cntr)
-		kfi_cntr_count(cntr, wc->err);
+	op_count_cntr(op, ep, wc->err);
 }
 
 void __kfi_op_finish(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_entry *wc)
@@ -328,7 +289,8 @@ void __kfi_op_finish(struct kfi_oper *op, struct kfi_ep *ep, struct kfi_cq_err_e
 		 * not find an operation that has completed.
 		 */
 		WRITE_ONCE(op->context, op);
-		op->wc = *wc;
+		if (wc != &op->wc)
+			op->wc = *wc;
 		op->wc.err_data = NULL;
 		op->wc.err_data_size = 0;
 		kfi_cq_done(cq, op);
@@ -382,9 +344,8 @@ static noinline void op_finish_tx(struct kfi_oper *op, int err)
 
 void __kfi_tx_complete(struct kfi_oper *op, int err)
 {
-	struct kfi_cntr *cntr;
-	struct kfi_cq *cq;
-	bool reserved;
+	struct kfi_cq *cq = op->cq;
+	bool reserved = cq && !(op->flags & KFI_CQE);
 
 	RCU_LOCKDEP_WARN(!rcu_read_lock_bh_held(), "bottom halves are on");
 	if (unlikely(kfi_opc_is_place(op->code)))
@@ -394,11 +355,7 @@ void __kfi_tx_complete(struct kfi_oper *op, int err)
 		return;
 	}
 	/* Success is neither reported nor traced, as of most injected messages. */
-	cntr = op->ep->cntr[kfi_opcode_rows[op->code].cntr];
-	if (cntr && op_counts(op))
-		kfi_cntr_count(cntr, 0);
-	cq = op->cq;
-	reserved = cq && !(op->flags & KFI_CQE);
+	op_count_cntr(op, op->ep, 0);
 	op_give_back(op);
 	if (reserved)
 		kfi_cq_unreserve(cq);

@@ -28,6 +28,7 @@
 #include <linux/workqueue.h>
 #include <kfi_conn_set.h>
 #include "ep.h"
+#include "pool.h"
 
 #define OVERDUE_CHECKS	4
 #define OVERDUE_PERIOD	(HZ / 20)
@@ -61,7 +62,7 @@ struct kfi_overdue {
  */
 static bool op_is_out(struct kfi_ep *ep, const struct kfi_oper *op)
 {
-	if (!READ_ONCE(op->used) || READ_ONCE(op->ep) != ep || READ_ONCE(op->context) == op)
+	if (!kfi_op_used(op) || READ_ONCE(op->ep) != ep || READ_ONCE(op->context) == op)
 		return false;
 	return ep->conn_set->ops->carrier(op);
 }

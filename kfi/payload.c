@@ -15,8 +15,8 @@
 #include <linux/scatterlist.h>
 #include <linux/uio.h>
 #include <linux/vmalloc.h>
+#include "core.h"
 #include "opcode.h"
-#include "post.h"
 
 /* ---- copies ---- */
 
@@ -187,8 +187,8 @@ static int payload_check_devices(const struct kfi_oper *op, unsigned int dir)
 	return 0;
 }
 
-static noinline int payload_vector(struct kfi_oper *op, enum kfi_iov_type type, const void *iov,
-				   size_t count, unsigned int dir)
+static int payload_vector(struct kfi_oper *op, enum kfi_iov_type type, const void *iov,
+			  size_t count, unsigned int dir)
 {
 	const struct kfi_ep *ep = op->ep;
 	u32 limit = kfi_opc_is_rx(op->code) ? ep->rx.iov_limit : ep->tx.iov_limit;
@@ -236,25 +236,10 @@ int kfi_op_inject(struct kfi_oper *op)
 	return 0;
 }
 
-int kfi_op_payload(struct kfi_oper *op, enum kfi_iov_type type, const void *iov, size_t count)
+int kfi_op_vector(struct kfi_oper *op, enum kfi_iov_type type, const void *iov, size_t count)
 {
-	unsigned int dir = kfi_opcode_rows[op->code].dir;
-	const struct kvec *one = iov;
-	int ret;
+	int ret = payload_vector(op, type, iov, count, kfi_opcode_rows[op->code].dir);
 
-	if (likely(type == KFI_KVEC && count == 1 && iov)) {	/* every limit allows it */
-		op->iov.kvec[0] = *one;
-		op->len = one->iov_len;
-		if (op->flags & KFI_INJECT) {
-			if (one->iov_len > op->ep->inject_size)
-				return -EINVAL;
-			memcpy(op->inline_buf, one->iov_base, one->iov_len);
-			op->iov.kvec[0].iov_base = op->inline_buf;
-		}
-		iov_iter_kvec(&op->iter, dir, op->iov.kvec, 1, one->iov_len);
-		return 0;
-	}
-	ret = payload_vector(op, type, iov, count, dir);
 	if (likely(!ret) && (op->flags & KFI_INJECT))
 		ret = kfi_op_inject(op);
 	return ret;

@@ -21,6 +21,7 @@
 #include <linux/overflow.h>
 #include "ep.h"
 #include "opcode.h"
+#include "pool.h"
 #include "post.h"
 #include <trace/events/kfi.h>
 
@@ -31,7 +32,7 @@
  * apply to the operation, of which a completion level in @flags replaces the levels, and
  * KFI_NO_COMPLETION if the binding of the queue is selective.
  *
- * A receive in the state SHUT is legal, but see kfi_rx_start().
+ * A receive in the state SHUT is legal, but see rx_start().
  */
 static __always_inline int post_check(const struct kfi_ep *ep, enum kfi_opcode code,
 				      const void *context, u64 *flags, u64 defaults,
@@ -83,7 +84,8 @@ static void post_flush(struct kfi_ep *ep)
 		ep->ops->tx_flush(ep);
 }
 
-struct kfi_oper *kfi_tx_begin(struct kfid_ep *fid, enum kfi_opcode code, void *context, u64 flags)
+static __always_inline struct kfi_oper *tx_begin(struct kfid_ep *fid, enum kfi_opcode code,
+						 void *context, u64 flags)
 {
 	struct kfi_ep *ep = kfi_to_ep(fid);
 	struct kfi_oper *op;
@@ -105,6 +107,11 @@ struct kfi_oper *kfi_tx_begin(struct kfid_ep *fid, enum kfi_opcode code, void *c
 	return op;
 }
 
+struct kfi_oper *kfi_tx_begin(struct kfid_ep *fid, enum kfi_opcode code, void *context, u64 flags)
+{
+	return tx_begin(fid, code, context, flags);
+}
+
 static noinline ssize_t post_refused(struct kfi_ep *ep, struct kfi_oper *op, int err)
 {
 	kfi_op_abort(op);
@@ -112,7 +119,7 @@ static noinline ssize_t post_refused(struct kfi_ep *ep, struct kfi_oper *op, int
 	return err;
 }
 
-ssize_t kfi_tx_start(struct kfi_oper *op, int err)
+static __always_inline ssize_t tx_start(struct kfi_oper *op, int err)
 {
 	struct kfi_ep *ep = op->ep;
 	size_t len = op->len;
@@ -132,6 +139,11 @@ ssize_t kfi_tx_start(struct kfi_oper *op, int err)
 	__kfi_stat_inc(ep, tx_ops);
 	__kfi_stat_add(ep, tx_bytes, len);
 	return 0;
+}
+
+ssize_t kfi_tx_start(struct kfi_oper *op, int err)
+{
+	return tx_start(op, err);
 }
 
 void kfi_ep_tx_flush(struct kfid_ep *fid)
@@ -154,7 +166,8 @@ static noinline int post_check_peek(const struct kfi_ep *ep, u64 flags)
 	return what == KFI_PEEK_FLAGS || what == KFI_DISCARD ? -EINVAL : 0;
 }
 
-struct kfi_oper *kfi_rx_begin(struct kfid_ep *fid, enum kfi_opcode code, void *context, u64 flags)
+static __always_inline struct kfi_oper *rx_begin(struct kfid_ep *fid, enum kfi_opcode code,
+						 void *context, u64 flags)
 {
 	struct kfi_ep *ep = kfi_to_ep(fid);
 	struct kfi_oper *op;
@@ -187,7 +200,7 @@ struct kfi_oper *kfi_rx_begin(struct kfid_ep *fid, enum kfi_opcode code, void *c
 }
 
 /* The matching is passed the receive, and the provider unexpected messages that it takes. */
-ssize_t kfi_rx_start(struct kfi_oper *op, int err)
+static __always_inline ssize_t rx_start(struct kfi_oper *op, int err)
 {
 	struct kfi_ep *ep = op->ep;
 	struct kfi_rx *rx;
@@ -226,7 +239,7 @@ abort:
 
 ssize_t __kfi_sendmsg(struct kfid_ep *ep, const struct kfi_msg *msg, uint64_t flags)
 {
-	struct kfi_oper *op = kfi_tx_begin(ep, KFI_OPC_SEND, msg->context, flags);
+	struct kfi_oper *op = tx_begin(ep, KFI_OPC_SEND, msg->context, flags);
 
 	if (IS_ERR(op))
 		return PTR_ERR(op);
@@ -234,13 +247,13 @@ ssize_t __kfi_sendmsg(struct kfid_ep *ep, const struct kfi_msg *msg, uint64_t fl
 	op->data = msg->data;
 	op->inv_key = msg->inv_key;
 	op->tag = 0;
-	return kfi_tx_start(op, kfi_op_payload(op, msg->type, msg->msg_iov, msg->iov_count));
+	return tx_start(op, kfi_op_payload(op, msg->type, msg->msg_iov, msg->iov_count));
 }
 EXPORT_SYMBOL_GPL(__kfi_sendmsg);
 
 ssize_t __kfi_recvmsg(struct kfid_ep *ep, const struct kfi_msg *msg, uint64_t flags)
 {
-	struct kfi_oper *op = kfi_rx_begin(ep, KFI_OPC_RECV, msg->context, flags);
+	struct kfi_oper *op = rx_begin(ep, KFI_OPC_RECV, msg->context, flags);
 	int ret;
 
 	if (IS_ERR(op))
@@ -251,7 +264,7 @@ ssize_t __kfi_recvmsg(struct kfid_ep *ep, const struct kfi_msg *msg, uint64_t fl
 	ret = kfi_op_payload(op, msg->type, msg->msg_iov, msg->iov_count);
 	if (unlikely(op->flags & KFI_MULTI_RECV) && msg->iov_count != 1)
 		ret = -EINVAL;	/* a multi-receive buffer has one segment */
-	return kfi_rx_start(op, ret);
+	return rx_start(op, ret);
 }
 EXPORT_SYMBOL_GPL(__kfi_recvmsg);
 
@@ -284,14 +297,13 @@ ssize_t kfi_trecvmsg(struct kfid_ep *ep, const struct kfi_msg_tagged *msg, uint6
 	ssize_t ret;
 
 	rcu_read_lock_bh();
-	op = kfi_rx_begin(ep, KFI_OPC_TRECV, msg->context, flags);
+	op = rx_begin(ep, KFI_OPC_TRECV, msg->context, flags);
 	ret = PTR_ERR_OR_ZERO(op);
 	if (likely(!ret)) {
 		op->addr = msg->addr;
 		op->tag = msg->tag;
 		op->ignore = msg->ignore;
-		ret = kfi_rx_start(op, kfi_op_payload(op, msg->type, msg->msg_iov,
-						      msg->iov_count));
+		ret = rx_start(op, kfi_op_payload(op, msg->type, msg->msg_iov, msg->iov_count));
 	}
 	rcu_read_unlock_bh();
 	return ret;
@@ -320,14 +332,14 @@ static int rma_segments(struct kfi_oper *op, const struct kfi_rma_iov *rma, size
 static ssize_t post_rma(struct kfid_ep *ep, enum kfi_opcode code, const struct kfi_msg_rma *msg,
 			u64 flags)
 {
-	struct kfi_oper *op = kfi_tx_begin(ep, code, msg->context, flags & ~KFI_TAGGED);
+	struct kfi_oper *op = tx_begin(ep, code, msg->context, flags & ~KFI_TAGGED);
 
 	if (IS_ERR(op))
 		return PTR_ERR(op);
 	op->addr = msg->addr;
 	op->data = msg->data;
-	return kfi_tx_start(op, kfi_op_payload(op, msg->type, msg->msg_iov, msg->iov_count) ?:
-				rma_segments(op, msg->rma_iov, msg->rma_iov_count));
+	return tx_start(op, kfi_op_payload(op, msg->type, msg->msg_iov, msg->iov_count) ?:
+			    rma_segments(op, msg->rma_iov, msg->rma_iov_count));
 }
 
 ssize_t __kfi_readmsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg, uint64_t flags)

@@ -31,6 +31,7 @@
 #include "cq.h"
 #include "ep.h"
 #include "landing.h"
+#include "pool.h"
 
 /* ---- operations that a context has instead of a provider's ---- */
 
@@ -281,7 +282,7 @@ bool kfi_share_idle(struct kfi_ep *ep)
 
 	smp_mb();	/* pairs with op_give_back() */
 	for (i = 0; (op = kfi_tx_by_index(ep, i)); i++)
-		if (READ_ONCE(op->used) && READ_ONCE(op->ep) == ep)
+		if (kfi_op_used(op) && READ_ONCE(op->ep) == ep)
 			return false;
 	return true;
 }

@@ -14,7 +14,6 @@
 EXPORT_SYMBOL_GPL(kfi_obj_init);
 EXPORT_SYMBOL_GPL(kfi_pool_init);
 EXPORT_SYMBOL_GPL(kfi_pool_exit);
-EXPORT_SYMBOL_GPL(kfi_op_get);
 EXPORT_SYMBOL_GPL(kfi_op_abort);
 EXPORT_SYMBOL_GPL(kfi_op_finish);
 EXPORT_SYMBOL_GPL(kfi_cq_space_wq);

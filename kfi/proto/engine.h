@@ -363,7 +363,7 @@ struct kfp_tx {
 	u32			written;	/* of these, bytes that the link has accepted */
 	u8			at;		/* &enum kfp_tx_at */
 	bool			yields;		/* one operation of @granted is next */
-	bool			shares;		/* one operation of @queue is next */
+	bool			shares;		/* operations of @queue are next */
 	bool			idle;		/* nothing was left behind the stage */
 	u8			urgent;		/* frames that are due before all others */
 	u8			*stage;		/* frames to be sent: @held, or a kfp_stage */

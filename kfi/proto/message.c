@@ -41,7 +41,7 @@ static u32 kfp_message_cost(const struct kfp_conn *conn, const struct kfi_oper *
  * Decide whether the link references the payload, and whether the operation completes only when the
  * peer has answered. Return: the flags of its frame for that.
  */
-static u16 kfp_ask_ack(struct kfp_conn *conn, struct kfi_oper *op)
+static __always_inline u16 kfp_ask_ack(struct kfp_conn *conn, struct kfi_oper *op)
 {
 	kfp_op(op)->spliced = kfp_can_splice(conn, &op->iter, op->len);
 	if (!(op->flags & (KFI_TRANSMIT_COMPLETE | KFI_DELIVERY_COMPLETE)) &&
@@ -152,7 +152,8 @@ const struct kfp_op_row kfp_twrite_op = {
 /* ---- receiver: frames ---- */
 
 /* @access: KFI_READ or KFI_WRITE, of tagged RMA */
-static void kfp_rx_describe(struct kfp_conn *conn, struct kfi_rx *rx, u64 access)
+static __always_inline void kfp_rx_describe(struct kfp_conn *conn, struct kfi_rx *rx,
+					    u64 access)
 {
 	const struct kfw_frame *f = &conn->rx.f;
 
@@ -179,7 +180,7 @@ static void kfp_rx_describe(struct kfp_conn *conn, struct kfi_rx *rx, u64 access
  * this moment is to be ended by its owner, and the completion of the receive says so. If the owner
  * has ended it first, there is nothing to say.
  */
-static int kfp_rx_once(struct kfp_conn *conn, u32 cost)
+static __always_inline int kfp_rx_once(struct kfp_conn *conn, u32 cost)
 {
 	struct kfp_rx *rx = &conn->rx;
 	int ret;
@@ -196,7 +197,7 @@ static int kfp_rx_once(struct kfp_conn *conn, u32 cost)
 	return ret == -EACCES ? -EPROTO : 0;
 }
 
-static int kfp_rx_to_receive(struct kfp_conn *conn)
+static __always_inline int kfp_rx_to_receive(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
 

@@ -124,7 +124,7 @@ void kfp_send_bytes(struct kfp_conn *conn, const void *bytes, size_t len)
 
 /*
  * A part of a payload was sent. The next one is sent by &kfp_op_row.send again: that of a message
- * after those of other granted messages and one operation of the queue, that of a write before all
+ * after those of other granted messages and operations of the queue, that of a write before all
  * operations that were posted later.
  */
 static void kfp_part_sent(struct kfp_conn *conn, struct kfi_oper *op)

@@ -16,7 +16,7 @@
  * tries the link's lock, see conn.h.
  *
  * The next frame is, in this order: urgent; an answer; the payload of a granted operation; an
- * operation that has waited for credit; a new one, in the order of the posts; credit; the BYE.
+ * operation that has waited for credit; new ones, in the order of the posts; credit; the BYE.
  * An operation that takes no credit never waits behind a message without credit. Payload is sent in
  * parts (kfw_part()), and takes turns with the others after each part: no frame waits for all of a
  * long payload, except behind a write that was posted before.
@@ -39,12 +39,25 @@ void kfp_tx_collect(struct kfp_conn *conn)
 		list_add_tail(&op->link, &conn->tx.queue);
 }
 
-/* Send the next operation. Return false if none can be sent. */
+#define KFP_FRAME_MAX	(sizeof(struct kfw_hdr) + KFP_SEGS_BYTES + KFP_INLINE)
+static_assert(KFP_FRAME_MAX < KFP_STAGE);
+
+/* May another frame follow in the stage? */
+static inline bool kfp_stage_takes(const struct kfp_tx *tx)
+{
+	return tx->at == KFP_TX_FRAMES && tx->staged + KFP_FRAME_MAX <= KFP_STAGE;
+}
+
+/*
+ * Send the next operation: one that has waited for credit, or those of the queue, as far as there
+ * is room for their frames. Return false if none can be sent.
+ */
 static bool kfp_send_next_op(struct kfp_conn *conn)
 {
 	struct kfp_tx *tx = &conn->tx;
 	const struct kfp_op_row *row;
 	struct kfi_oper *op, *next;
+	bool sent = false;
 	int cls;
 
 	for (cls = 0; cls < KFP_CLS; cls++) {
@@ -56,18 +69,22 @@ static bool kfp_send_next_op(struct kfp_conn *conn)
 		row = kfp_op_row(op);
 		if (row->next) {
 			op = row->next(conn, op);
-			return op && kfp_op_row(op)->send(conn, op);
+			return (op && kfp_op_row(op)->send(conn, op)) || sent;
 		}
 		if (!kfp_may_request(conn))
-			return false;
+			break;
 		if ((row->cls == KFP_CLS || list_empty(&tx->stalled[row->cls])) &&
-		    row->send(conn, op))
-			return true;
+		    row->send(conn, op)) {
+			sent = true;
+			if (!kfp_stage_takes(tx))
+				break;
+			continue;
+		}
 		if (WARN_ON_ONCE(row->cls == KFP_CLS))
-			return false;
+			break;
 		list_move_tail(&op->link, &tx->stalled[row->cls]);
 	}
-	return false;
+	return sent;
 }
 
 /*
@@ -149,10 +166,10 @@ static bool kfp_tx_empty(struct kfp_conn *conn)
 }
 
 /*
- * Encode the next frame. Urgent frames are few, and owners of regions wait for them. Answers are
+ * Encode the next frame, or those of the next operations. Urgent frames are few, and owners of regions wait for them. Answers are
  * sent before granted payloads, but after returned data (&kfp_tx.yields) one granted payload is
  * sent. Otherwise a peer that always has reads outstanding would delay the messages that it has
- * granted beyond their deadline. For the same reason an operation of the queue is sent after a part
+ * granted beyond their deadline. For the same reason operations of the queue are sent after a part
  * of a payload (&kfp_tx.shares).
  */
 static bool kfp_send_next(struct kfp_conn *conn)
@@ -183,9 +200,6 @@ static bool kfp_send_next(struct kfp_conn *conn)
 	return kfp_send_next_op(conn) || kfp_send_control(conn);
 }
 
-#define KFP_FRAME_MAX	(sizeof(struct kfw_hdr) + KFP_SEGS_BYTES + KFP_INLINE)
-static_assert(KFP_FRAME_MAX < KFP_STAGE);
-
 /*
  * Encode frames until the stage is full, a payload follows the last one, or nothing is left. Mostly
  * one frame was due, which is found out here at less cost than in kfp_send_next(). Then the runner
@@ -195,8 +209,7 @@ static void kfp_tx_gather(struct kfp_conn *conn)
 {
 	struct kfp_tx *tx = &conn->tx;
 
-	while (tx->at == KFP_TX_FRAMES && tx->staged + KFP_FRAME_MAX <= KFP_STAGE &&
-	       kfp_send_next(conn)) {
+	while (kfp_stage_takes(tx) && kfp_send_next(conn)) {
 		if (!list_empty_careful(&conn->lazy))
 			kfp_lazy_join(conn);
 		if (kfp_tx_empty(conn)) {

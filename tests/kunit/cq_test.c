@@ -5,6 +5,7 @@
  */
 #include "crew.h"
 #include "fake.h"
+#include "../../kfi/pool.h"
 
 static struct kfi_cq_err_entry entry(unsigned long id, int err)
 {
@@ -256,10 +257,59 @@ static void cq_rounds(struct kunit *test)
 	fake_close(w);
 }
 
+struct ordered {
+	struct kfi_cqe	cqe;
+	char		**next;
+	char		name;
+};
+
+static void ordered_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+{
+	struct ordered *o = container_of(cqe, struct ordered, cqe);
+
+	*(*o->next)++ = o->name;
+}
+
+static void ordered_end(struct kfi_world *w, struct kfid_cq *cq, struct ordered *o)
+{
+	struct kfi_oper *op = kfi_op_get(&w->ep, &w->ep.rx, kfi_to_cq(cq), KFI_CQE);
+	struct kfi_cq_err_entry wc = entry(1, 0);
+
+	KUNIT_ASSERT_FALSE(w->test, IS_ERR(op));
+	o->cqe.done = ordered_done;
+	op->context = &o->cqe;
+	kfi_op_finish(op, op->ep, &wc);
+}
+
+/* What a round leaves for the next one comes before what has ended in between. */
+static void cq_done_order(struct kunit *test)
+{
+	struct kfi_world *w = fake_open(test);
+	struct kfid_cq *cq = fake_cq(w, 1, KFI_CQ_DIRECT, NULL, NULL);
+	struct ordered o[8];
+	char got[ARRAY_SIZE(o) + 1] = {}, *next = got;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(o); i++)
+		o[i] = (struct ordered) { .next = &next, .name = 'a' + i };
+	for (i = 0; i < 5; i++)
+		ordered_end(w, cq, &o[i]);
+	KUNIT_EXPECT_EQ(test, 3, kfi_cq_poll(cq, 3));
+	KUNIT_EXPECT_STREQ(test, "abc", got);
+	for (; i < ARRAY_SIZE(o); i++)
+		ordered_end(w, cq, &o[i]);
+	KUNIT_EXPECT_EQ(test, 5, kfi_cq_poll(cq, 64));
+	KUNIT_EXPECT_STREQ(test, "abcdefgh", got);
+	KUNIT_EXPECT_EQ(test, 0, kfi_cq_poll(cq, 64));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&cq->fid));
+	fake_close(w);
+}
+
 KFI_SUITE(kfi_cq,
 	KUNIT_CASE(cq_attributes),
 	KUNIT_CASE(cq_batch),
 	KUNIT_CASE(cq_batch_chain),
+	KUNIT_CASE(cq_done_order),
 	KUNIT_CASE(cq_local),
 	KUNIT_CASE(cq_rounds));
 
@@ -399,6 +449,65 @@ static void no_lost_edge(struct kunit *test)
 	fake_close(w);
 }
 
+struct ends {
+	struct kfi_world	*w;
+	struct kfid_cq		*cq;
+	struct kfi_cqe		cqe;
+	int			done;	/* done()s do not run in parallel */
+};
+
+static void ends_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
+{
+	struct ends *ends = container_of(cqe, struct ends, cqe);
+
+	WRITE_ONCE(ends->done, ends->done + 1);
+}
+
+static void ends_thread(void *arg, unsigned int id, struct rnd_state *rnd)
+{
+	unsigned long end = jiffies + 60 * HZ;
+	struct ends *ends = arg;
+	struct kfi_ep *ep = &ends->w->ep;
+	struct kfi_cq_err_entry wc;
+	struct kfi_oper *op;
+	int i;
+
+	for (i = 0; i < EDGE_EACH && time_before(jiffies, end); i++) {
+		do {
+			op = kfi_op_get(ep, &ep->rx, kfi_to_cq(ends->cq), KFI_CQE);
+			if (IS_ERR(op))
+				crew_turn();
+		} while (IS_ERR(op) && time_before(jiffies, end));
+		if (IS_ERR(op))
+			return;
+		op->context = &ends->cqe;
+		wc = entry(1, 0);
+		kfi_op_finish(op, ep, &wc);
+		crew_dawdle(rnd);
+	}
+}
+
+/* Each operation that ends has its done(), in either context. */
+static void no_lost_done(struct kunit *test)
+{
+	static const u64 flags[] = { 0, KFI_CQ_SOFTIRQ };
+	struct ends ends = { .cqe.done = ends_done };
+	int f;
+
+	ends.w = fake_open(test);
+	for (f = 0; f < ARRAY_SIZE(flags); f++) {
+		ends.done = 0;
+		ends.cq = fake_cq(ends.w, 1, flags[f], NULL, NULL);
+		crew_run(test, EDGE_WRITERS, ends_thread, &ends);
+		KUNIT_EXPECT_TRUE(test,
+				  fake_soon(READ_ONCE(ends.done) == EDGE_WRITERS * EDGE_EACH));
+		KUNIT_EXPECT_EQ(test, 0U, kfi_pool_used(&ends.w->ep.rx));
+		KUNIT_EXPECT_EQ(test, 0, kfi_close(&ends.cq->fid));
+	}
+	fake_close(ends.w);
+}
+
 KFI_SUITE(kfi_cq_race,
 	KUNIT_CASE_SLOW(each_entry_once),
+	KUNIT_CASE_SLOW(no_lost_done),
 	KUNIT_CASE_SLOW(no_lost_edge));

@@ -6,7 +6,7 @@
 #include <linux/slab.h>
 #include "fixture.h"
 #include "../../kfi/av.h"
-#include "../../kfi/cq.h"
+#include "../../kfi/pool.h"
 
 static void world_matched(struct kfi_ep *ep, struct kfi_rx *rx)
 {

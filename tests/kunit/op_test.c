@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Operations: pool entries, generations, and how each kind ends. */
 #include "fake.h"
+#include "../../kfi/pool.h"
 
 /*
  * The operation is free before the consumer can see its completion. Whoever sleeps for an entry is
