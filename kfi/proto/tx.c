@@ -166,11 +166,11 @@ static bool kfp_tx_empty(struct kfp_conn *conn)
 }
 
 /*
- * Encode the next frame, or those of the next operations. Urgent frames are few, and owners of regions wait for them. Answers are
- * sent before granted payloads, but after returned data (&kfp_tx.yields) one granted payload is
- * sent. Otherwise a peer that always has reads outstanding would delay the messages that it has
- * granted beyond their deadline. For the same reason operations of the queue are sent after a part
- * of a payload (&kfp_tx.shares).
+ * Encode the next frame, or those of the next operations. Urgent frames are few, and owners of
+ * regions wait for them. Answers are sent before granted payloads, but after returned data
+ * (&kfp_tx.yields) one granted payload is sent. Otherwise a peer that always has reads outstanding
+ * would delay the messages that it has granted beyond their deadline. For the same reason
+ * operations of the queue are sent after a part of a payload (&kfp_tx.shares).
  */
 static bool kfp_send_next(struct kfp_conn *conn)
 {
