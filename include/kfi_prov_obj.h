@@ -238,11 +238,11 @@ struct kfi_stats {
 /**
  * struct kfi_op_pool - operations of one direction of one endpoint
  * @free: list of free operations: index of the first one, number of operations that are in use, and
- *	number of changes, in one word (kfi/pool.h). The operation that was freed last is used next,
- *	so an endpoint with few operations in progress uses few cache lines
+ *	number of changes, in one word (kfi/pool.h). The operation that was freed last is used
+ *	next, so an endpoint with few operations in progress uses few cache lines
  * @mem: @depth operations of @stride bytes
  * @base: allocated memory, which contains @mem and @next
- * @next: for each free operation the next one, as @free has the first
+ * @next: for each free operation the index + 1 of the next free one; 0 for the last
  * @stride: distance in bytes of two operations
  * @depth: number of operations, tx_attr.size or rx_attr.size
  * @iov_limit: number of local segments that each operation has room for

@@ -75,7 +75,7 @@ struct kfi_cq_slot {
  * @waiting: number of readers that wait in sread
  * @signals: number of calls of kfi_cq_signal() that found a waiting reader
  * @done: finished operations whose done() callback has to run, by &kfi_oper.lnode, the last one
- *	first. Without a lock
+ *	first. No lock protects it
  *
  * @runner: claimed by the completion that schedules a context for the callbacks, or by
  *	kfi_cq_poll(). Only the owner of the claim runs callbacks, so callbacks of one queue do not

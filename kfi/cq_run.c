@@ -81,7 +81,7 @@ static void shared_called(struct kfi_ep *ep)
 /*
  * Call the done() callbacks that are due, up to *@budget of them, and the handler if @handler and
  * an event is pending. The caller has the claim. Returns true if operations are left, because the
- * budget is used up, or because they have ended behind those of an earlier pass.
+ * budget is used up, or because they have ended since this pass took what was there.
  *
  * An operation is freed before its done(), so that done() can post. &kfi_cq.calling shows both to
  * the end of the endpoint, which otherwise only waits until no operation is in use. A receive of a
@@ -94,13 +94,13 @@ static noinline bool kfi_cq_pass(struct kfi_cq *cq, int *budget, bool handler)
 	struct kfid_ep *taker;
 	struct kfi_cqe *cqe;
 	struct kfi_oper *op;
-	bool due = false;
+	bool event = false;
 
 	if (!cq->due && !llist_empty(&cq->done))
 		WRITE_ONCE(cq->due, llist_reverse_order(llist_del_all(&cq->done)));
 	if (handler && cq->handler) {
 		spin_lock_bh(&cq->lock);
-		due = (cq->event || (cq->rounds && cq->due)) && !cq->closing;
+		event = (cq->event || (cq->rounds && cq->due)) && !cq->closing;
 		cq->event = false;
 		spin_unlock_bh(&cq->lock);
 	}
@@ -117,7 +117,7 @@ static noinline bool kfi_cq_pass(struct kfi_cq *cq, int *budget, bool handler)
 			shared_called(kfi_to_ep(taker));
 		smp_store_release(&cq->calling, NULL);	/* pairs with kfi_cq_busy_for() */
 	}
-	if (due) {
+	if (event) {
 		--*budget;
 		cq->handler(&cq->fid, cq->fid.fid.context);
 	}

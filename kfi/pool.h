@@ -60,7 +60,7 @@ again:
 	return ERR_PTR(-EAGAIN);
 }
 
-/* Is the operation in use? It may be taken or freed meanwhile, unless the caller excludes that. */
+/* Is the operation in use? The answer may be outdated, unless the caller excludes that. */
 static inline bool kfi_op_used(const struct kfi_oper *op)
 {
 	return READ_ONCE(op->gen) & 1;

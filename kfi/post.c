@@ -107,6 +107,7 @@ static __always_inline struct kfi_oper *tx_begin(struct kfid_ep *fid, enum kfi_o
 	return op;
 }
 
+/* For the calls of other files. Those here have the step inline, because most posts are theirs. */
 struct kfi_oper *kfi_tx_begin(struct kfid_ep *fid, enum kfi_opcode code, void *context, u64 flags)
 {
 	return tx_begin(fid, code, context, flags);

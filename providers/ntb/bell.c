@@ -212,9 +212,9 @@ void nt_bell_revive(struct nt_link *link)
 
 /*
  * A bit is proved to interrupt if it is set in an interrupt of its vector. A vector may be that of
- * several bits, so the register is read. It does not say which of the bits that are set has caused
- * the interrupt, nor whether the peer's engine or its CPU has rung: the CPU rings the last bit while
- * the link comes up.
+ * several bits, so the register is read. It does not say which of the bits that are set has
+ * caused the interrupt, nor whether the peer's engine or its CPU has rung: the CPU rings the last
+ * bit while the link comes up.
  */
 static void nt_bell_proved(struct nt_link *link, u64 bits)
 {

@@ -262,8 +262,8 @@ unsigned int nt_win_queues(const struct nt_window *win)
 }
 
 /*
- * Is there room for the queues? Consumers want memory, too. How much of it the peer reaches is not
- * known yet, so suppose that its window is as long as ours.
+ * Is there room for the queues? Consumers want memory, too. How much of it the peer reaches is
+ * not known yet, so suppose that its window is as long as ours.
  */
 static bool nt_win_holds(const struct nt_window *win)
 {
