@@ -231,7 +231,7 @@ static void u4_host_unwatch(void)
 
 /* ---- plugs and pulls ---- */
 
-static int u4_probe(struct tb_service *svc, const struct tb_service_id *id)
+static int u4_probe(struct tb_service *svc)
 {
 	struct u4_cable *c = u4_cable_new(svc);
 	int ret;

@@ -102,7 +102,7 @@ static int hu_cases(struct hu *hu)
 
 static struct hu hu;
 
-static int hu_probe(struct tb_service *svc, const struct tb_service_id *id)
+static int hu_probe(struct tb_service *svc)
 {
 	int ret;
 

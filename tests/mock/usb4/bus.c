@@ -40,7 +40,7 @@ static int tm_bus_match(struct device *dev, const struct device_driver *drv)
 
 static int tm_bus_probe(struct device *dev)
 {
-	return to_tm_driver(dev->driver)->probe(tb_to_service(dev), tm_find_id(dev, dev->driver));
+	return to_tm_driver(dev->driver)->probe(tb_to_service(dev));
 }
 
 static void tm_bus_remove(struct device *dev)
@@ -78,14 +78,15 @@ void tm_bus_exit(void)
 	bus_unregister(&tb_bus_type);
 }
 
-int tb_register_service_driver(struct tb_service_driver *drv)
+/* Where include/compat has a structure of its own, a macro has the name of the function. */
+int (tb_register_service_driver)(struct tb_bus_service_driver *drv)
 {
 	drv->driver.bus = &tb_bus_type;
 	return driver_register(&drv->driver);
 }
 EXPORT_SYMBOL_GPL(tb_register_service_driver);
 
-void tb_unregister_service_driver(struct tb_service_driver *drv)
+void (tb_unregister_service_driver)(struct tb_bus_service_driver *drv)
 {
 	driver_unregister(&drv->driver);
 }
