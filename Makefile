@@ -18,16 +18,16 @@ help:		## this list
 	@echo "  modules, install: KERNEL=<release> (the running kernel's) or KDIR=<kernel build dir>; modules: JOBS=<CPUs>; install: PREFIX=$(PREFIX)"
 	@echo "  conformance:      PROVIDER=<name> ($(PROVIDER))"
 	@echo "  demo:             PROVIDER=sockets|verbs|ntb|usb4  ULP=nvme|nfs|iser|user|mirror|example  TLS=1|x509"
-	@echo "                    KERNEL=6.12|6.1, with TLS 6.12|7.2, with nfs and iser 6.12"
+	@echo "                    KERNEL=6.12|6.1, with TLS 6.12|newest, with nfs and iser 6.12"
 
 demo:		## two virtual machines of a stock Debian kernel exchange messages and RMA, or with ULP=nvme share a disk (with PROVIDER=ntb also READs that bypass the memory of the disk's machine), with TLS=1 look for their payload on the wire between them in clear text and under TLS, with ULP=nfs or ULP=iser use the kernel's own NFS/RDMA or iSER, with ULP=mirror mirror a file system and are killed, with ULP=user run libfabric's programs; with ULP=example the template of a ULP, in User Mode Linux
 	@tools/demo/run
 
 test:		## proves that this tree works: unit tests, every provider, NVMe, mirror, processes, two machines (docs/testing.md)
-	@tests/run
+	@tests/run $(VERDICT)
 
 test-more:	## the rest of what a change has to pass: other kernels, two CPUs, simulated hardware, installation
-	@tests/run --more
+	@tests/run $(VERDICT) --more
 
 modules:	## kfi.ko and the providers, for the kernel in KDIR, in build/modules
 	@tools/build modules "$(KDIR)" -j$(JOBS)
@@ -50,8 +50,8 @@ conformance:	## the conformance list on PROVIDER in a User Mode Linux debug kern
 parity:		## constants, structures and calls held against two libfabrics
 	@tests/run parity
 
-vm-test:	## two virtual machines of stock 6.1, 6.12 and 7.2 kernels, over TCP, RoCE and bridges
-	@tests/run machines-6.1 machines-7.2 vm-6.1 vm-6.12 vm-verbs vm-ntb
+vm-test:	## two virtual machines of stock kernels, 6.1, 6.12 and the newest, over TCP, RoCE and bridges
+	@tests/run machines-6.1 machines-newest vm-6.1 vm-6.12 vm-verbs vm-ntb
 
 fuzz:		## the wire decoders under libFuzzer, briefly (FUZZ_SECONDS=)
 	@tests/run fuzz

@@ -26,7 +26,7 @@ import pair as vm        # noqa: E402
 import report            # noqa: E402
 import tls_demo          # noqa: E402
 
-SERIES = "7.2"     # whose rxe works in network namespaces
+SERIES = "newest"     # whose rxe works in network namespaces
 MODULES = ("rdma_rxe", "siw", "rdma_cm", "kfi_loop", "kfi_sockets", "kfi_ib", "kfi_perf", "kfi_bench_tcp")
 RUN = "/sys/kernel/debug/kfi_bench/run"
 COUNTING = ("-icount", "shift=0,sleep=off")

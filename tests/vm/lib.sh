@@ -40,19 +40,31 @@ vm_libc_at_least()
 	[ "$(printf '%s\n' "$1" "$have" | sort -V | head -n 1)" = "$1" ]
 }
 
-# The suite that a series comes from. 6.12 is trixie's kernel; a bookworm
+# vm_series WORD: the series that a word of a command line stands for: itself, "newest" or "next" (tests/kernels)
+vm_series()
+{
+	case $1 in
+	newest | next) "$vm_top/tests/kernels" "$1" | cut -d' ' -f1 ;;
+	*) echo "$1" ;;
+	esac
+}
+
+# vm_suite WORD: the suite that a series comes from. 6.12 is trixie's kernel; a bookworm
 # machine takes the same one built for bookworm, with bookworm's compiler.
 vm_suite()
 {
-	case $1 in
+	local series
+
+	series=$(vm_series "$1")
+	case $series in
 	6.1)  echo bookworm ;;
 	6.12) if vm_libc_at_least 2.41; then
 		echo trixie
 	      else
 		echo bookworm-backports
 	      fi ;;
-	7.2)  echo trixie-backports ;;
-	*)    vm_die "kernel series '$1' is none of 6.1 6.12 7.2" ;;
+	[7-9].* | [1-9][0-9]*.*) debpkg holder "linux-source-$series" ;;
+	*)    vm_die "kernel series '$1' is none of 6.1 6.12 newest next" ;;
 	esac
 }
 
@@ -60,10 +72,11 @@ vm_suite()
 # the same name goes with them.
 vm_release()
 {
-	local suite name regex
+	local suite name regex series
 
-	suite=$(vm_suite "$1")
-	regex="linux-headers-${1//./\\.}\\.[0-9]+(-[0-9]+|\\+deb[0-9]+)-amd64"
+	series=$(vm_series "$1")
+	suite=$(vm_suite "$series")
+	regex="linux-headers-${series//./\\.}\\.[0-9]+(-[0-9]+|\\+deb[0-9]+)-amd64"
 	name=$(debpkg latest "$suite" "$regex")
 	echo "${name#linux-headers-}"
 }
@@ -91,9 +104,11 @@ vm_once()
 # folders of their names
 vm_source()
 {
-	local dir=$1 series=$2 strip=$3 deb top=linux-source-$2
-	shift 3
+	local dir=$1 strip=$3 series deb top
 
+	series=$(vm_series "$2")
+	top=linux-source-$series
+	shift 3
 	deb=$(debpkg fetch "$(vm_suite "$series")" "$top")
 	dpkg-deb --fsys-tarfile "$deb" | tar -xO --wildcards './usr/src/linux-source-*.tar.xz' |
 		tar -xJ -C "$dir" --strip-components="$strip" --wildcards "${@/#/$top/}"

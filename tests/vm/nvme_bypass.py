@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""nvme_bypass.py 7.2|6.12...: a disk writes the data of READs through a bridge into the host's memory
+"""nvme_bypass.py newest|6.12...: a disk writes the data of READs through a bridge into the host's memory
 
 Machine b has an NVMe disk, an NTB and a DMA engine, and serves the disk over kfi_ntb to machine a,
 whose flat window shows all of its memory. QEMU reports each address that the disk gets for data:
@@ -307,7 +307,7 @@ def run_series(series, verdict, wanted, seed):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("series", nargs="+", help="7.2, 6.12")
+    parser.add_argument("series", nargs="+", help="newest, 6.12")
     parser.add_argument("-k", dest="wanted", default="", metavar="WORD", help="only topologies with this word in their name")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32), help="of the disk's data")
     opts = parser.parse_args()

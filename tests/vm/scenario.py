@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""scenario.py [--provider sockets|verbs|ntb|usb4] [-k WORD] 6.1|6.12|7.2...: two machines and kfabric
+"""scenario.py [--provider sockets|verbs|ntb|usb4] [-k WORD] 6.1|6.12|newest...: two machines and kfabric
 
 Loads the modules on two machines of a stock kernel and simulates what happens in the field: traffic
 of all kinds with verified data, a machine that dies, a wire that is unplugged. After each case the

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""short.py 6.1|6.12|7.2... [-k WORD]: the cases on two machines that `make test` and `make test-more` run.
+"""short.py 6.1|6.12|newest... [-k WORD]: the cases on two machines that `make test` and `make test-more` run.
 
 Each kernel's pair of machines boots once, and all groups of cases follow one another on it. The
 cases are those of scenario.py, bridges.py and nvme.py, each of which runs all of its cases
@@ -30,7 +30,7 @@ GROUPS = {
         "nvme": "load verified chap target_killed unload",
         "ntb": "load_by_alias rdm_traffic msg_traffic flaps driver_gone unload",
     },
-    "7.2": SMOKE,
+    "newest": SMOKE,
 }
 # The groups of the conformance list that run in one stock kernel
 ONE_MACHINE = "lifetime.,stress."

@@ -3,7 +3,7 @@
 """usb4.py [SERIES[,SERIES]]... [--lanes 2] [--three] [--seed N] [-k WORD] - the USB4 simulator under the kernel's own drivers.
 
 Two stock machines with thunderbolt.ko and thunderbolt_net.ko, joined by usb4sim: what the drivers see of cables, machines and faults
-must be what they would see of hardware. Nothing of kfabric runs here. "6.1,7.2" is machine a with 6.1 and b with 7.2. The last line
+must be what they would see of hardware. Nothing of kfabric runs here. "6.1,newest" is machine a with 6.1 and b with the newest. The last line
 is "N passed, N failed".
 """
 
@@ -257,7 +257,7 @@ def run_series(series, verdict, opts):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("series", nargs="*", default=["6.12"], help="6.1, 6.12, 7.2, or two of them for a and b; 6.12 unless told")
+    parser.add_argument("series", nargs="*", default=["6.12"], help="6.1, 6.12, newest, or two of them for a and b; 6.12 unless told")
     parser.add_argument("--lanes", type=int, choices=(1, 2), default=1)
     parser.add_argument("--three", action="store_true", help="three machines with two cables each")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32), help="of the frames that get lost")

@@ -112,7 +112,7 @@ def choices():
     """Return series, provider, ULP and kind of TLS from the environment."""
     chosen = []
     tls = os.environ.get("TLS")
-    for name, known, default in (("KERNEL", ("6.12", "7.2") if tls else ("6.1", "6.12"), "6.12"),
+    for name, known, default in (("KERNEL", ("6.12", "newest") if tls else ("6.1", "6.12"), "6.12"),
                                  ("PROVIDER", ("sockets",) if tls else tuple(PROVIDERS), "sockets"),
                                  ("ULP", ("", *UNDER_TLS) if tls else ("", *ULPS), ""), ("TLS", tuple(TLS), "")):
         chosen.append(os.environ.get(name) or default)

@@ -107,9 +107,9 @@ def table(rows):
 
 # Where the data of READs goes, with bypass and without, and that of WRITEs. All figures are counts: of QEMU for the
 # addresses that the disk gets, of ntbsim for the engines and the windows. A kernel without PCI_P2PDMA would need the
-# administrator's word, so this part always runs 7.2.
+# administrator's word, so this part always runs the newest kernel.
 BENCH = "nvme-bypass"
-SERIES, TOPOLOGY = "7.2", "switch"
+SERIES, TOPOLOGY = "newest", "switch"
 # Bytes of an I/O, I/Os at a time, number of I/Os
 LOADS = ((4096, 1, 64), (4096, 16, 256), (65536, 16, 32), (1 << 20, 1, 2))
 # Operation, bypass
