@@ -158,8 +158,9 @@ static enum hrtimer_restart nm_link_interrupted(struct hrtimer *timer)
 	if (nm_link_lost(end))
 		return HRTIMER_NORESTART;
 	nm_add(end, NM_LINK_IRQS, 1);
-	if (up && nm_late_ms)
-		hrtimer_start(&end->late_irq, ms_to_ktime(nm_late_ms),
+	if (up && (nm_late_ms || READ_ONCE(end->repeat_ms)))
+		hrtimer_start(&end->late_irq,
+			      ms_to_ktime(READ_ONCE(end->repeat_ms) ?: nm_late_ms),
 			      HRTIMER_MODE_REL_PINNED_HARD);
 	ntb_link_event(&end->ntb);
 	return HRTIMER_NORESTART;
@@ -168,12 +169,25 @@ static enum hrtimer_restart nm_link_interrupted(struct hrtimer *timer)
 static enum hrtimer_restart nm_link_again(struct hrtimer *timer)
 {
 	struct nm_end *end = container_of(timer, struct nm_end, late_irq);
+	u32 repeat_ms = READ_ONCE(end->repeat_ms);
 
 	if (!READ_ONCE(end->seen_up))
 		return HRTIMER_NORESTART;
 	nm_add(end, NM_LINK_IRQS, 1);
 	ntb_link_event(&end->ntb);
-	return HRTIMER_NORESTART;
+	if (!repeat_ms)
+		return HRTIMER_NORESTART;
+	hrtimer_forward_now(timer, ms_to_ktime(repeat_ms));
+	return HRTIMER_RESTART;
+}
+
+/* A link that is up is reported again after so many milliseconds, and again; 0: it is not. */
+void nm_link_repeat(struct nm_end *end, u32 ms)
+{
+	hrtimer_cancel(&end->late_irq);
+	WRITE_ONCE(end->repeat_ms, ms);
+	if (ms && READ_ONCE(end->seen_up))
+		hrtimer_start(&end->late_irq, ms_to_ktime(ms), HRTIMER_MODE_REL_HARD);
 }
 
 /* A third port that takes the scratchpad for its own writes to it each millisecond. */

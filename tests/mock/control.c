@@ -60,6 +60,18 @@ NM_COMMAND(lose_irq, WRITE_ONCE(t->end->lose_irq, n[0]))
 NM_COMMAND(dead_spads, WRITE_ONCE(t->end->dead_pads, n[0]))
 NM_COMMAND(below, WRITE_ONCE(t->end->below_kib, n[0]))
 NM_COMMAND(longest, WRITE_ONCE(t->end->longest_kib, n[0]))
+NM_COMMAND(shows, WRITE_ONCE(t->end->shows_kib, n[0]))
+NM_COMMAND(repeat_event, nm_link_repeat(t->end, n[0]))
+NM_COMMAND(free_spads, WRITE_ONCE(t->end->held_pads, 0))
+
+static int nm_hold_spad(const struct nm_target *t, const u32 *n)
+{
+	if (n[0] >= NM_SPADS)
+		return -EINVAL;
+	WRITE_ONCE(t->end->held[n[0]], n[1]);
+	WRITE_ONCE(t->end->held_pads, READ_ONCE(t->end->held_pads) | BIT(n[0]));
+	return 0;
+}
 
 static int nm_damage_spad(const struct nm_target *t, const u32 *n)
 {
@@ -131,6 +143,10 @@ static const struct nm_command nm_commands[] = {
 	{ "end", "intruder", 1, nm_intruder },
 	{ "end", "below", 1, nm_below },
 	{ "end", "longest", 1, nm_longest },
+	{ "end", "shows", 1, nm_shows },
+	{ "end", "repeat-event", 1, nm_repeat_event },
+	{ "end", "hold-spad", 2, nm_hold_spad },
+	{ "end", "free-spads", 0, nm_free_spads },
 	{ "dma", "fail-write", 1, nm_dma_fail_write },
 	{ "dma", "reorder", 1, nm_dma_reorder },
 	{ "dma", "hang", 1, nm_dma_hang },
@@ -170,7 +186,7 @@ static int nm_number(const char *word, u32 *n)
 		*n = word[1] == 'n';
 		return 0;
 	}
-	return kstrtou32(word, 10, n);
+	return kstrtou32(word, 0, n);
 }
 
 static const struct nm_command *nm_find_command(const char *object, const char *verb, int numbers)

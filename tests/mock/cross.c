@@ -42,7 +42,7 @@ static void *nm_behind(const struct nm_place *place, u64 at, size_t len, enum nm
 {
 	struct nm_end *peer = nm_peer(place->end);
 	const struct nm_trans *trans = &peer->trans[place->window];
-	u64 below = READ_ONCE(peer->below_kib) * SZ_1K;
+	u64 below = READ_ONCE(peer->below_kib) * SZ_1K, shows = READ_ONCE(peer->shows_kib) * SZ_1K;
 	phys_addr_t to;
 
 	*why = NM_DEAD;
@@ -52,7 +52,8 @@ static void *nm_behind(const struct nm_place *place, u64 at, size_t len, enum nm
 	if (!trans->size)
 		return NULL;
 	*why = NM_BEYOND;
-	if (at >= trans->size || len > trans->size - at)
+	if (at >= trans->size || len > trans->size - at ||
+	    (shows && !place->window && at >= shows))
 		return NULL;
 	*why = NM_FOREIGN;
 	if (at < below)

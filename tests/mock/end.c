@@ -228,6 +228,8 @@ static u32 nm_spad_read(struct ntb_dev *ntb, int i)
 	if (i < 0 || i >= NM_SPADS)
 		return 0;
 	nm_add(nm_of(ntb), NM_REG_READS, 1);
+	if (READ_ONCE(nm_of(ntb)->held_pads) & BIT(i))
+		return READ_ONCE(nm_of(ntb)->held[i]);
 	return READ_ONCE(nm_of(ntb)->dead_pads) & BIT(i) ? ~0 : READ_ONCE(nm_of(ntb)->spad[i]);
 }
 

@@ -105,6 +105,10 @@ struct nm_end {
 	u32			dead_pads;	/* mask of scratchpads that read as ones */
 	u32			below_kib;	/* translations begin so far too low */
 	u32			longest_kib;	/* of a translation; 0: the window's size */
+	u32			shows_kib;	/* of its first window, whatever was set; 0: all */
+	u32			repeat_ms;	/* between reports that the link is up; 0: there is one */
+	u32			held_pads;	/* mask of scratchpads that read as @held */
+	u32			held[NM_SPADS];
 	u32			intruder;	/* 1 + scratchpad that others write to */
 	struct nm_trans		trans[NM_WINDOWS];
 
@@ -194,6 +198,7 @@ void nm_link_hold(struct nm_bridge *bridge, bool held);
 void nm_link_configure(struct nm_bridge *bridge, u32 *what, u32 value);
 
 /* bell.c: any context */
+void nm_link_repeat(struct nm_end *end, u32 ms);
 void nm_bell_init(struct nm_end *end);
 void nm_bell_reset(struct nm_end *end);		/* may sleep: no interrupt is left */
 void nm_bell_ring(struct nm_end *end, u64 bits);	/* at this end */
