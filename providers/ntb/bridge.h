@@ -293,8 +293,9 @@ struct nt_watch {
  * @tried: enum ntw_state for which we have tried the peer's window
  * @peer_ready: the peer's word &ntw_ctl.ready, as last read
  * @said: what the last hello has said, so that the peer is woken only by changes
- * @carrier: the bridge's link was up at its last event, and has been since @carrier_at; interrupts
- *	only
+ * @carrier: the bridge's link was up at its last event, which came at @carrier_at; interrupts only,
+ *	as the next one
+ * @repeats: how often such an event has followed another one, and was taken for a flap
  * @stopping: the link has to stay down
  * @halting: the link has to stay down, because this kernel ends
  * @hung: this kernel ends, but the engine still uses memory of ours, which is never freed: the
@@ -363,6 +364,7 @@ struct nt_link {
 	u32			peer_ready;
 	u64			said;
 	bool			carrier;
+	unsigned int		repeats;
 	unsigned long		carrier_at;
 	bool			stopping;
 	bool			halting;

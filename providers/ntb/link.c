@@ -19,8 +19,10 @@ MODULE_PARM_DESC(queues,
 		 "queues of a bridge, 1 to 8; 0: one for each CPU, up to 4 (default 0)");
 
 #define NT_QUEUES_AUTO	4U	/* queues, if the parameter does not say how many */
-/* ntb_hw_amd reports a link that has come up again, about a second later, and not after this */
+/* A report that comes so soon after another one repeats it: ntb_hw_amd does so after a second */
 #define NT_SETTLE	(3 * HZ)
+/* reports that are taken for flaps: a driver that makes more of them repeats itself */
+#define NT_REPEATS	3
 
 static struct workqueue_struct *nt_wq;
 /* For the engines: the link's work item waits for their work items, whose drivers may sleep */
@@ -84,21 +86,21 @@ static const struct nt_ring_ops nt_ring_ops = {
 static void nt_on_link(void *ctx)
 {
 	struct nt_link *link = ctx;
-	bool again = link->carrier;
+	bool up = nt_carrier(link), again = up && link->carrier;
+	bool soon = time_before(jiffies, link->carrier_at + NT_SETTLE);
 	unsigned int i;
 
-	link->carrier = ntb_link_is_up(link->ntb, NULL, NULL) & BIT_ULL(NT_PEER);
-	again &= link->carrier;
+	link->carrier = up;
+	link->carrier_at = jiffies;
 	if (!again)
-		link->carrier_at = jiffies;
-	else if (nt_driver_is(link->ntb, "ntb_hw_amd") &&
-		 time_before(jiffies, link->carrier_at + NT_SETTLE))
+		link->repeats = 0;
+	else if (soon || link->repeats++ >= NT_REPEATS)
 		return nt_link_queue(link);
 	/*
-	 * A report that the link is up is a flap, too, because writes may have been lost before.
-	 * This does no harm before our hello, because everything is repeated until the peer has
-	 * received it. A peer that has received our hello may have sent records, even if its hello
-	 * has not come yet.
+	 * Another report that the link is up is a flap, too, because writes may have been lost
+	 * before. This does no harm before our hello, because everything is repeated until the peer
+	 * has received it. A peer that has received our hello may have sent records, even if its
+	 * hello has not come yet.
 	 */
 	for (i = 0; i < link->rings; i++)
 		WRITE_ONCE(link->ring[i].lost, true);
