@@ -69,6 +69,18 @@ static const char *nt_await_say_pads(const struct nt_link *link, char *buf, size
 	return "check whether something else writes to them, and whether each can be written";
 }
 
+static const char *nt_await_say_version(const struct nt_link *link, char *buf, size_t len)
+{
+	u32 magic = READ_ONCE(link->pads[NTW_PAD_MAGIC]);
+	u8 newest = magic;
+
+	scnprintf(buf, len,
+		  "a peer with this format of records: the peer has version %u, this end version %u",
+		  newest, NTW_VERSION);
+	return newest < NTW_VERSION ? "install a newer kfabric at the peer" :
+				      "install a newer kfabric at this end";
+}
+
 const char *nt_await_say(const struct nt_link *link, char *buf, size_t len)
 {
 	static const struct {
@@ -83,6 +95,7 @@ const char *nt_await_say(const struct nt_link *link, char *buf, size_t len)
 			"the DMA engine to end what it copies: the last life can't end before",
 			"reset the engine"
 		},
+		[NT_AWAITS_PAUSE] = { "the time at which another life may begin" },
 		[NT_AWAITS_PLACES] = {
 			"devices of this machine that write to the peer's memory",
 			"see kfi show places"
@@ -103,9 +116,16 @@ const char *nt_await_say(const struct nt_link *link, char *buf, size_t len)
 			"the peer to try our closed window", "see the log of the peer"
 		},
 		[NT_AWAITS_OPEN] = { "the peer to open its window", "see the log of the peer" },
+		[NT_AWAITS_STEADY] = {
+			"the link of the bridge to stay up: it has changed during the handshake",
+			"check the cable, and the log of the driver of the bridge"
+		},
 		[NT_AWAITS_HELLO] = {
 			"the peer's hello, which has to arrive through our window",
 			"check the IOMMU, and where the driver of the bridge lets the window begin"
+		},
+		[NT_AWAITS_ALL] = {
+			"what the peer writes to the end of our window", "see the log of the peer"
 		},
 		[NT_AWAITS_ENGINE] = {
 			"the DMA engine to complete what it writes as a proof", "reset the engine"
@@ -124,6 +144,8 @@ const char *nt_await_say(const struct nt_link *link, char *buf, size_t len)
 	switch (what) {
 	case NT_AWAITS_PADS:
 		return nt_await_say_pads(link, buf, len);
+	case NT_AWAITS_VERSION:
+		return nt_await_say_version(link, buf, len);
 	case NT_AWAITS_ROOM:
 		scnprintf(buf, len,
 			  "room for a queue: its window shows %zu KiB now, one queue takes %u KiB",
@@ -135,6 +157,12 @@ const char *nt_await_say(const struct nt_link *link, char *buf, size_t len)
 			  (u64)win->peer_len / 1024, link->peer.size_kib,
 			  ntw_arena_at(1, 1U << link->peer.ring_shift) / 1024);
 		return "set the size of the bridge's window, or ring_kib at the peer";
+	case NT_AWAITS_SPAN:
+		scnprintf(buf, len,
+			  "a longer window at the peer: it reaches %u KiB of %zu KiB here, one queue takes %u KiB",
+			  link->peer.reach_kib, READ_ONCE(win->shown) / 1024,
+			  ntw_arena_at(1, win->ring) / 1024);
+		return "set ring_kib here, or the size of the bridge's window at the peer";
 	case NT_AWAITS_DRIVER:
 		scnprintf(buf, len, "the driver of the bridge to open and close window %d (%d)",
 			  win->index, READ_ONCE(link->refused));

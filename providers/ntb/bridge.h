@@ -62,14 +62,23 @@ struct nt_inbound {
  * @mem: inbound memory, within @base
  * @dma: address of @mem for the device
  * @size: bytes of @mem
- * @shown: bytes of @mem that the window shows in this life: fewer than @size, if the bridge has
- *	become smaller. A power of two
+ * @trans: bytes of @mem that the window shows in this life, as its driver says: fewer than @size, if
+ *	the bridge has become smaller. A power of two
  * @whole: that is all that the window can show
- * @queues: queues in @mem. Constant when @base is set
- * @ring: size of the rings in @mem, see ntw_ring_size()
+ * @shown: bytes of @mem that are used. A power of two
+ * @most: bound of @shown, because the window has hidden the rest; 0: there is none. It holds until
+ *	the bridge's link goes down
+ * @span: bytes of @mem that @shown and the length of the peer's window permit in this life
+ * @wanted: queues that there would be in a window that is long enough
+ * @queues: queues in @mem. Constant when there is an arena
+ * @ring: size of the rings in @mem in this life, see ntw_ring_size()
+ * @arena: byte of @mem at which the arena begins. Constant when there is one
+ * @end: byte of @mem to which the peer writes a word in this life, to show that the window shows
+ *	all that is in front of it
+ * @mark: the grain of the arena that has this word, as an address; 0: it is in none
  * @size_align: the bridge requires lengths to be a multiple of this
- * @reach: bytes of @mem that the peer reaches in this life; the peer's window may be shorter than
- *	@mem. Exposed memory lies below @reach. Read in any context
+ * @reach: bytes of @mem that the peer is known to reach in this life. Exposed memory lies below
+ *	@reach. Read in any context
  * @open: the peer can write to @mem
  * @parked: bytes at the beginning of @mem that the window still shows after it was closed, or 0
  * @proven: the peer has tried to write through the closed window, see nt_win_tried()
@@ -94,10 +103,14 @@ struct nt_window {
 	void			*mem;
 	dma_addr_t		dma;
 	size_t			size;
-	size_t			shown;
+	size_t			trans;
 	bool			whole;
-	unsigned int		queues;
+	size_t			shown, most, span;
+	unsigned int		wanted, queues;
 	u32			ring;
+	u32			arena;
+	size_t			end;
+	unsigned long		mark;
 	resource_size_t		size_align;
 	size_t			reach;
 	bool			open;
@@ -210,6 +223,7 @@ struct nt_bells {
  */
 enum nt_proof {
 	NT_PROOF_NONE,
+	NT_PROOF_WINDOW,	/* the peer's word at the end of our window has not arrived yet */
 	NT_PROOF_ENGINE,	/* the engine writes, and rings or the CPU rings */
 	NT_PROOF_BELLS,		/* the CPU rings, because the doorbells of the engine do not */
 	NT_PROOF_DONE
@@ -234,18 +248,23 @@ enum nt_awaited {
 	NT_AWAITS_NOTHING,	/* it is up */
 	NT_AWAITS_CARRIER,	/* the bridge's link */
 	NT_AWAITS_END,		/* the copies of an engine in the last life */
+	NT_AWAITS_PAUSE,	/* the time at which another life may begin */
 	NT_AWAITS_PLACES,	/* devices of this machine write to the peer's memory */
 	NT_AWAITS_MEMORY,	/* memory for the window */
 	NT_AWAITS_ROOM,		/* the window shows too little of it */
 	NT_AWAITS_FLAT,		/* the same of the flat window */
 	NT_AWAITS_PADS,		/* scratchpads of the peer that are whole */
+	NT_AWAITS_VERSION,	/* a peer with the same format */
 	NT_AWAITS_ECHO,		/* the peer has not read ours */
 	NT_AWAITS_SIDE,		/* both ends have the same number */
-	NT_AWAITS_TRY,		/* the peer's try of our closed window */
 	NT_AWAITS_REACH,	/* our window to the peer is too short */
+	NT_AWAITS_SPAN,		/* the peer's window to us is too short */
+	NT_AWAITS_TRY,		/* the peer's try of our closed window */
 	NT_AWAITS_DRIVER,	/* it does not open our window, or does not close it */
 	NT_AWAITS_OPEN,		/* the peer has not opened its window */
+	NT_AWAITS_STEADY,	/* the bridge's link, which has changed during the handshake */
 	NT_AWAITS_HELLO,
+	NT_AWAITS_ALL,		/* the peer's word at the end of our window */
 	NT_AWAITS_ENGINE,	/* our engine, in the proof */
 	NT_AWAITS_PROOF,	/* what the peer has seen of ours */
 	NT_AWAITS_READY,	/* the peer's proof */
@@ -292,6 +311,7 @@ struct nt_watch {
  * @tries: enum ntw_state of our window that the peer is asked to try; 0: none
  * @tried: enum ntw_state for which we have tried the peer's window
  * @peer_ready: the peer's word &ntw_ctl.ready, as last read
+ * @peer_end: &ntw_hello_info.end of the peer; 0: its hello has not come
  * @said: what the last hello has said, so that the peer is woken only by changes
  * @carrier: the bridge's link was up at its last event, which came at @carrier_at; interrupts only,
  *	as the next one
@@ -318,6 +338,8 @@ struct nt_watch {
  * @refused: what the driver of the bridge has returned, if that is awaited
  * @told: bits of enum nt_awaited of which the log has had a line since the link was up
  * @quiet_until: when the log may have the next one, in jiffies
+ * @failed: why the last life has not come up, for the log
+ * @failed_at: when the log had that, in jiffies
  * @pads: the peer's scratchpads, as last read
  * @rung: ours, when the peer was last woken because of them
  * @begun: when this life has begun, in jiffies
@@ -362,6 +384,7 @@ struct nt_link {
 	unsigned long		proof_until, proof_hangs;
 	u8			tries, tried;
 	u32			peer_ready;
+	u64			peer_end;
 	u64			said;
 	bool			carrier;
 	unsigned int		repeats;
@@ -380,6 +403,8 @@ struct nt_link {
 	unsigned long		awaits_at;
 	u32			told;
 	unsigned long		quiet_until;
+	const char		*failed;
+	unsigned long		failed_at;
 	u32			pads[NTW_PADS], rung[NTW_PADS];
 	unsigned long		begun, late;
 	u8			ends;
@@ -615,13 +640,22 @@ int nt_win_init(struct nt_window *win, struct ntb_dev *ntb);
 /* After nt_win_switch_off(). @shown: a window still shows inbound memory, so it is never freed */
 void nt_win_exit(struct nt_window *win, struct ntb_dev *ntb, bool shown);
 /*
- * Before each life: allocate the memory when the link is up for the first time, and keep it; and
- * find how much of it the window shows. Return: 0; -ENOMEM; -ENOSPC: that is less than a queue
- * takes; or what the driver says
+ * Before each life: allocate the memory when the bridge's link is up for the first time, and keep
+ * it; and find how much of it the window shows. Return: 0; -ENOMEM; -ENOSPC: that is less than a
+ * queue takes; or what the driver says
  */
 int nt_win_ready(struct nt_window *win, struct ntb_dev *ntb);
-/* Return how many queues the window shows */
+/*
+ * Choose the rings and their number for a peer whose window is @reach bytes long. Return: 0;
+ * -ENOSPC: it is too short for a queue
+ */
+int nt_win_divide(struct nt_window *win, u64 reach);
+/* Return how many queues the peer reaches in this life */
 unsigned int nt_win_queues(const struct nt_window *win);
+/* The window shows less than its driver says, so the next lives use half of it */
+void nt_win_hide(struct nt_window *win);
+/* Before the link is up: let consumers have memory. Return: 0, also if they may already; -ENOMEM */
+int nt_win_arena(struct nt_window *win, int node);
 /*
  * nt_win_open() empties the control page and lets the peer write. After nt_win_close() has returned
  * 0, no write of the peer arrives any more, except in the part that a parked window shows
@@ -707,7 +741,12 @@ u32 nt_features(const struct nt_link *link);
 /* prove.c: what works on this bridge, as the peer sees it. Called by the work item after its hello */
 /* Write for the peer what we have seen of its proof. Return: the same in one number */
 u64 nt_prove_report(struct nt_link *link);
-/* Return: true: it is known what works */
+/*
+ * Has what the peer has written to the end of our window arrived? Return: 0: yes; -EAGAIN: not yet;
+ * -ENXIO: no
+ */
+int nt_prove_window(struct nt_link *link);
+/* After that. Return: true: it is known what works */
 bool nt_prove(struct nt_link *link);
 
 /* bell.c */

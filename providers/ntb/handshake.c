@@ -11,13 +11,15 @@ void nt_handshake_write(struct nt_link *link, enum ntw_state state)
 		.state = link->tries && state == NTW_QUIET ? link->tries : state,
 		.side = link->draws && nt_link_side(link) != NT_NO_SIDE ? 1 + link->side : 0,
 		.tried = link->tried,
-		.queues = nt_win_queues(&link->win),
+		/* 1, if the peer's window is too short for it, so that the peer can say so */
+		.queues = max(nt_win_queues(&link->win), 1U),
 		.ring_shift = link->win.ring ? ilog2(link->win.ring) : 0,
 		.bell = link->bells.first,
 		.bells = link->bells.count,
 		.own_id = link->own_id,
 		.peer_id = link->peer_id,
 		.size_kib = link->win.shown / 1024,
+		.reach_kib = link->win.peer_len / 1024,
 	};
 	u32 pads[NTW_PADS];
 	int i;
@@ -44,15 +46,6 @@ int nt_handshake_read(struct nt_link *link, struct ntw_handshake *handshake)
 	for (i = 0; i < NTW_PADS; i++)
 		WRITE_ONCE(pads[i], ntb_spad_read(link->ntb, i));
 	ret = ntw_decode_handshake(pads, handshake);
-	if (ret == -EPROTONOSUPPORT)
-		dev_warn_ratelimited(&link->ntb->dev,
-				     "peer has versions %u to %u of the format, this end %u to %u\n",
-				     pads[NTW_PAD_MAGIC] >> 8 & 0xff, pads[NTW_PAD_MAGIC] & 0xff,
-				     NTW_VERSION_MIN, NTW_VERSION);
-	else if (ret && ret != -EAGAIN)
-		dev_warn_ratelimited(&link->ntb->dev,
-				     "what the peer has in the scratchpads is no handshake of kfabric (%d)\n",
-				     ret);
 	if (ret)
 		return ret;
 	link->bells.peer_first = handshake->bell;
@@ -82,11 +75,12 @@ void nt_hello_write(struct nt_link *link)
 		.queues = link->queues,
 		.ring = link->win.ring,
 		.size = link->win.shown,
-		.reach = e->size,
+		.end = link->win.end,
 		.heartbeat = nt_heartbeat_ms,
 		.features = nt_features(link),
 	};
-	u32 ready = link->proof == NT_PROOF_DONE ? 2 : 1;
+	u32 ready = link->proof == NT_PROOF_DONE ? NTW_READY_UP :
+		    link->peer_end ? NTW_READY_END : NTW_READY_HELLO;
 	struct ntw_hello hello;
 	u64 said;
 
@@ -97,8 +91,11 @@ void nt_hello_write(struct nt_link *link)
 	}
 	ntw_encode_hello(&g, &hello);
 	nt_engine_write(e, offsetof(struct ntw_ctl, hello), &hello, sizeof(hello));
-	/* The hello has to be complete before the peer sees @ready. */
-	said = nt_prove_report(link) * 3 + ready;
+	if (link->peer_end)
+		nt_engine_write_word(e, link->peer_end,
+				     ntw_word(link->peer_id, link->peer_end / sizeof(u64)));
+	/* The hello and that word have to be complete before the peer sees @ready. */
+	said = nt_prove_report(link) * (NTW_READY_UP + 1) + ready;
 	nt_engine_write_word(e, offsetof(struct ntw_ctl, ready), ntw_word(link->peer_id, ready));
 	if (said != link->said)
 		nt_bell_knock(link);
@@ -142,12 +139,9 @@ int nt_hello_read(struct nt_link *link, const struct ntw_handshake *handshake,
 	ret = ntw_decode_hello(&hello, g);
 	if (ret)
 		return ret;
-	/*
-	 * The peer has to reach the queues, of which there are no more than here, and can't reach
-	 * more than the inbound memory.
-	 */
-	if (g->queues > nt_win_queues(&link->win) || g->reach < ntw_arena_at(g->queues, link->win.ring) ||
-	    g->reach > round_up(link->win.shown, 1024))
+	/* The peer reaches no more queues than these, and this side not more than that. */
+	if (g->queues > nt_win_queues(&link->win) ||
+	    g->end + sizeof(u64) > link->ring[0].engine.size)
 		return -EPROTO;
 	/* The hello, which came through the window, has to agree with the scratchpads. */
 	return g->version == handshake->version &&

@@ -66,6 +66,9 @@ MODULE_PARM_DESC(crc_placed,
 #define NT_LATE_MS	5000
 #define NT_LATE_MAX	3
 
+/* A life that does not come up may be one of many: the log has the reason once in a minute. */
+#define NT_FAILED_LOG	(60 * HZ)
+
 static void nt_link_set(struct nt_link *link, enum nt_link_state state)
 {
 	WRITE_ONCE(link->state, state);
@@ -161,9 +164,11 @@ static bool nt_life_quiesce(struct nt_link *link, bool was_up)
 	unsigned int i;
 	bool ended;
 
+	nt_await(link, NT_AWAITS_PAUSE);
 	for (i = 0; i < link->queues && was_up; i++)
 		nt_ring_end(&link->ring[i]);
 	while (!nt_queues_idle(link, NT_END_MS)) {
+		nt_await(link, NT_AWAITS_END);
 		for (ended = true, i = 0; i < link->rings; i++)
 			if (!nt_ring_wait_idle(&link->ring[i], 0))
 				ended &= nt_ring_abort(&link->ring[i]);
@@ -218,6 +223,15 @@ static void nt_life_distrust(struct nt_link *link)
 	}
 }
 
+static void nt_life_failed(struct nt_link *link, const char *why)
+{
+	if (why == link->failed && time_before(jiffies, link->failed_at + NT_FAILED_LOG))
+		return;
+	link->failed = why;
+	link->failed_at = jiffies;
+	dev_info_ratelimited(&link->ntb->dev, "the link does not come up: %s\n", why);
+}
+
 void nt_life_end(struct nt_link *link, const char *why)
 {
 	bool was_up = link->state == NT_LINK_UP, had_hello = link->state >= NT_LINK_HELLO;
@@ -231,12 +245,10 @@ void nt_life_end(struct nt_link *link, const char *why)
 		dev_info_ratelimited(&link->ntb->dev, "link down: %s\n", why);
 		link->resets++;
 	} else if (had_hello) {
-		dev_info_ratelimited(&link->ntb->dev, "the link does not come up: %s\n", why);
+		nt_life_failed(link, why);
 	}
-	if (had_hello) {
-		nt_await(link, NT_AWAITS_END);
+	if (had_hello)
 		quiet = nt_life_quiesce(link, was_up);
-	}
 	if (!quiet) {
 		/*
 		 * The engine still uses memory of ours, and its driver may call us. So nothing is
@@ -357,12 +369,9 @@ static int nt_life_open(struct nt_link *link, const struct ntw_handshake *handsh
 	unsigned int i, reached = len / ntw_arena_at(1, ring);
 	int ret = 0;
 
-	if (!reached) {
-		nt_await(link, NT_AWAITS_REACH);
-		return -ENOSPC;
-	}
 	WRITE_ONCE(link->queues,
 		   min3(nt_win_queues(&link->win), (unsigned int)handshake->queues, reached));
+	link->peer_end = 0;
 	for (i = 0; i < link->queues && !ret; i++)
 		ret = nt_ring_shadow(&link->ring[i], handshake->queues, ring) ?:
 		      nt_engine_open(&link->ring[i].engine, link->win.peer_base, len, &peer);
@@ -398,10 +407,6 @@ static bool nt_life_side(struct nt_link *link, const struct ntw_handshake *hands
 	}
 	if (side != NT_NO_SIDE && handshake->side != 1 + side)
 		return true;
-	if (side != NT_NO_SIDE)
-		dev_warn_ratelimited(&link->ntb->dev,
-				     "both ends of the bridge have the number %u: load kfi_ntb again at one of them\n",
-				     side);
 	nt_await_again(link, NT_AWAITS_SIDE);
 	nt_link_set(link, NT_LINK_DOWN);
 	return false;
@@ -458,10 +463,29 @@ static bool nt_life_proven(struct nt_link *link, const struct ntw_handshake *han
 	return false;
 }
 
+/*
+ * Choose our rings for what the peer reaches. This happens before the peer can read its incarnation
+ * from us, and has the same result each time after that. So both sides know both sizes when they
+ * open their windows. Return: true if both windows are long enough
+ */
+static bool nt_life_fits(struct nt_link *link, const struct ntw_handshake *handshake)
+{
+	u64 reach = min_t(u64, link->win.peer_len, (u64)handshake->size_kib * 1024);
+	int ret = nt_win_divide(&link->win, (u64)handshake->reach_kib * 1024);
+
+	if (reach < ntw_arena_at(1, 1U << handshake->ring_shift))
+		nt_await(link, NT_AWAITS_REACH);
+	else if (ret)
+		nt_await(link, NT_AWAITS_SPAN);
+	else
+		return true;
+	return false;
+}
+
 static bool nt_step_quiet(struct nt_link *link)
 {
 	struct ntw_handshake handshake;
-	bool proven = false;
+	bool proven = false, fits = false;
 	int ret;
 
 	/* nt_life_open() has failed, and a window could not be closed. */
@@ -476,16 +500,17 @@ static bool nt_step_quiet(struct nt_link *link)
 			link->tried = 0;
 		link->peer_id = handshake.own_id;
 		link->peer = handshake;
+		fits = nt_life_fits(link, &handshake);
 	}
 	if (ret)
-		nt_await(link, NT_AWAITS_PADS);
+		nt_await(link, ret == -EPROTONOSUPPORT ? NT_AWAITS_VERSION : NT_AWAITS_PADS);
 	else if (handshake.peer_id != link->own_id)
 		nt_await(link, NT_AWAITS_ECHO);
 	if (!ret && handshake.peer_id == link->own_id) {
 		if (!nt_life_side(link, &handshake))
 			return false;
 		nt_life_try(link, &handshake);
-		proven = nt_life_proven(link, &handshake);
+		proven = fits && nt_life_proven(link, &handshake);
 		if (link->state == NT_LINK_DOWN)
 			return false;
 	}
@@ -522,9 +547,11 @@ static int nt_same_life(struct nt_link *link, struct ntw_handshake *handshake)
 {
 	int ret = nt_handshake_read(link, handshake);
 
-	if (ret)
+	if (ret && ret != -EPROTONOSUPPORT)
 		return -EAGAIN;
-	if (handshake->own_id != link->peer_id || handshake->peer_id != link->own_id)
+	if (ret)
+		nt_life_end(link, "another version of the peer");
+	else if (handshake->own_id != link->peer_id || handshake->peer_id != link->own_id)
 		nt_life_end(link, "another life of the peer");
 	else if (!nt_same_memory(handshake, &link->peer))
 		nt_life_end(link, "other scratchpads in the same life of the peer");
@@ -588,7 +615,8 @@ static void nt_life_up(struct nt_link *link, const struct ntw_hello_info *g)
 	WRITE_ONCE(link->checks, features & g->features & NTW_FEAT_CRC_PLACED &&
 				 (features | g->features) & NTW_FEAT_WANT_PLACED);
 	link->ups++;
-	WRITE_ONCE(link->win.reach, min(g->reach, link->win.shown));
+	link->failed = NULL;
+	WRITE_ONCE(link->win.reach, link->win.end);
 	for (i = 0; i < link->queues; i++)
 		nt_queue_up(link, &link->ring[i], g);
 	nt_link_set(link, NT_LINK_UP);
@@ -624,6 +652,28 @@ static bool nt_hello_late(struct nt_link *link)
 	return true;
 }
 
+/*
+ * Wait for what the peer writes to the end of our window. If it does not arrive, the window shows
+ * less than its driver says. Return: true: it has not arrived, or not yet
+ */
+static bool nt_hello_hidden(struct nt_link *link)
+{
+	struct nt_window *win = &link->win;
+	int arrived = nt_prove_window(link);
+
+	if (arrived)
+		nt_await(link, NT_AWAITS_ALL);
+	if (arrived == -ENXIO) {
+		nt_win_hide(win);
+		dev_warn_ratelimited(&link->ntb->dev,
+				     "window %d hides what the peer writes to the end of %zu KiB: from now on %zu KiB are used; check the size of the window at both ends, or set window_mib\n",
+				     win->index, win->span / 1024, win->most / 1024);
+		nt_life_end(link, "a window hides a part of its memory");
+		nt_await_again(link, NT_AWAITS_ALL);
+	}
+	return arrived;
+}
+
 static bool nt_step_hello(struct nt_link *link)
 {
 	struct ntw_hello_info g;
@@ -632,6 +682,7 @@ static bool nt_step_hello(struct nt_link *link)
 
 	if (test_bit(NT_EV_FLAP, &link->events)) {
 		nt_life_end(link, "the bridge says so");
+		nt_await_again(link, NT_AWAITS_STEADY);
 		return true;
 	}
 	ret = nt_same_life(link, &handshake);
@@ -643,8 +694,10 @@ static bool nt_step_hello(struct nt_link *link)
 	}
 	/* Damaged scratchpads change nothing. Ours may be damaged, too, and the peer needs them. */
 	nt_handshake_write(link, NTW_OPEN);
-	nt_hello_write(link);
 	ret = nt_hello_read(link, &link->peer, &g);
+	if (!ret)
+		link->peer_end = g.end;
+	nt_hello_write(link);
 	if (ret == -EAGAIN)
 		return nt_hello_late(link);
 	if (ret == -EOPNOTSUPP) {
@@ -652,15 +705,21 @@ static bool nt_step_hello(struct nt_link *link)
 		return false;
 	}
 	/* From the proof on, the engine of each queue may have copies. */
-	if (!ret && g.queues < link->queues && link->proof != NT_PROOF_NONE)
+	if (!ret && g.queues < link->queues && link->proof > NT_PROOF_WINDOW)
 		ret = -EPROTO;
 	else if (!ret && g.queues < link->queues)
 		WRITE_ONCE(link->queues, g.queues);
 	link->pace = NT_PACE_MIN;
+	if (!ret && nt_hello_hidden(link))
+		return link->state == NT_LINK_DOWN;
 	if (!ret && !nt_prove(link))
 		return false;
-	if (!ret && link->peer_ready < 2 && !nt_hello_line(link)) {
+	if (!ret && link->peer_ready < NTW_READY_UP && !nt_hello_line(link)) {
 		nt_await(link, NT_AWAITS_READY);
+		return false;
+	}
+	if (!ret && nt_win_arena(&link->win, dev_to_node(ntb_get_dma_dev(link->ntb)))) {
+		nt_life_end(link, "no memory");
 		return false;
 	}
 	if (ret || nt_flat_use(link, &g))
@@ -701,6 +760,7 @@ unsigned int nt_life_run(struct nt_link *link)
 	if (link->state != NT_LINK_UP && !nt_carrier(link)) {
 		if (link->state != NT_LINK_DOWN)
 			nt_life_end(link, "the bridge says so");
+		link->win.most = 0;	/* it may have been configured anew */
 		nt_await(link, NT_AWAITS_CARRIER);
 		nt_await_log(link);
 		return NT_PACE_CARRIER;

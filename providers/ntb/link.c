@@ -159,7 +159,7 @@ static int nt_queues_init(struct nt_link *link, unsigned int wanted)
 			break;
 	}
 	link->queues = 1;
-	link->win.queues = link->rings;
+	link->win.wanted = link->rings;
 	return link->rings ? 0 : ret;
 }
 

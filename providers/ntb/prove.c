@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * prove.c - a link proves what works before it is up. After both hellos the engine of each queue
- * writes some bytes to the peer, and the doorbell of each queue is rung once. The peer reports what
- * it has seen. What does not work is left to the CPU, with a message that names it. What fails only
- * later, or only now and then, is found by the CRC and by timeouts. handshake.c carries the
- * reports, with the hello.
+ * prove.c - a link proves what works before it is up. After both hellos each side writes a word to
+ * the end of the other's memory, because a window may show less than its driver says: the owner of
+ * the memory then uses less of it in the next life. After that the engine of each queue writes some
+ * bytes to the peer, and the doorbell of each queue is rung once. The peer reports what it has seen.
+ * What does not work is left to the CPU, with a message that names it. What fails only later, or
+ * only now and then, is found by the CRC and by timeouts. handshake.c carries the reports, with the
+ * hello.
  */
 #include "bridge.h"
 
@@ -41,6 +43,20 @@ static bool nt_prove_seen(const struct nt_link *link, unsigned int queue)
 		if (bytes[i] != ntw_proof_byte(link->own_id, i))
 			return false;
 	return len;
+}
+
+int nt_prove_window(struct nt_link *link)
+{
+	const struct nt_window *win = &link->win;
+
+	if (link->proof > NT_PROOF_WINDOW ||
+	    nt_prove_word(link, win->mem + win->end) == win->end / sizeof(u64))
+		return 0;
+	/* The peer has written the word before it has said so, and repeats both. */
+	if (link->proof == NT_PROOF_NONE || link->peer_ready < NTW_READY_END)
+		link->proof_until = jiffies + msecs_to_jiffies(NT_PROVE_MS);
+	link->proof = NT_PROOF_WINDOW;
+	return time_before(jiffies, link->proof_until) ? -EAGAIN : -ENXIO;
 }
 
 u64 nt_prove_report(struct nt_link *link)
@@ -192,7 +208,7 @@ bool nt_prove(struct nt_link *link)
 	unsigned int i;
 	int ret;
 
-	if (link->proof == NT_PROOF_NONE) {
+	if (link->proof <= NT_PROOF_WINDOW) {
 		for (i = 0; i < link->queues; i++)
 			link->ring[i].proofs = 0;
 		nt_bell_open(link);

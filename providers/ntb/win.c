@@ -54,11 +54,12 @@ MODULE_PARM_DESC(window_mib, "MiB that the peer can write to, a power of two to 
 
 #define NT_RING_USUAL	SZ_512K
 #define NT_RING_LARGE	SZ_1M	/* without that, a sender of TCP waits for room again and again */
+#define NT_RING_LEAST	(1U << NTW_RING_SHIFT_MIN)
 
 static unsigned int nt_ring_kib;
 module_param_named(ring_kib, nt_ring_kib, uint, 0444);
 MODULE_PARM_DESC(ring_kib,
-		 "KiB of the ring for long records, 16 to 4096; 0: 1024, or 512 (default 0)");
+		 "KiB of the ring for long records, 16 to 4096; 0: 1024, or less (default 0)");
 
 bool nt_places_on;
 module_param_named(places, nt_places_on, bool, 0444);
@@ -66,7 +67,7 @@ MODULE_PARM_DESC(places, "let local devices write to the peer's memory (default 
 
 int nt_win_check_params(void)
 {
-	u64 ring = nt_ring_kib ? (u64)nt_ring_kib * SZ_1K : NT_RING_USUAL;
+	u64 ring = nt_ring_kib ? (u64)nt_ring_kib * SZ_1K : NT_RING_LEAST;
 
 	if (!is_power_of_2(ring) || ring < 1U << NTW_RING_SHIFT_MIN ||
 	    ring > 1U << NTW_RING_SHIFT_MAX) {
@@ -107,7 +108,6 @@ int nt_win_init(struct nt_window *win, struct ntb_dev *ntb)
 	int ret;
 
 	win->index = nt_window;
-	win->ring = nt_ring_kib ? nt_ring_kib * SZ_1K : NT_RING_LARGE;
 	if (ntb_mw_count(ntb, NT_PEER) <= win->index || ntb_peer_mw_count(ntb) <= win->index ||
 	    !ntb->ops->mw_set_trans) {
 		dev_err(&ntb->dev, "no memory window %d that this side can set up\n", win->index);
@@ -237,40 +237,119 @@ static void nt_win_put(struct nt_window *win, struct ntb_dev *ntb, bool shown)
 	win->base = NULL;
 }
 
-static int nt_win_arena(struct nt_window *win, int node)
+/* ---- rings, the arena, and the word at the end of both ---- */
+
+unsigned int nt_win_queues(const struct nt_window *win)
 {
-	size_t at = ntw_arena_at(win->queues, win->ring);
-	struct gen_pool *arena = gen_pool_create(NT_GRAIN_SHIFT, node);
+	return min_t(size_t, win->queues, win->span / ntw_arena_at(1, win->ring));
+}
+
+/* Is there room for the queues? Consumers want memory, too. */
+static bool nt_win_holds(const struct nt_window *win)
+{
+	return ntw_arena_at(win->queues, win->ring) <= win->span / 4 * 3;
+}
+
+static bool nt_win_has_queue(const struct nt_window *win)
+{
+	return ntw_arena_at(1, win->ring) <= win->span;
+}
+
+/*
+ * Until there is an arena, the queues take what they want of the memory: long rings if there is
+ * room for all queues, fewer queues rather than shorter rings than usual, and rings that are still
+ * shorter rather than no queue. Consumers keep memory of the arena over many lives, so after that
+ * the rings end where it begins at the latest.
+ */
+int nt_win_divide(struct nt_window *win, u64 reach)
+{
+	bool fixed = win->in->arena;
+
+	win->span = min_t(u64, win->shown, reach);
+	win->ring = nt_ring_kib ? nt_ring_kib * SZ_1K : NT_RING_LARGE;
+	if (!fixed)
+		win->queues = win->wanted;
+	if (!nt_ring_kib && !nt_win_holds(win))
+		win->ring = NT_RING_USUAL;
+	while (!nt_ring_kib && win->ring > NT_RING_LEAST &&
+	       (!nt_win_has_queue(win) ||
+		(fixed && ntw_arena_at(win->queues, win->ring) > win->arena)))
+		win->ring /= 2;
+	while (!fixed && win->queues > 1 && !nt_win_holds(win))
+		win->queues--;
+	return nt_win_has_queue(win) ? 0 : -ENOSPC;
+}
+
+static void nt_win_unmark(struct nt_window *win)
+{
+	if (win->mark)
+		gen_pool_free(win->in->arena, win->mark, BIT(NT_GRAIN_SHIFT));
+	win->mark = 0;
+}
+
+/* An algorithm of genpool: the last free grain of the first *@end ones */
+static unsigned long nt_last_grain(unsigned long *map, unsigned long size, unsigned long start,
+				   unsigned int nr, void *end, struct gen_pool *pool,
+				   unsigned long at)
+{
+	unsigned long i = min(size, *(unsigned long *)end);
+
+	while (i--)
+		if (!test_bit(i, map))
+			return i;
+	return size;
+}
+
+/*
+ * Choose where the peer shows how much it reaches: at the end, or in front of memory of consumers
+ * that is there. If consumers have all of the arena, the word is at the end of the queues.
+ */
+static void nt_win_mark(struct nt_window *win)
+{
+	size_t last = ntw_arena_at(nt_win_queues(win), win->ring) - sizeof(u64);
+	struct gen_pool *arena = win->in->arena;
+	unsigned long grains;
+
+	nt_win_unmark(win);
+	win->end = max_t(size_t, win->span - BIT(NT_GRAIN_SHIFT), last);
+	if (!arena)
+		return;
+	if (win->span > win->arena) {
+		grains = (win->span - win->arena) >> NT_GRAIN_SHIFT;
+		win->mark = gen_pool_alloc_algo(arena, BIT(NT_GRAIN_SHIFT), nt_last_grain, &grains);
+	}
+	win->end = win->mark ? win->mark - (uintptr_t)win->mem : last;
+}
+
+int nt_win_arena(struct nt_window *win, int node)
+{
+	struct gen_pool *arena;
+	unsigned long grains;
 	int ret;
 
+	if (win->in->arena)
+		return 0;
+	arena = gen_pool_create(NT_GRAIN_SHIFT, node);
 	if (!arena)
 		return -ENOMEM;
-	ret = gen_pool_add_virt(arena, (unsigned long)win->mem + at, win->dma + at, win->size - at,
-				node);
+	win->arena = ntw_arena_at(win->queues, win->ring);
+	ret = gen_pool_add_virt(arena, (unsigned long)win->mem + win->arena, win->dma + win->arena,
+				win->size - win->arena, node);
 	if (ret) {
 		gen_pool_destroy(arena);
 		return ret;
+	}
+	/* The word at the end is where it was, in this life. */
+	if (win->end >= win->arena) {
+		grains = (win->end - win->arena) / BIT(NT_GRAIN_SHIFT) + 1;
+		win->mark = gen_pool_alloc_algo(arena, BIT(NT_GRAIN_SHIFT), nt_last_grain, &grains);
 	}
 	/* Pairs with nt_arena(). */
 	smp_store_release(&win->in->arena, arena);
 	return 0;
 }
 
-unsigned int nt_win_queues(const struct nt_window *win)
-{
-	return min_t(size_t, win->queues, win->shown / ntw_arena_at(1, win->ring));
-}
-
-/*
- * Is there room for the queues? Consumers want memory, too. How much of it the peer reaches is
- * not known yet, so suppose that its window is as long as ours.
- */
-static bool nt_win_holds(const struct nt_window *win)
-{
-	u64 reach = min_t(u64, win->shown, win->peer_len);
-
-	return ntw_arena_at(win->queues, win->ring) <= reach / 4 * 3;
-}
+/* ---- how much the window shows ---- */
 
 /*
  * Find how much of at most @len bytes the window shows. A bridge may be another one when its link
@@ -281,29 +360,16 @@ static int nt_win_shown(struct nt_window *win, u64 len, u64 size_align, u64 size
 {
 	win->size_align = size_align;
 	len = min(round_up(len, max_t(u64, size_align, PAGE_SIZE)), size_max);
-	WRITE_ONCE(win->shown, len ? rounddown_pow_of_two(len) : 0);
-	win->whole = win->shown == size_max;
-	if (!nt_ring_kib && !win->in->arena && !nt_win_holds(win))
-		win->ring = NT_RING_USUAL;
-	return win->shown < ntw_arena_at(1, win->ring) + NTW_CTL_SIZE ? -ENOSPC : 0;
+	len = len ? rounddown_pow_of_two(len) : 0;
+	win->trans = len;
+	win->whole = len == size_max;
+	WRITE_ONCE(win->shown, win->most ? min_t(u64, len, win->most) : len);
+	return nt_win_divide(win, win->shown);
 }
 
-static int nt_win_alloc(struct nt_window *win, struct ntb_dev *ntb, u64 addr_align)
+void nt_win_hide(struct nt_window *win)
 {
-	struct device *dev = ntb_get_dma_dev(ntb);
-	int ret;
-
-	while (win->queues > 1 && !nt_win_holds(win))
-		win->queues--;
-	ret = nt_win_get(win, dev, win->shown, max_t(u64, addr_align, PAGE_SIZE));
-	if (ret)
-		return ret;
-	ret = nt_win_arena(win, dev_to_node(dev));
-	if (ret) {
-		nt_win_put(win, ntb, false);
-		nt_inbound_free(win->in);
-	}
-	return ret;
+	win->most = win->shown / 2;
 }
 
 /*
@@ -316,17 +382,19 @@ int nt_win_ready(struct nt_window *win, struct ntb_dev *ntb)
 	int ret = ntb_mw_get_align(ntb, NT_PEER, win->index, &addr_align, &size_align, &size_max);
 
 	if (!ret)
-		ret = nt_win_shown(win, win->in->arena ? win->size : (u64)nt_window_mib * SZ_1M,
+		ret = nt_win_shown(win, win->base ? win->size : (u64)nt_window_mib * SZ_1M,
 				   size_align, size_max);
 	if (ret)
 		return ret;
-	if (!win->in->arena)
-		return nt_win_alloc(win, ntb, addr_align);
+	if (!win->base)
+		return nt_win_get(win, ntb_get_dma_dev(ntb), win->shown,
+				  max_t(u64, addr_align, PAGE_SIZE));
 	return win->shown <= win->size && IS_ALIGNED(win->dma, addr_align) ? 0 : -EFAULT;
 }
 
 void nt_win_exit(struct nt_window *win, struct ntb_dev *ntb, bool shown)
 {
+	nt_win_unmark(win);
 	nt_win_put(win, ntb, shown);
 	if (win->scrap)
 		dev_warn(&ntb->dev, "a window shows %zu bytes, which stay allocated\n", win->size);
@@ -342,12 +410,13 @@ int nt_win_open(struct nt_window *win, struct ntb_dev *ntb)
 	unsigned int i;
 	int ret;
 
+	nt_win_mark(win);
 	/* Up to the bulk ring, whose records are found by the line only */
 	for (i = 0; i < win->queues; i++)
 		memset(win->mem + ntw_queue_at(i, win->ring), 0, ntw_ring_at(NTW_BULK, win->ring));
 	/* All of that is empty before the peer can write its first word. */
 	wmb();
-	ret = ntb_mw_set_trans(ntb, NT_PEER, win->index, win->dma, win->shown);
+	ret = ntb_mw_set_trans(ntb, NT_PEER, win->index, win->dma, win->trans);
 	win->open = !ret;
 	return ret;
 }
@@ -397,7 +466,7 @@ static size_t nt_win_park(const struct nt_window *win)
 	 * The arena is in use between lives, too, so a closed window must not show it. The queues
 	 * are read during a life only.
 	 */
-	return len <= ntw_arena_at(win->queues, win->ring) ? len : 0;
+	return len <= (win->in->arena ? win->arena : ntw_arena_at(win->queues, win->ring)) ? len : 0;
 }
 
 int nt_win_close(struct nt_window *win, struct ntb_dev *ntb)
@@ -407,7 +476,7 @@ int nt_win_close(struct nt_window *win, struct ntb_dev *ntb)
 	if (!win->open)
 		return 0;
 	if (win->scrap)
-		ret = ntb_mw_set_trans(ntb, NT_PEER, win->index, win->scrap_dma, win->shown);
+		ret = ntb_mw_set_trans(ntb, NT_PEER, win->index, win->scrap_dma, win->trans);
 	else
 		ret = nt_mw_close(ntb, win->index, win->dma, nt_win_park(win));
 	if (ret < 0)
@@ -478,7 +547,8 @@ static bool nt_win_scrap(struct nt_window *win, struct ntb_dev *ntb)
 u8 nt_win_tried(struct nt_window *win, struct ntb_dev *ntb, u8 how, u32 own_id, bool scrap)
 {
 	bool first = nt_win_wrote(win, offsetof(struct ntw_ctl, shut), how, own_id);
-	bool all = nt_win_wrote(win, ntw_shut_at(win->ring), how, own_id);
+	/* A window may hide where the second word is. */
+	bool all = nt_win_wrote(win, ntw_shut_at(win->ring), how, own_id) || (first && !win->parked);
 
 	if (how == NTW_TRY_CLOSED && all && scrap && !win->scrap && nt_win_scrap(win, ntb)) {
 		win->unshut = true;	/* until the next try shows something else */
@@ -489,12 +559,12 @@ u8 nt_win_tried(struct nt_window *win, struct ntb_dev *ntb, u8 how, u32 own_id, 
 	if (how == NTW_TRY_OFF)
 		win->off = first ? -1 : 1;
 	else
-		win->unshut = all || (first && win->scrap);
+		win->unshut = all;
 	win->proven = true;
 	return 0;
 }
 
-/* ---- the arena: consumers may keep its memory longer than the bridge exists ---- */
+/* ---- memory of the arena: consumers may keep its memory longer than the bridge exists ---- */
 
 static struct gen_pool *nt_arena(const struct nt_link *link)
 {
@@ -531,7 +601,7 @@ void nt_mem_put(struct nt_inbound *in, void *mem, size_t len)
  */
 static bool nt_inside(const struct nt_window *win, const struct nt_piece *piece, u64 *at)
 {
-	uintptr_t begin = (uintptr_t)win->mem + ntw_arena_at(win->queues, win->ring);
+	uintptr_t begin = (uintptr_t)win->mem + win->arena;
 	uintptr_t end = (uintptr_t)win->mem + READ_ONCE(win->reach);
 	uintptr_t mem = (uintptr_t)piece->addr;
 

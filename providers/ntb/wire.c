@@ -27,6 +27,15 @@ static u32 pad_check(const u32 pads[NTW_PADS])
 	return ntw_check(bytes, sizeof(bytes));
 }
 
+static u32 pad_size(const struct ntw_handshake *handshake)
+{
+	u32 shift = 0;
+
+	while (handshake->size_kib >> shift > 1)
+		shift++;
+	return shift << NTW_SIZE_SHIFT | handshake->reach_kib;
+}
+
 void ntw_encode_handshake(const struct ntw_handshake *handshake, u32 pads[NTW_PADS])
 {
 	pads[NTW_PAD_MAGIC] = (u32)NTW_MAGIC << 16 | NTW_VERSION_MIN << 8 | NTW_VERSION;
@@ -37,7 +46,7 @@ void ntw_encode_handshake(const struct ntw_handshake *handshake, u32 pads[NTW_PA
 		pads[NTW_PAD_STATE] |= (u32)(handshake->tried - NTW_OPEN) << 22;
 	pads[NTW_PAD_OWN_ID] = handshake->own_id;
 	pads[NTW_PAD_PEER_ID] = handshake->peer_id;
-	pads[NTW_PAD_SIZE] = handshake->size_kib;
+	pads[NTW_PAD_SIZE] = pad_size(handshake);
 	pads[NTW_PAD_CHECK] = pad_check(pads);
 }
 
@@ -56,19 +65,23 @@ static bool handshake_sane(const struct ntw_handshake *handshake)
 		return false;
 	need = ntw_arena_at(handshake->queues, 1U << handshake->ring_shift);
 	return (u64)handshake->size_kib * 1024 >= need &&
-	       (u64)handshake->size_kib * 1024 <= NTW_SIZE_MAX;
+	       (u64)handshake->size_kib * 1024 <= NTW_SIZE_MAX &&
+	       (u64)handshake->reach_kib * 1024 <= NTW_SIZE_MAX;
 }
 
 int ntw_decode_handshake(const u32 pads[NTW_PADS], struct ntw_handshake *handshake)
 {
 	u32 magic = pads[NTW_PAD_MAGIC], state = pads[NTW_PAD_STATE];
-	u8 oldest = magic >> 8, newest = magic;
+	u8 oldest = magic >> 8, newest = magic, shift = pads[NTW_PAD_SIZE] >> NTW_SIZE_SHIFT;
 
 	/* With some drivers, scratchpads without a peer read as all zeros or all ones. */
-	if (magic >> 16 != NTW_MAGIC || pads[NTW_PAD_CHECK] != pad_check(pads))
+	if (magic >> 16 != NTW_MAGIC)
 		return -EAGAIN;
+	/* Nothing else is known of what another version writes, nor where its checksum is. */
 	if (oldest > NTW_VERSION || newest < NTW_VERSION_MIN || oldest > newest)
 		return -EPROTONOSUPPORT;
+	if (pads[NTW_PAD_CHECK] != pad_check(pads))
+		return -EAGAIN;
 	*handshake = (struct ntw_handshake) {
 		.version = newest < NTW_VERSION ? newest : NTW_VERSION,
 		.state = state & 0xf,
@@ -80,7 +93,8 @@ int ntw_decode_handshake(const u32 pads[NTW_PADS], struct ntw_handshake *handsha
 		.bells = state >> 24,
 		.own_id = pads[NTW_PAD_OWN_ID],
 		.peer_id = pads[NTW_PAD_PEER_ID],
-		.size_kib = pads[NTW_PAD_SIZE],
+		.size_kib = shift < 32 ? 1U << shift : 0,
+		.reach_kib = pads[NTW_PAD_SIZE] & NTW_REACH_MASK,
 	};
 	if (handshake->state == NTW_AWAY)
 		return -EAGAIN;
@@ -98,7 +112,7 @@ void ntw_encode_hello(const struct ntw_hello_info *g, struct ntw_hello *hello)
 		.peer_id = cpu_to_le32(g->peer_id),
 		.ring = cpu_to_le32(g->ring),
 		.size = cpu_to_le32(g->size / 1024),
-		.reach = cpu_to_le32(g->reach / 1024),
+		.end = cpu_to_le32(g->end / sizeof(u64)),
 		.heartbeat = cpu_to_le32(g->heartbeat),
 		.flat_at = cpu_to_le64(g->flat_at),
 		.flat_window = cpu_to_le16(g->flat_window),
@@ -128,6 +142,7 @@ static bool hello_sane(const struct ntw_hello_info *g)
 	if (!g->queues || g->queues > NTW_QUEUES_MAX)
 		return false;
 	return g->size >= ntw_arena_at(1, g->ring) && g->size <= NTW_SIZE_MAX &&
+	       g->end >= ntw_arena_at(1, g->ring) - sizeof(u64) && g->end < g->size &&
 	       flat_sane(g);
 }
 
@@ -148,7 +163,7 @@ int ntw_decode_hello(const struct ntw_hello *hello, struct ntw_hello_info *g)
 		.ring = le32_to_cpu(hello->ring),
 		.size = (u64)le32_to_cpu(hello->size) * 1024,
 		.heartbeat = le32_to_cpu(hello->heartbeat),
-		.reach = (u64)le32_to_cpu(hello->reach) * 1024,
+		.end = (u64)le32_to_cpu(hello->end) * sizeof(u64),
 		.flat_at = le64_to_cpu(hello->flat_at),
 		.flat_window = le16_to_cpu(hello->flat_window),
 		.flat_shift = hello->flat_shift,

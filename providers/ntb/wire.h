@@ -21,8 +21,8 @@
 #endif
 
 #define NTW_MAGIC		0x4e46		/* "FN": the upper half of the first scratchpad */
-#define NTW_VERSION		7		/* newest version that this side supports */
-#define NTW_VERSION_MIN		7		/* oldest version that this side supports */
+#define NTW_VERSION		8		/* newest version that this side supports */
+#define NTW_VERSION_MIN		8		/* oldest version that this side supports */
 
 /*
  * Inbound memory: queues, one behind the other, and the arena. A queue has a control page, a
@@ -87,7 +87,7 @@ static inline u32 ntw_arena_at(unsigned int queues, u32 ring)
 
 /* Scratchpads of 32 bits, which each side writes on the other side */
 enum ntw_pad {
-	NTW_PAD_MAGIC,		/* NTW_MAGIC << 16 | oldest version << 8 | newest */
+	NTW_PAD_MAGIC,		/* NTW_MAGIC << 16 | oldest version << 8 | newest; in all versions */
 	/*
 	 * enum ntw_state | queues << 4 | shift of a ring << 8 | side << 13 | first bell << 16 |
 	 * tried << 22 | bells << 24
@@ -95,10 +95,14 @@ enum ntw_pad {
 	NTW_PAD_STATE,
 	NTW_PAD_OWN_ID,		/* the writer's incarnation; 0 only while it is away */
 	NTW_PAD_PEER_ID,	/* the reader's incarnation as the writer has read it, or 0 */
-	NTW_PAD_SIZE,		/* inbound memory in KiB */
+	/* log2 of the inbound memory in KiB << 24 | KiB of the writer's window to the reader */
+	NTW_PAD_SIZE,
 	NTW_PAD_CHECK,		/* checksum of the scratchpads before */
 	NTW_PADS
 };
+
+#define NTW_SIZE_SHIFT	24
+#define NTW_REACH_MASK	((1U << NTW_SIZE_SHIFT) - 1)
 
 /**
  * enum ntw_state - state of the writer of the scratchpads
@@ -132,7 +136,9 @@ enum ntw_state {
  * @bells: number of these bits, see ntw_bells()
  * @own_id: incarnation of the writer
  * @peer_id: incarnation of the reader, or 0
- * @size_kib: inbound memory of the writer in KiB
+ * @size_kib: inbound memory of the writer in KiB, a power of two
+ * @reach_kib: KiB of the reader's inbound memory that the writer's window is long enough to reach.
+ *	The reader chooses its rings accordingly, before it repeats @own_id
  */
 struct ntw_handshake {
 	u8	version;
@@ -143,7 +149,7 @@ struct ntw_handshake {
 	u8	tried;
 	u8	bell, bells;
 	u32	own_id, peer_id;
-	u32	size_kib;
+	u32	size_kib, reach_kib;
 };
 
 /*
@@ -235,7 +241,8 @@ struct ntw_bulk_line {
  * @peer_id: the reader's incarnation
  * @ring: size of the writer's rings, see ntw_ring_size()
  * @size: KiB of the writer's inbound memory
- * @reach: KiB of the reader's inbound memory, from its beginning on, that the writer reaches
+ * @end: byte of the writer's inbound memory, divided by 8, at which the reader writes this number as
+ *	a word, tagged: a window may show less than its driver says. Memory behind it is not exposed
  * @heartbeat: milliseconds between two signs of life of the writer
  * @features: NTW_FEAT_* that the writer supports. A feature is used if both sides support it. A
  *	hello with an unknown bit is refused
@@ -254,7 +261,7 @@ struct ntw_hello {
 	__le32	peer_id;
 	__le32	ring;
 	__le32	size;
-	__le32	reach;
+	__le32	end;
 	__le32	heartbeat;
 	__le32	features;
 	__le64	flat_at;
@@ -266,12 +273,12 @@ struct ntw_hello {
 
 static_assert(sizeof(struct ntw_hello) == 48, "hello");
 
-/** struct ntw_hello_info - a hello in host order; @size and @reach in bytes */
+/** struct ntw_hello_info - a hello in host order; @size and @end in bytes */
 struct ntw_hello_info {
 	u16	version;
 	u32	own_id, peer_id;
 	u32	ring;
-	u64	size, reach;
+	u64	size, end;
 	u32	heartbeat;
 	u32	features;
 	u16	flat_window;
@@ -280,12 +287,19 @@ struct ntw_hello_info {
 	u64	flat_at;
 };
 
+/* Values of &ntw_ctl.ready; each includes those before */
+enum ntw_ready {
+	NTW_READY_HELLO = 1,	/* the hello is complete */
+	NTW_READY_END,		/* the writer has written the word to &ntw_hello.end of the reader */
+	NTW_READY_UP,		/* the writer knows what works, see &ntw_ctl.proof */
+};
+
 /**
  * struct ntw_ctl - the beginning of the control page; the rest is 0
  * @line: changes while the link is up
  * @bulk: changes while the link is up
  * @hello: written before the first line, to the first queue only, as the members below
- * @ready: tagged, 1: @hello is complete; 2: the writer knows what works, see @proof
+ * @ready: tagged, enum ntw_ready
  * @flat: tagged, 1: written through the flat window, which shows that the other side reaches it
  * @proof: in each queue, tagged: 1, and the number of bytes at the beginning of its bulk ring that
  *	the engine of the queue has written before, see ntw_proof_byte()

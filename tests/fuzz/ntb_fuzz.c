@@ -34,6 +34,7 @@ static void fuzz_handshake(const uint8_t *data, size_t size, bool mend)
 	PROMISE((u64)handshake.size_kib * 1024 >=
 		ntw_arena_at(handshake.queues, 1U << handshake.ring_shift));
 	PROMISE((u64)handshake.size_kib * 1024 <= NTW_SIZE_MAX);
+	PROMISE((u64)handshake.reach_kib * 1024 <= NTW_SIZE_MAX);
 	ntw_encode_handshake(&handshake, again);
 	PROMISE(!memcmp(&again[NTW_PAD_STATE], &pads[NTW_PAD_STATE], 4 * sizeof(u32)));
 }
@@ -56,6 +57,7 @@ static void fuzz_hello(const uint8_t *data, size_t size, bool mend)
 		!(g.ring & (g.ring - 1)));
 	PROMISE(g.queues && g.queues <= NTW_QUEUES_MAX);
 	PROMISE(g.size >= ntw_arena_at(1, g.ring) && g.size <= NTW_SIZE_MAX);
+	PROMISE(g.end + 8 >= ntw_arena_at(1, g.ring) && g.end + 8 <= g.size);
 	PROMISE(g.flat_shift <= NTW_FLAT_SHIFT_MAX &&
 		(g.flat_shift || (!g.flat_window && !g.flat_at)));
 	PROMISE(!g.flat_shift ||

@@ -47,6 +47,7 @@ static int places_init(struct kunit *test)
 	link->win.size = INBOUND;
 	link->win.reach = INBOUND;
 	link->win.ring = RING;
+	link->win.wanted = 1;
 	link->win.queues = 1;
 	link->flat.all = true;
 	link->flat.size = ALL;
@@ -63,6 +64,7 @@ static void places_exit(struct kunit *test)
 
 	if (!link || !link->win.in)
 		return;
+	nt_win_unmark(&link->win);
 	if (link->win.in->arena)
 		gen_pool_destroy(link->win.in->arena);
 	if (link->win.mem)
@@ -97,6 +99,91 @@ static int places(struct kunit *test, const struct kvec *vec, unsigned int n, si
 static u64 flat_of(const void *mem)
 {
 	return NTW_FLAT | virt_to_phys((void *)mem);
+}
+
+/* Rings are as long as the shorter window allows. */
+static void rings_that_fit(struct kunit *test)
+{
+	static const struct {
+		u32	shown, reach, wanted, ring, queues;
+	} rows[] = {	/* lengths in KiB */
+		{ 4096, 4096, 1, 1024, 1 }, { 4096, 4096, 2, 1024, 2 }, { 4096, 65536, 2, 1024, 2 },
+		{ 4096, 4096, 4, 512, 4 }, { 4096, 2048, 2, 512, 2 },
+		{ 4096, 1280, 1, 512, 1 }, { 4096, 1280, 2, 512, 1 }, { 4096, 768, 2, 512, 1 },
+		{ 4096, 256, 2, 128, 1 }, { 256, 4096, 1, 128, 1 }, { 4096, 64, 1, 32, 1 },
+		{ 4096, 36, 8, 16, 1 }, { 4096, 35, 1, 0, 0 }, { 32, 4096, 1, 0, 0 },
+	};
+	struct nt_inbound in = {};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct nt_window win = {
+			.in = &in, .shown = rows[i].shown * SZ_1K, .wanted = rows[i].wanted,
+		};
+		int ret = nt_win_divide(&win, (u64)rows[i].reach * SZ_1K);
+
+		KUNIT_EXPECT_EQ_MSG(test, rows[i].ring ? 0 : -ENOSPC, ret, "row %u", i);
+		if (ret)
+			continue;
+		KUNIT_EXPECT_EQ_MSG(test, rows[i].ring * SZ_1K, win.ring, "row %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, rows[i].queues, win.queues, "row %u", i);
+		KUNIT_EXPECT_GE_MSG(test, nt_win_queues(&win), 1U, "row %u", i);
+	}
+}
+
+/* Consumers keep memory of the arena, so it begins where it did, whatever a later peer reaches. */
+static void rings_of_later_lives(struct kunit *test)
+{
+	struct nt_window *win = &link_of(test)->win;
+
+	win->shown = INBOUND;
+	KUNIT_EXPECT_EQ(test, 0, nt_win_divide(win, SZ_4G));
+	KUNIT_EXPECT_LE(test, ntw_arena_at(win->queues, win->ring), win->arena);
+	KUNIT_EXPECT_EQ(test, ARENA, win->arena);
+	KUNIT_EXPECT_EQ(test, -ENOSPC, nt_win_divide(win, ntw_arena_at(1, RING) - 1));
+}
+
+/*
+ * The word that shows how much the peer reaches is in no memory of consumers, and nothing behind it
+ * is exposed.
+ */
+static void word_at_the_end(struct kunit *test)
+{
+	struct nt_link *link = link_of(test);
+	struct nt_window *win = &link->win;
+	size_t grain = BIT(NT_GRAIN_SHIFT);
+	size_t i, grains = (INBOUND - ARENA) / grain;
+	void **all = kunit_kcalloc(test, grains, sizeof(*all), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, all);
+	win->shown = INBOUND;
+	KUNIT_ASSERT_EQ(test, 0, nt_win_divide(win, INBOUND));
+	nt_win_mark(win);
+	KUNIT_EXPECT_EQ(test, INBOUND - grain, win->end);
+	/* another peer reaches less */
+	KUNIT_ASSERT_EQ(test, 0, nt_win_divide(win, ARENA + 10 * grain));
+	nt_win_mark(win);
+	KUNIT_EXPECT_EQ(test, ARENA + 9 * grain, win->end);
+	/* consumers have all but that */
+	refcount_set(&win->in->ref, 1);
+	for (i = 0; i < grains; i++) {
+		all[i] = nt_mem_get(link, grain);
+		if (IS_ERR(all[i]))
+			break;
+		KUNIT_EXPECT_PTR_NE(test, all[i], win->mem + win->end);
+	}
+	KUNIT_EXPECT_EQ(test, grains - 1, i);
+	/* what is in use in front of the end is not written to */
+	KUNIT_ASSERT_EQ(test, 0, nt_win_divide(win, ARENA + 5 * grain));
+	nt_win_mark(win);
+	KUNIT_EXPECT_EQ(test, ntw_arena_at(1, win->ring) - sizeof(u64), win->end);
+	nt_mem_put(win->in, all[2], grain);
+	nt_win_mark(win);
+	KUNIT_EXPECT_EQ(test, ARENA + 2 * grain, win->end);
+	while (i--)
+		if (i != 2)
+			nt_mem_put(win->in, all[i], grain);
+	nt_win_unmark(win);
 }
 
 static void in_the_arena(struct kunit *test)
@@ -294,6 +381,9 @@ static void fence(struct kunit *test)
 }
 
 KFI_SUITE_IN(kfi_ntb_places, places_init, places_exit,
+	KUNIT_CASE(rings_that_fit),
+	KUNIT_CASE(rings_of_later_lives),
+	KUNIT_CASE(word_at_the_end),
 	KUNIT_CASE(in_the_arena),
 	KUNIT_CASE(within_reach),
 	KUNIT_CASE(anywhere),

@@ -656,19 +656,39 @@ bool hp_stays_down(struct hp *hp)
 }
 
 /*
- * The peer claims to reach more memory than the victim has, or less than the ring: the link must
- * not come up.
+ * The peer claims to reach less than any ring, or wants a word outside of its memory or in front of
+ * the end of its rings, or does not write the word that shows how much it reaches: the link must not
+ * come up. A window that is longer than the memory is none of these.
  */
 static bool reaches(struct hp *hp, struct victim *none)
 {
+	static const u64 ends[] = {
+		0, NTW_CTL_SIZE, HP_RING, HP_MEM, HP_MEM + NTW_ALIGN, NTW_SIZE_MAX - NTW_ALIGN,
+	};
+	unsigned int i;
 	bool ok;
 
-	hp_set_reach(hp, MIB);
-	ok = hp_check(hp_stays_down(hp), "it accepts a reach beyond its memory");
-	hp_set_reach(hp, -(s64)(hp->reach - MIB - NTW_CTL_SIZE));
+	hp_set_reach(hp, NTW_REACH_MASK);
+	ok = hp_check(hp_stays_down(hp), "it accepts a reach of more than there may be");
+	hp_set_reach(hp, 20);
 	ok &= hp_check(hp_stays_down(hp), "it accepts a reach that excludes its rings");
-	hp_set_reach(hp, 0);
-	return ok;
+	hp_set_reach(hp, 4 * HP_REACH_KIB);
+	ok &= hp_answers(hp);
+	for (i = 0; i < ARRAY_SIZE(ends) && ok; i++) {
+		hp_set_end(hp, ends[i]);
+		ok &= hp_check(hp_stays_down(hp), "it writes a word where there is no end");
+	}
+	hp_set_end(hp, HP_END);
+	hp_set_reach(hp, HP_REACH_KIB);
+	ok &= hp_answers(hp);
+	hp_set(hp, no_end, true);
+	hp_bye(hp);
+	ok &= hp_check(hp_stays_down(hp), "it exposes memory that is not known to be reached");
+	hp_set(hp, no_end, false);
+	/* What was hidden may be there when the bridge's link has gone down and up. */
+	ok &= !kfi_ntb_mock_command("link 0 down");
+	msleep(500);
+	return ok & !kfi_ntb_mock_command("link 0 up");
 }
 
 /* ---- a window behind an IOMMU, a region, and a peer that writes to all of it ---- */

@@ -21,6 +21,8 @@
 #include "../victim.h"
 
 #define HP_MEM		131072U		/* our inbound memory */
+#define HP_END		(HP_MEM - NTW_ALIGN)	/* the last line of it */
+#define HP_REACH_KIB	4096U		/* length of our window */
 #define HP_QUEUES	2U		/* queues that have room in it */
 #define HP_RING_SHIFT	14
 #define HP_RING		(1U << HP_RING_SHIFT)
@@ -144,8 +146,9 @@ struct hp_queue {
  * @no_hello: send no hello
  * @fewer: announce one queue in the hello, when the victim's engines write their proof
  * @features: NTW_FEAT_* as announced
- * @reach: bytes of the victim's memory that the peer claims to reach
- * @reach_more: how many of these do not exist
+ * @reach_kib: KiB of the victim's memory that the peer claims to reach
+ * @end: byte of its memory at which the peer wants a word of the victim
+ * @no_end: write no word to the end of the victim's memory
  * @tried: the victim's state NTW_TRY_* to which the peer has answered
  * @left: lives of the link that the victim has ended before they came up
  * @next: number of our next connection
@@ -173,8 +176,9 @@ struct hp {
 	bool			no_hello;
 	bool			fewer;
 	u32			features;
-	u64			reach;
-	s64			reach_more;
+	u32			reach_kib;
+	u64			end;
+	bool			no_end;
 	u8			tried;
 	u32			left;
 	u32			next;
@@ -206,7 +210,8 @@ do {									\
 	__value;							\
 })
 void hp_set_features(struct hp *hp, u32 features);	/* begins another life */
-void hp_set_reach(struct hp *hp, s64 more);	/* the same */
+void hp_set_reach(struct hp *hp, u32 kib);	/* the same */
+void hp_set_end(struct hp *hp, u64 end);	/* the same */
 /* the same: announce @queues in the scratchpads and @hello in the hello */
 void hp_set_queues(struct hp *hp, u8 queues, u8 hello);
 /* the same: announce @pads at first, @later as soon as the victim may use them, and @hello */

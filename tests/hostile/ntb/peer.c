@@ -38,6 +38,7 @@ static void hp_send_handshake(struct hp *hp, enum ntw_state state)
 		.own_id = hp->own_id,
 		.peer_id = hp->peer_id,
 		.size_kib = our->size_kib,
+		.reach_kib = hp->reach_kib,
 	};
 	u32 pads[NTW_PADS];
 	int i;
@@ -121,7 +122,6 @@ static void hp_shake_quiet(struct hp *hp)
 		return;
 	hp->ring = 1U << handshake.ring_shift;
 	hp->used = clamp(min(hp->hello.queues, handshake.queues), 1, HP_QUEUES);
-	hp->reach = (u64)handshake.size_kib * 1024 + hp->reach_more;
 	hp_reset(hp);
 	if (!ntb_mw_set_trans(hp->ntb, 0, 0, hp->dma, HP_MEM))
 		hp->state = HP_OPEN;
@@ -173,23 +173,28 @@ static void hp_shake_hello(struct hp *hp)
 		.queues = fewer ? 1 : hp->hello.queues,
 		.ring = 1U << hp->hello.ring_shift,
 		.size = (u64)hp->hello.size_kib * 1024,
-		.reach = hp->reach,
+		.end = hp->end,
 		.heartbeat = HP_BEAT_MS,
 		.features = hp->features,
 	};
+	struct ntw_hello_info victim;
 	struct ntw_hello hello;
 	unsigned int i;
+	bool both;
 
 	if (hp->no_hello)
 		return;
+	both = hp_victim_ready(hp) && !ntw_decode_hello(&ctl->hello, &victim);
 	ntw_encode_hello(&g, &hello);
 	memcpy_toio(hp->window + offsetof(struct ntw_ctl, hello), &hello, sizeof(hello));
 	/* Whatever the victim proves, this peer claims to have seen it. */
 	for (i = 0; i < 3 && hp->fewer == fewer; i++)
 		hp_put(hp, offsetof(struct ntw_ctl, seen) + i * sizeof(u64), ~0U);
-	hp_put(hp, offsetof(struct ntw_ctl, ready), 2);
+	if (both && !hp->no_end)
+		hp_put(hp, victim.end, victim.end / sizeof(u64));
+	hp_put(hp, offsetof(struct ntw_ctl, ready), both ? NTW_READY_UP : NTW_READY_HELLO);
 	hp_ring(hp, 0);
-	if (hp_victim_ready(hp) == 2)
+	if (hp_victim_ready(hp) == NTW_READY_UP)
 		hp->state = HP_UP;
 }
 
@@ -517,9 +522,15 @@ void hp_set_features(struct hp *hp, u32 features)
 	hp_bye(hp);
 }
 
-void hp_set_reach(struct hp *hp, s64 more)
+void hp_set_reach(struct hp *hp, u32 kib)
 {
-	hp_set(hp, reach_more, more);
+	hp_set(hp, reach_kib, kib);
+	hp_bye(hp);
+}
+
+void hp_set_end(struct hp *hp, u64 end)
+{
+	hp_set(hp, end, end);
 	hp_bye(hp);
 }
 
@@ -896,6 +907,8 @@ int hp_start(struct hp *hp, struct ntb_dev *ntb)
 	hp->later = hp->pads;
 	hp->hello = hp->pads;
 	hp->used = 1;
+	hp->reach_kib = HP_REACH_KIB;
+	hp->end = HP_END;
 	mutex_init(&hp->lock);
 	ret = hp_memory(hp) ?: ntb_link_enable(ntb, NTB_SPEED_AUTO, NTB_WIDTH_AUTO);
 	if (!ret) {
