@@ -9,6 +9,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <net/net_namespace.h>
+#include <kfi_mem.h>
 #include "../../ulps/perf/perf.h"
 #include "kfi.h"
 
@@ -93,6 +94,21 @@ static int kb_connect(struct kb *kb, const struct bench_variant *v)
 	return perf_run_join(run, &hello, kind->op == KFI_PERF_WRITE ? KFI_TRANSMIT_COMPLETE : 0);
 }
 
+/*
+ * Is all memory of the window that should be? If it does not last, kfi_mem_alloc() returns other
+ * memory, and the figure would be that of another way. Both ends have as much of it.
+ */
+static bool kb_placed(const struct kb *kb)
+{
+	const struct perf_flow *flow = &kb->run->flow;
+	unsigned int i;
+
+	for (i = 0; i < flow->nops; i++)
+		if (flow->ops[i].buf && flow->ops[i].buf->dom && !flow->ops[i].buf->dom->direct)
+			return false;
+	return true;
+}
+
 s64 kb_run(void *priv, u32 ops)
 {
 	struct kb *kb = priv;
@@ -123,6 +139,8 @@ void *kb_open(struct bench_env *env, const struct bench_variant *v)
 	kb->kind = (const struct kb_kind *)v->arg;
 	kb_place(&kb->place, env, kb->kind);
 	ret = kb_serve(kb) ?: kb_connect(kb, v);
+	if (!ret && !kb_placed(kb))
+		ret = -ENOBUFS;
 	if (!ret)
 		return kb;
 	kb_close(kb);
