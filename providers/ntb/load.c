@@ -141,12 +141,14 @@ int nt_splice(struct kfi_mux_stream *s, const struct kfi_mux_rec *rec, const voi
 
 /*
  * With a CRC of it, payload of the stream is copied: its owner may change it after the CRC was
- * computed. So is payload in many pieces, such as a frame of a network device: to map a piece,
- * describe it to the engine and unmap it takes a CPU about as long as to copy some KiB.
+ * computed. So is a frame of a network device, which is in several pieces and shorter than 64 KiB:
+ * to map a piece, describe it to the engine and unmap it takes a CPU about as long as to copy some
+ * KiB. Longer payload, such as data of a disk, would be copied once more than it has to be.
  */
 bool nt_splices(const struct kfi_link *link, const struct iov_iter *iter, size_t len)
 {
-	if (iter->nr_segs > 1 && iov_iter_count(iter) / iter->nr_segs < NT_PIECE)
+	if (iter->nr_segs > 1 && iov_iter_count(iter) < NTW_REC_MAX &&
+	    iov_iter_count(iter) / iter->nr_segs < NT_PIECE)
 		return false;
 	return len > NT_COPY && !READ_ONCE(nt_stream_ring(nt_stream_of(link))->crc_all);
 }
