@@ -62,8 +62,8 @@ struct nt_inbound {
  * @mem: inbound memory, within @base
  * @dma: address of @mem for the device
  * @size: bytes of @mem
- * @trans: bytes of @mem that the window shows in this life, as its driver says: fewer than @size, if
- *	the bridge has become smaller. A power of two
+ * @trans: bytes of @mem that the window shows in this life, as its driver says: fewer than @size,
+ *	if the bridge has become smaller. A power of two
  * @whole: that is all that the window can show
  * @shown: bytes of @mem that are used. A power of two
  * @most: bound of @shown, because the window has hidden the rest; 0: there is none. It holds until

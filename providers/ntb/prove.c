@@ -3,8 +3,8 @@
  * prove.c - a link proves what works before it is up. After both hellos each side writes a word to
  * the end of the other's memory, because a window may show less than its driver says: the owner of
  * the memory then uses less of it in the next life. After that the engine of each queue writes some
- * bytes to the peer, and the doorbell of each queue is rung once. The peer reports what it has seen.
- * What does not work is left to the CPU, with a message that names it. What fails only later, or
+ * bytes to the peer, and the doorbell of each queue is rung once. The peer reports what it has
+ * seen. What does not work is left to the CPU, with a message that names it. What fails only later, or
  * only now and then, is found by the CRC and by timeouts. handshake.c carries the reports, with the
  * hello.
  */

@@ -461,12 +461,13 @@ int nt_mw_close(struct ntb_dev *ntb, int index, dma_addr_t park, size_t len)
 static size_t nt_win_park(const struct nt_window *win)
 {
 	size_t len = round_up(NTW_CTL_SIZE, max_t(size_t, win->size_align, 1));
+	u32 arena = win->in->arena ? win->arena : ntw_arena_at(win->queues, win->ring);
 
 	/*
 	 * The arena is in use between lives, too, so a closed window must not show it. The queues
 	 * are read during a life only.
 	 */
-	return len <= (win->in->arena ? win->arena : ntw_arena_at(win->queues, win->ring)) ? len : 0;
+	return len <= arena ? len : 0;
 }
 
 int nt_win_close(struct nt_window *win, struct ntb_dev *ntb)
@@ -547,9 +548,9 @@ static bool nt_win_scrap(struct nt_window *win, struct ntb_dev *ntb)
 u8 nt_win_tried(struct nt_window *win, struct ntb_dev *ntb, u8 how, u32 own_id, bool scrap)
 {
 	bool first = nt_win_wrote(win, offsetof(struct ntw_ctl, shut), how, own_id);
-	/* A window may hide where the second word is. */
-	bool all = nt_win_wrote(win, ntw_shut_at(win->ring), how, own_id) || (first && !win->parked);
+	bool all = nt_win_wrote(win, ntw_shut_at(win->ring), how, own_id);
 
+	all |= first && !win->parked;	/* a window may hide where the second word is */
 	if (how == NTW_TRY_CLOSED && all && scrap && !win->scrap && nt_win_scrap(win, ntb)) {
 		win->unshut = true;	/* until the next try shows something else */
 		return NTW_TRY_SCRAP;

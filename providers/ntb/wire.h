@@ -87,7 +87,7 @@ static inline u32 ntw_arena_at(unsigned int queues, u32 ring)
 
 /* Scratchpads of 32 bits, which each side writes on the other side */
 enum ntw_pad {
-	NTW_PAD_MAGIC,		/* NTW_MAGIC << 16 | oldest version << 8 | newest; in all versions */
+	NTW_PAD_MAGIC,	/* NTW_MAGIC << 16 | oldest version << 8 | newest; in all versions */
 	/*
 	 * enum ntw_state | queues << 4 | shift of a ring << 8 | side << 13 | first bell << 16 |
 	 * tried << 22 | bells << 24
@@ -241,8 +241,9 @@ struct ntw_bulk_line {
  * @peer_id: the reader's incarnation
  * @ring: size of the writer's rings, see ntw_ring_size()
  * @size: KiB of the writer's inbound memory
- * @end: byte of the writer's inbound memory, divided by 8, at which the reader writes this number as
- *	a word, tagged: a window may show less than its driver says. Memory behind it is not exposed
+ * @end: byte of the writer's inbound memory, divided by 8, at which the reader writes this number
+ *	as a word, tagged: a window may show less than its driver says. Memory behind it is not
+ *	exposed
  * @heartbeat: milliseconds between two signs of life of the writer
  * @features: NTW_FEAT_* that the writer supports. A feature is used if both sides support it. A
  *	hello with an unknown bit is refused
