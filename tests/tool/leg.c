@@ -5,6 +5,7 @@
  *
  *   leg internal FILE SECTORS   superblocks behind the data of so many sectors, and a label
  *				 in the last block of the file
+ *   leg astray FILE SECTORS     the same, but all of that one block later than it should be
  *   leg label FILE SECTORS      metadata is elsewhere: a label in the first block behind the data
  *   leg room SECTORS            print how many bytes the shortest leg has for such a mirror with
  *				 as many peers as can be and with a log, all of that on the leg
@@ -41,12 +42,11 @@ static void put(int fd, u64 at, const void *sector)
 		err(1, "write");
 }
 
-static void make(const char *path, u64 sectors, bool internal)
+static void make(const char *path, u64 sectors, bool internal, u64 at)
 {
 	struct kfm_super super = { .serial = 1, .uuid = "mirrored UUID 01", .node = 1,
 				   .sectors = sectors, .peers = 1, .flags = KFM_SB_INTERNAL };
 	struct kfm_label label = { .node = 1, .sectors = sectors };
-	u64 at = behind_data(sectors);
 	int fd = open(path, O_RDWR);
 	struct kfm_le_super block;
 	struct kfm_le_label last;
@@ -78,6 +78,7 @@ int main(int argc, char **argv)
 						      kfm_meta_bytes(sectors, KFM_PEERS) +
 						      KFM_BLOCK));
 	else if (argc == 4)
-		make(argv[2], sectors, !strcmp(argv[1], "internal"));
+		make(argv[2], sectors, strcmp(argv[1], "label"),
+		     behind_data(sectors) + (strcmp(argv[1], "astray") ? 0 : KFM_BLOCK));
 	return argc < 3;
 }

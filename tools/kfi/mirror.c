@@ -405,13 +405,16 @@ bool mirror_is_uuid(const char *text)
 int mirror_format(const char *name, const char *uuid, bool clean)
 {
 	struct mirror *m = NULL;
+	int ret = mirror_find(name, &m);
+	const char *leg = ret ? NULL : m->table.at[TABLE_LEG];
 	char text[64];
-	int ret;
 
 	snprintf(text, sizeof(text), "create %s%s", uuid, clean ? " clean" : "");
-	ret = send_message(name, text, NULL, create_refusals);
-	if (!ret && !mirror_find(name, &m))
-		mirror_announce(m->table.at[TABLE_LEG]);
+	if (!ret && leg && !mirror_leg_fits(name, leg, m->sectors * 512))
+		ret = EXIT_FAILED;
+	ret = ret ? ret : send_message(name, text, NULL, create_refusals);
+	if (!ret)
+		mirror_announce(leg);
 	mirror_free(m);
 	return ret;
 }

@@ -213,6 +213,25 @@ void mirror_conf_free(struct mirror_conf *list);
 /* The name of this machine, as `uname -n` prints it */
 const char *mirror_conf_node(void);
 
+/* ---- mirror_cover.c: what reaches to the end of a device ---- */
+
+/**
+ * struct mirror_cover - how far a device is used, by what begins it
+ * @what: what reaches farthest, such as the type of a file system
+ * @end: the byte behind that; 0 if there is nothing, UINT64_MAX if that is not known
+ */
+struct mirror_cover {
+	char what[32];
+	uint64_t end;
+};
+
+void mirror_cover(int fd, struct mirror_cover *cover);
+/*
+ * Does what is on a leg end where the data of a mirror of so many bytes ends, or before? Return:
+ * also true if that is not known; false after a message.
+ */
+bool mirror_leg_fits(const char *name, const char *leg, uint64_t bytes);
+
 /* ---- mirror_up.c, mirror_metrics.c, mirror_label.c: verbs ---- */
 
 int cmd_mirror_adjust(int argc, char **argv);
