@@ -284,6 +284,38 @@ static void node_sizes(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, strstr(text, want));
 }
 
+/* The status of the node begins so. */
+static bool node_is(struct mw *w, const char *begin)
+{
+	struct dm_target ti = { .private = &w->m };
+	char text[256];
+
+	kfm_status(&ti, STATUSTYPE_INFO, 0, text, sizeof(text));
+	return strstarts(text, begin);
+}
+
+/* Of a copy to which nothing was written all may differ, as of a peer that has never been there. */
+static void node_blank(struct kunit *test)
+{
+	struct mw *w = mw_make(test, 1);
+
+	KUNIT_EXPECT_TRUE(test, node_is(w, "secondary down uptodate 0/64 100 "));
+	w->m.sb.state = KFM_BLANK;
+	KUNIT_EXPECT_TRUE(test, node_is(w, "secondary down blank 64/64 0 "));
+	w->m.sb.state = KFM_INCONSISTENT;
+	KUNIT_EXPECT_TRUE(test, node_is(w, "secondary down inconsistent 64/64 0 "));
+	w->m.formatted = false;
+	KUNIT_EXPECT_TRUE(test, node_is(w, "secondary down unformatted 64/64 0 "));
+	w->m.formatted = true;
+	w->m.sb.state = KFM_UPTODATE;
+	mw_primary(w, 6);
+	KUNIT_EXPECT_TRUE(test, node_is(w, "primary down uptodate 0/64 100 "));
+	w->m.sb.pairs[0] = (struct kfm_pair) {};
+	KUNIT_EXPECT_TRUE(test, node_is(w, "primary down uptodate 64/64 0 "));
+	w->m.sb.pairs[0].base = 6;	/* `create clean`: both have the same */
+	KUNIT_EXPECT_TRUE(test, node_is(w, "primary down uptodate 0/64 100 "));
+}
+
 /* A day without a resynchronisation earns what a second does, also at the highest rate. */
 static void node_rate(struct kunit *test)
 {
@@ -665,6 +697,7 @@ KFI_SUITE(kfi_mirror_node,
 	KUNIT_CASE(node_promoted_at_once),
 	KUNIT_CASE(node_peers_differ),
 	KUNIT_CASE(node_sizes),
+	KUNIT_CASE(node_blank),
 	KUNIT_CASE(node_rate),
 	KUNIT_CASE(node_replaced),
 	KUNIT_CASE(node_replaced_returns),

@@ -44,11 +44,18 @@ static const struct refusal promote_refusals[] = {
 	  "or its metadata or log is damaged; "
 	  "connect the node with the data" },
 	{ ENODATA,
-	  "this copy is blank; first 'create', and 'promote NAME force' where the data is" },
+	  "this copy is blank: nothing has been written to it. Of a new mirror 'promote NAME force' "
+	  "the one node that has the data; else promote another node, which has some" },
 	{ EIO, "the leg, the log or the metadata device has failed" },
 	{ EOPNOTSUPP, "it is a witness, which has no data" },
 	{ EMEDIUMTYPE, "the leg has become persistent memory: load the mirror's table again" },
 	{ EINTR, "the mirror was suspended meanwhile" },
+	{}
+};
+
+/* The same of a node that was not created */
+static const struct refusal unformatted_refusals[] = {
+	{ ENODATA, "it has no metadata: 'kfi mirror up --create' makes it" },
 	{}
 };
 
@@ -62,8 +69,22 @@ static const struct refusal fenced_promote_refusals[] = {
 
 static const struct refusal demote_refusals[] = {
 	{ EALREADY, "it is secondary already" },
-	{ EBUSY, "writes are in flight; unmount what is on it, and try again" },
+	{ EBUSY, "it is in use; unmount what is on it, and try again" },
 	{ EIO, "the metadata device has failed" },
+	{}
+};
+
+/* "demote" while writes are in flight */
+static const struct refusal writing_refusals[] = {
+	{ EBUSY, "writes are in flight; stop what writes, and try again" },
+	{}
+};
+
+/* "demote" while writes are held for a peer */
+static const struct refusal held_refusals[] = {
+	{ EBUSY,
+	  "writes are held until a peer is back: bring it back; or let them go on without it, by "
+	  "'fenced' with policy fence, or 'promote NAME force' with policy quorum" },
 	{}
 };
 
@@ -147,14 +168,41 @@ static const char *find_refusal(const struct refusal *list, int err)
 	return list->text;
 }
 
+/*
+ * What an error means in the state in which the mirror is; NULL if that changes nothing. It may have
+ * changed since the message.
+ */
+static const struct refusal *refusals_now(const char *name, const char *message, int err)
+{
+	bool promote = err == ENODATA && !strncmp(message, "promote", 7);
+	bool demote = err == EBUSY && !strcmp(message, "demote");
+	const struct refusal *list = NULL;
+	struct mirror *m = NULL;
+
+	if ((!promote && !demote) || mirror_find(name, &m))
+		return NULL;
+	if (promote && !strcmp(m->copy, "unformatted"))
+		list = unformatted_refusals;
+	else if (demote && (m->frozen || mirror_remark(m->state, "stopped") ||
+			    mirror_remark(m->state, "noquorum")))
+		list = held_refusals;
+	else if (demote && m->writes)
+		list = writing_refusals;
+	mirror_free(m);
+	return list;
+}
+
 /* Print why a message was refused, with the name of the error at the end for scripts. */
 static void complain_refused(const char *name, const char *message, const struct refusal *first,
 			     const struct refusal *list, int err)
 {
+	const struct refusal *now = refusals_now(name, message, err);
 	const char *text = NULL, *symbol = strerrorname_np(err);
 
 	if (err == EBUSY && mirror_suspended(name))
 		text = "it is suspended; 'dmsetup resume' first";
+	if (!text && now)
+		text = find_refusal(now, err);
 	if (!text && first)
 		text = find_refusal(first, err);
 	if (!text)

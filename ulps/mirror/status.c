@@ -48,19 +48,35 @@ struct summary {
 	unsigned int	rails, rails_used;
 };
 
+/*
+ * Which regions differ is not known to this node. Is all of a copy to be written, its own, or that
+ * of a peer that has never been there?
+ */
+static bool nothing_synced(const struct kfm_peer *p, bool follows)
+{
+	const struct kfm *m = p->m;
+
+	if (m->witness || p->witness || follows || p->state > KFM_SESSION_HELLO)
+		return false;
+	if (m->primary)
+		return !kfm_pair(p)->node && !kfm_pair(p)->base;
+	return !m->formatted || m->sb.state == KFM_BLANK || m->sb.state == KFM_INCONSISTENT;
+}
+
 static struct summary sum_peer(const struct kfm_peer *p)
 {
 	const struct kfm *m = p->m;
 	bool follows = !m->primary && m->log.open && m->log.peer == p;
 	bool alone = m->primary && kfm_is_alone(p);
 	bool known = m->primary || follows;	/* else the regions are those of recent.c */
+	bool all = nothing_synced(p, follows);
 	/* A primary ends the session of a peer that it loses; a secondary waits for the primary. */
 	bool silent = follows && time_after(jiffies, READ_ONCE(p->live) + m->timeout);
 
 	return (struct summary) {
 		.state = silent ? KFM_SESSION_DOWN : p->state,
-		.oos = known ? p->oos_count : 0,
-		.percent = known ? percent(p) : 100,
+		.oos = all ? m->regions : known ? p->oos_count : 0,
+		.percent = all ? 0 : known ? percent(p) : 100,
 		.lag = p->ring.next.seq ? p->ring.next.seq - 1 - p->ring.applied : 0,
 		.insync = p->insync || (follows && m->was_insync),
 		.alone = alone,
