@@ -144,6 +144,11 @@ static const struct refusal replace_refusals[] = {
 static const struct refusal verify_refusals[] = {
 	{ EINVAL, "it is not primary, or its module is too old" },
 	{ EALREADY, "it is being compared already" },
+	{ ENOENT, "no peer with a copy has this node and service, or several have" },
+	{ ENOTCONN, "that peer is not in sync" },
+	{ EOPNOTSUPP,
+	  "a majority takes three copies or more; "
+	  "and to a leg in persistent memory no other copy is written: demote and 'invalidate' it" },
 	{ EIO, "the leg or the metadata device has failed" },
 	{}
 };
@@ -423,26 +428,82 @@ static int cmd_rate(int argc, char **argv)
 	return with_numbers("mirror rate", argc, argv, 2, "rate", rate_refusals, usage);
 }
 
+/*
+ * The message for a repair from a peer, which has the node @node, and @service if several peers have
+ * that. Return: false after a message.
+ */
+static bool repair_from(const char *name, const char *node, const char *service, char text[256])
+{
+	struct mirror *m = NULL;
+	const char *found = service;
+	size_t i;
+
+	if (!service && mirror_find(name, &m))
+		return false;
+	if (m && !m->npeers && m->table.n > TABLE_PEER_SERVICE &&
+	    !strcmp(m->table.at[TABLE_PEER_NODE], node))
+		found = m->table.at[TABLE_PEER_SERVICE];
+	for (i = 0; m && i < m->npeers; i++) {
+		if (strcmp(m->peers[i].node, node))
+			continue;
+		if (found)
+			i = m->npeers;
+		found = i < m->npeers ? m->peers[i].service : NULL;
+	}
+	if (!found)
+		complain("%s: not one peer has the node %s: name NODE and SERVICE, as 'kfi mirror' "
+			 "shows them", name, node);
+	else if (snprintf(text, 256, "verify repair-from %s %s", node, found) >= 256)
+		found = NULL;
+	mirror_free(m);
+	return found;
+}
+
 static int cmd_verify(int argc, char **argv)
 {
 	static const char usage[] =
-		"Usage: kfi mirror verify NAME [report | stop]\n\n"
-		"On a primary: compare this copy with those of all peers in sync. Parts of\n"
-		"64 KiB that differ are resynchronised. The state shows how far it is, and then\n"
-		"how many differ and how many were not compared. With 'report' they stay as they\n"
-		"are. So do those of which two other copies are the same: 'outvoted'.\n";
-	char text[16];
-	int ret = parse("mirror verify", argc, argv, 1, 2, usage);
+		"Usage: kfi mirror verify NAME [report | stop]\n"
+		"       kfi mirror verify NAME repair-from {here | NODE [SERVICE] | majority}\n\n"
+		"On a primary: compare this copy with those of all peers in sync. Parts of 64 KiB\n"
+		"that differ are reported, and stay as they are: the state shows how far it is, and\n"
+		"then how many differ and how many were not compared, and the kernel's log which.\n"
+		"Which copy of a part is the right one somebody else has to know.\n\n"
+		"  report       the same\n"
+		"  stop         end the comparison\n"
+		"  repair-from  what was reported is overwritten, or, if nothing was or too much, all\n"
+		"               that differs:\n"
+		"    here       by what this node has\n"
+		"    NODE       by what this peer has, with the SERVICE if several have that node\n"
+		"    majority   by what more than half of at least three copies are like\n\n"
+		"Two copies that are the same are not overwritten by the one that is named: see\n"
+		"'outvoted'.\n";
+	char text[256] = "verify report";
+	int ret = parse("mirror verify", argc, argv, 1, 4, usage);
+	const char *word, *from;
 
 	if (ret >= 0)
 		return ret;
-	if (optind + 1 == argc)
-		return send_message(argv[optind], "verify", NULL, verify_refusals);
-	if (strcmp(argv[optind + 1], "stop") && strcmp(argv[optind + 1], "report"))
-		return usage_error("mirror verify", "there are report and stop, not '%s'",
-				   argv[optind + 1]);
-	snprintf(text, sizeof(text), "verify %s", argv[optind + 1]);
-	return send_message(argv[optind], text, NULL, verify_refusals);
+	argv += optind;
+	argc -= optind;
+	word = argc > 1 ? argv[1] : "report";
+	from = argc > 2 ? argv[2] : NULL;
+	if (strcmp(word, "stop") && strcmp(word, "report") && strcmp(word, "repair-from"))
+		return usage_error("mirror verify", "there are report, stop and repair-from, not '%s'",
+				   word);
+	if (from && strcmp(word, "repair-from"))
+		return usage_error("mirror verify", "too many words: '%s'", from);
+	if (!strcmp(word, "stop"))
+		strcpy(text, "verify stop");
+	if (!strcmp(word, "repair-from") && !from)
+		return usage_error("mirror verify", "repair-from: whose copy is the right one?");
+	if (from && (!strcmp(from, "here") || !strcmp(from, "majority"))) {
+		if (argc > 3)
+			return usage_error("mirror verify", "too many words: '%s'", argv[3]);
+		snprintf(text, sizeof(text), "verify repair-from %s", from);
+	} else if (from && !repair_from(argv[0], from, argc > 3 ? argv[3] : NULL, text)) {
+		return EXIT_FAILED;
+	}
+	return send_message(argv[0], text, NULL, verify_refusals);
 }
 
 bool mirror_is_uuid(const char *text)

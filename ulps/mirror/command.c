@@ -11,7 +11,10 @@
  *   leave			secondary: the same, and the primary is told, before this node stops
  *   invalidate			secondary: declare this copy worthless
  *   replace NODE SERVICE	forget which node this peer is: the next one takes its place
- *   verify [report|stop]	primary: compare the copies
+ *   verify [report|stop]	primary: compare the copies, and report what differs
+ *   verify repair-from here|majority|NODE SERVICE
+ *				primary: compare them, and overwrite what differs by what this copy
+ *				has, that of this peer, or more than half of all
  *   detach			primary: go on without the leg, over the network
  *   rate KIB [MIN]		limit of a resynchronisation in KiB a second, 0 for none; and while
  *				the application writes
@@ -260,14 +263,27 @@ static int set_rate(struct kfm *m, struct kfm_cmd *cmd)
 	return ret;
 }
 
+/* Whose copy is the right one has to be said: with two of them nothing else tells. */
 static int verify(struct kfm *m, struct kfm_cmd *cmd)
 {
-	if (cmd->argc == 1 || (cmd->argc == 2 && kfm_has_word(cmd, "report")))
-		return kfm_verify_start(m, cmd->argc == 2);
-	if (cmd->argc != 2 || !kfm_has_word(cmd, "stop"))
+	const char *word = cmd->argc > 1 ? cmd->argv[1] : "report";
+	struct kfm_peer *p;
+
+	if (cmd->argc <= 2 && !strcmp(word, "report"))
+		return kfm_verify_start(m, KFM_VERIFY_REPORT, NULL);
+	if (cmd->argc == 2 && !strcmp(word, "stop")) {
+		kfm_verify_stop(m);
+		return 0;
+	}
+	if (cmd->argc < 3 || cmd->argc > 4 || strcmp(word, "repair-from"))
 		return -EINVAL;
-	kfm_verify_stop(m);
-	return 0;
+	if (cmd->argc == 3 && !strcmp(cmd->argv[2], "here"))
+		return kfm_verify_start(m, KFM_VERIFY_HERE, NULL);
+	if (cmd->argc == 3)
+		return strcmp(cmd->argv[2], "majority") ? -EINVAL :
+		       kfm_verify_start(m, KFM_VERIFY_MAJORITY, NULL);
+	p = find_peer(m, cmd->argv[2], cmd->argv[3]);
+	return p && !p->witness ? kfm_verify_start(m, KFM_VERIFY_PEER, p) : -ENOENT;
 }
 
 /* Has a file system, or another user that is alone, the device open? */
@@ -381,6 +397,18 @@ static bool ends_sessions(const struct kfm_cmd *cmd)
 	return !cmd->argc || !strcmp(cmd->argv[0], "demote");
 }
 
+/*
+ * Has a comparison ended that a demotion ends? Its part is in flight until this node has read, or
+ * written, its leg. A suspend waits for all that is in flight, see stop_tick().
+ */
+static bool verify_settles(struct kfm *m, const struct kfm_cmd *cmd)
+{
+	if (!cmd->argc || cmd->argc > 1 || !m->primary || in_use(m))
+		return true;
+	kfm_verify_stop(m);
+	return !m->verify.w;
+}
+
 static void cmd_back(struct kfm *m, struct kfm_cmd *cmd)
 {
 	spin_lock_irq(&m->lock);
@@ -388,13 +416,17 @@ static void cmd_back(struct kfm *m, struct kfm_cmd *cmd)
 	spin_unlock_irq(&m->lock);
 }
 
-/* Execute the queued commands. One that ends sessions may wait for a flush, with those behind. */
+/*
+ * Execute the queued commands. One that ends sessions may wait for a flush, or for a part that is
+ * compared, with those behind.
+ */
 void kfm_commands(struct kfm *m)
 {
 	struct kfm_cmd *cmd;
 
 	while ((cmd = next_cmd(m))) {
-		if (ends_sessions(cmd) && !m->stop && !kfm_flush_settles(m)) {
+		if (ends_sessions(cmd) && !m->stop &&
+		    (!verify_settles(m, cmd) || !kfm_flush_settles(m))) {
 			cmd_back(m, cmd);
 			break;
 		}

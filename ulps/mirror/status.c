@@ -280,6 +280,8 @@ void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, ch
 		DMEMIT(" differ %u unverified %llu", m->verify.differ, m->verify.skipped);
 	if (m->verify.outvoted)
 		DMEMIT(" outvoted %u", m->verify.outvoted);
+	if (m->verify.done && m->verify.repairs)
+		DMEMIT(" left %u", m->verify.left);
 	if (direct_count(m))
 		DMEMIT(" direct %llu", direct_count(m));
 	if (equal_kib(m))

@@ -13,16 +13,25 @@
  * No write to the range is in flight while it is claimed, so what differs is a difference, and no
  * write that one of both nodes has not got yet.
  *
- * With several peers one that has something else than this node is not enough to know which of both
- * is wrong: all others in sync are asked for the same part. If one of them has what that peer has,
- * this node is outvoted, whatever the rest have, and the part is not overwritten for the rest of
- * this comparison: a person has to decide. If one of them does not answer, the part is left out.
+ * Which of two copies is wrong is not known here. So what differs is *marked*, and stays as it is,
+ * unless the caller has named the source: this node, a peer, or what more than half of all copies
+ * are like (enum kfm_verify_source). Only what is marked is compared then, if the marks are whole.
  *
- * Otherwise the regions of a part that differs are out of sync from then on, durably, and the
+ * With several peers all others in sync are asked for a part that differs. Two copies that are the
+ * same outvote the source: a part of which another copy is as the one that would be overwritten is
+ * not overwritten for the rest of this comparison. If one of the others does not answer, the part is
+ * left out.
+ *
+ * If the source is here, the regions of the part are out of sync from then on, durably, and the
  * resynchronisation of this session overwrites them with the data of the primary. If the session
  * ends before, the next one begins with ATTACH that announces that, as after each outage. The
  * peer's copy stays one that may be promoted meanwhile: sectors that are overwritten are not worse
  * than those that were there.
+ *
+ * If the source is a peer, the primary asks it once more, reads its patch, and writes the data to
+ * its own leg, with the range claimed. No bit is set: what a crash leaves of the part is what one of
+ * both copies has had. The source is the first peer that is compared. At each further one a part
+ * that differs is overwritten if this node has there what the source has.
  *
  * A part that the peer, or this node, can't read is left out, and counted. So is what is out of
  * sync, and a part to which writes are in flight all the time.
@@ -55,15 +64,86 @@ static bool comparable(const struct kfm_peer *p, u64 sector, u32 len)
 	       !kfm_repair_bad(p->m, sector, len / KFM_SECTOR);
 }
 
+/* The peer that is compared now, or NULL; that of the source is the first one. */
+static struct kfm_peer *compared(const struct kfm *m)
+{
+	const struct kfm_verify *v = &m->verify;
+	unsigned int i = v->index;
+
+	if (v->from && !i)
+		return v->from;
+	return m->peers[v->from && i <= v->from->index ? i - 1 : i];
+}
+
 /* Leave out a part that is out of sync, or all of a peer that is not in sync. */
 static void leave_out(const struct kfm_peer *p)
 {
 	struct kfm_verify *v = &p->m->verify;
-	u64 parts = peer_insync(p) ? 1 : DIV_ROUND_UP_ULL(p->m->sectors - v->next, PART);
+	bool one = peer_insync(p);
 
-	v->skipped += parts;
-	v->next += parts * PART;
+	v->skipped += one ? 1 : DIV_ROUND_UP_ULL(p->m->sectors - v->next, PART);
+	v->next = one ? v->next + PART : p->m->sectors;
 }
+
+/* ---- marks ---- */
+
+/* The first sector from @next on that is to be compared, or the end of the mirror */
+static u64 next_todo(const struct kfm *m, u64 next)
+{
+	const struct kfm_marks *todo = &m->verify.todo;
+	u64 first = m->sectors;
+	unsigned int i;
+
+	if (!todo->whole)
+		return next;
+	for (i = 0; i < todo->count; i++) {
+		if (todo->at[i].end > next)
+			first = min(first, max(next, todo->at[i].sector));
+	}
+	return first;
+}
+
+/* The part differs, and stays so. It may be known from another peer. */
+static void mark(struct kfm *m)
+{
+	struct kfm_marks *marks = &m->verify.marks;
+	u64 sector = m->verify.w->sector, end = sector + m->verify.w->len / KFM_SECTOR;
+	unsigned int i;
+
+	m->verify.left++;
+	for (i = 0; i < marks->count; i++) {
+		if (marks->at[i].sector <= sector && end <= marks->at[i].end)
+			return;
+		if (marks->at[i].end != sector)
+			continue;
+		marks->at[i].end = end;
+		return;
+	}
+	if (i == KFM_VERIFY_MARKS) {
+		marks->whole = false;
+		return;
+	}
+	marks->at[i].sector = sector;
+	marks->at[i].end = end;
+	marks->count++;
+}
+
+/* The comparison has ended. Each range that was left is in the log, which has lost some before. */
+static void end(struct kfm *m)
+{
+	struct kfm_verify *v = &m->verify;
+	unsigned int i;
+
+	v->running = false;
+	v->done = true;
+	v->marks.whole &= !v->skipped;
+	for (i = 0; i < v->marks.count; i++)
+		DMERR("%s: verify: sectors %llu to %llu differ between two copies", kfm_name(m),
+		      v->marks.at[i].sector, v->marks.at[i].end - 1);
+	kfm_event(m, "verified");
+}
+
+/* ---- a part ---- */
 
 static u32 part_bytes(const struct kfm *m)
 {
@@ -100,14 +180,13 @@ static void ask(struct kfm *m, struct kfm_peer *p)
 static bool part_begin(struct kfm *m)
 {
 	struct kfm_verify *v = &m->verify;
-	struct kfm_peer *p = m->peers[v->index];
+	struct kfm_peer *p = compared(m);
 
 	if (!p || p->witness) {
-		v->running = false;
-		v->done = true;
-		kfm_event(m, "verified");
+		end(m);
 		return false;
 	}
+	v->next = next_todo(m, v->next);
 	if (v->next >= m->sectors) {
 		v->next = 0;
 		v->index++;
@@ -134,13 +213,16 @@ static bool part_begin(struct kfm *m)
 	v->waits = 0;
 	list_add_tail(&v->w->entry, &m->repairs);
 	p->budget -= v->w->len;
-	v->voting = false;
+	v->step = KFM_V_COMPARED;
 	ask(m, p);
 	kfm_write_leg(v->w, REQ_OP_READ);
 	return false;
 }
 
-/* Ask the next peer that may know which of two copies is wrong. Return: false if there is none. */
+/*
+ * Ask the next peer that may know which of two copies is wrong: of two that are no source that is
+ * the source alone. Return: false if there is none.
+ */
 static bool ask_next(struct kfm *m)
 {
 	struct kfm_verify *v = &m->verify;
@@ -148,7 +230,9 @@ static bool ask_next(struct kfm *m)
 
 	while ((p = m->peers[v->voter])) {
 		v->voter++;
-		if (p->index == v->index || p->witness || !comparable(p, v->w->sector, v->w->len))
+		if (p == v->w->peer || p->witness ||
+		    (v->from && v->w->peer != v->from && p != v->from) ||
+		    !comparable(p, v->w->sector, v->w->len))
 			continue;
 		/* the range may have a write that this node and the first peer have: both_have() */
 		if (!kfm_range_lacks(p, v->w->sector, v->w->len)) {
@@ -172,48 +256,89 @@ static bool is_kept(const struct kfm_verify *v, u64 sector)
 	return false;
 }
 
-static void differs(struct kfm *m)
+/* The peer is to get what this node has. */
+static void overwrite_peer(struct kfm *m)
 {
 	const struct kfm_write *w = m->verify.w;
 	struct kfm_peer *p = w->peer;
 
-	DMERR_LIMIT("%s: %u bytes from sector %llu on differ from those of %s", kfm_name(m),
-		    w->len, w->sector, kfm_peer_name(p));
-	m->verify.differ++;
-	if (m->verify.report || is_kept(&m->verify, w->sector))
-		return;
 	kfm_oos_set(p, w->sector, w->len);
 	p->oos_start = max(p->oos_start, p->oos_count);
 	kfm_bits_flush(m);
 }
 
-/* Two copies are the same, and this one is not: it is not written over them. */
+/* Two copies are the same, and the source is not: it is not written over them. */
 static void outvoted(struct kfm *m)
 {
 	const struct kfm_write *w = m->verify.w;
 	struct kfm_verify *v = &m->verify;
 
-	DMERR_LIMIT("%s: %u bytes from sector %llu on differ from two peers that agree",
+	DMERR_LIMIT("%s: %u bytes from sector %llu on differ from two copies that agree",
 		    kfm_name(m), w->len, w->sector);
 	v->differ++;
+	mark(m);
 	if (is_kept(v, w->sector))
 		return;
 	if (v->outvoted < KFM_VERIFY_KEPT)
 		v->kept[v->outvoted] = w->sector;
 	else
-		v->report = true;
+		v->source = KFM_VERIFY_REPORT;
 	v->outvoted++;
 }
 
-/* All have been asked, and none of them has what the peer has. */
-static void part_won(struct kfm *m)
+enum fate { LEAVE, OUTVOTED, OVERWRITE_PEER, OVERWRITE_THIS };
+
+/* All have been asked. What is done with the part? */
+static enum fate judge(const struct kfm *m)
+{
+	const struct kfm_verify *v = &m->verify;
+	unsigned int here = 1 + v->like_here, there = 1 + v->like_there;
+	unsigned int copies = 1 + kfm_copy_count(m);
+
+	switch (v->source) {
+	case KFM_VERIFY_HERE:
+		return is_kept(v, v->w->sector) ? LEAVE : OVERWRITE_PEER;
+	case KFM_VERIFY_PEER:
+		if (v->w->peer != v->from)
+			return v->like_here ? OVERWRITE_PEER : LEAVE;
+		return here > there ? OUTVOTED : OVERWRITE_THIS;
+	case KFM_VERIFY_MAJORITY:
+		if (2 * here > copies)
+			return OVERWRITE_PEER;
+		return 2 * there > copies ? OVERWRITE_THIS : LEAVE;
+	default:
+		return LEAVE;
+	}
+}
+
+/* Return: true if the part goes on: this node takes the data of the peer. */
+static bool part_decided(struct kfm *m)
 {
 	struct kfm_verify *v = &m->verify;
+	enum fate what = judge(m);
 
-	if (v->unasked || !comparable(v->w->peer, v->w->sector, v->w->len))
+	if (!comparable(v->w->peer, v->w->sector, v->w->len) ||
+	    (v->unasked && (v->source != KFM_VERIFY_MAJORITY || what == LEAVE))) {
 		v->skipped++;
+		return false;
+	}
+	if (what == OVERWRITE_THIS) {
+		v->step = KFM_V_TAKEN;
+		ask(m, v->w->peer);
+		return true;
+	}
+	if (what == OUTVOTED) {
+		outvoted(m);
+		return false;
+	}
+	DMERR_LIMIT("%s: %u bytes from sector %llu on differ from those of %s", kfm_name(m),
+		    v->w->len, v->w->sector, kfm_peer_name(v->w->peer));
+	v->differ++;
+	if (what == OVERWRITE_PEER)
+		overwrite_peer(m);
 	else
-		differs(m);
+		mark(m);
+	return false;
 }
 
 /*
@@ -225,24 +350,90 @@ static bool part_judged(struct kfm *m, bool valid)
 	struct kfm_verify *v = &m->verify;
 	u32 mine = crc32c(~0U, v->w->buf + KFM_DATA_AT, v->w->len);
 
-	if (!v->voting && (!valid || v->crc == mine)) {
+	if (v->step == KFM_V_COMPARED && (!valid || v->crc == mine)) {
 		v->skipped += !valid;
 		return false;
 	}
-	if (!v->voting) {
-		v->voting = true;
+	if (v->step == KFM_V_COMPARED) {
+		v->step = KFM_V_VOTED;
 		v->other = v->crc;
 		v->voter = 0;
+		v->like_here = 0;
+		v->like_there = 0;
 		v->unasked = false;
-	} else if (valid && v->crc == v->other) {
+	} else {
+		v->like_here += valid && v->crc == mine;
+		v->like_there += valid && v->crc == v->other;
+		v->unasked |= !valid;
+	}
+	if (v->like_there && v->source <= KFM_VERIFY_HERE) {
 		outvoted(m);
 		return false;
 	}
-	v->unasked |= !valid;
-	if (ask_next(m))
-		return true;
-	part_won(m);
+	return ask_next(m) || part_decided(m);
+}
+
+/* ---- the copy of a peer is the right one ---- */
+
+/* The part can't be overwritten. */
+static bool part_left(struct kfm *m)
+{
+	m->verify.skipped++;
+	mark(m);
 	return false;
+}
+
+/* The peer offers its data, or can't: @valid. Return: true if it is being read. */
+static bool part_taken(struct kfm *m, bool valid)
+{
+	struct kfm_verify *v = &m->verify;
+	ssize_t ret = -EIO;
+
+	if (valid && v->crc == v->other)
+		ret = kfm_net_read(v->asked, v->w, 0);
+	if (ret == -EAGAIN && time_before(jiffies, v->deadline)) {
+		m->again = true;
+		return true;
+	}
+	if (ret)
+		return part_left(m);
+	v->step = KFM_V_FETCHED;
+	v->deadline = jiffies + m->timeout;
+	return true;
+}
+
+/* Return: true if the part goes on. What is still being read moves to kfm.draining. */
+static bool part_fetched(struct kfm *m)
+{
+	struct kfm_verify *v = &m->verify;
+	struct kfm_write *w = v->w;
+	struct kfm_post *post = &w->posts[v->asked->index];
+	bool usable = comparable(v->asked, w->sector, w->len) && v->asked->session == v->session;
+	bool busy = kfm_busy(&post->busy);	/* once: it may change at any time */
+
+	if (busy && usable && time_before(jiffies, v->deadline))
+		return true;
+	if (busy || !usable || post->err ||
+	    crc32c(~0U, w->buf + KFM_DATA_AT, w->len) != v->other)
+		return part_left(m);
+	v->step = KFM_V_WRITTEN;
+	kfm_write_leg(w, REQ_OP_WRITE | REQ_FUA | REQ_SYNC);
+	return true;
+}
+
+static void part_written(struct kfm *m)
+{
+	struct kfm_verify *v = &m->verify;
+
+	if (v->w->leg_status) {
+		DMERR_LIMIT("%s: sector %llu: the leg does not take the data of %s", kfm_name(m),
+			    v->w->sector, kfm_peer_name(v->w->peer));
+		part_left(m);
+		return;
+	}
+	v->differ++;
+	DMWARN_LIMIT("%s: %u bytes from sector %llu on are those of %s now", kfm_name(m),
+		     v->w->len, v->w->sector, kfm_peer_name(v->w->peer));
 }
 
 /* The claim of the part ends. */
@@ -252,33 +443,49 @@ static void part_put(struct kfm *m)
 	m->verify.w = NULL;
 }
 
-/* Go on with the part, if there is one. */
-static void part_run(struct kfm *m)
+/* Go on with a part. Return: false if it has ended. */
+static bool part_goes_on(struct kfm *m)
 {
 	struct kfm_verify *v = &m->verify;
 	struct kfm_write *w = v->w;
-	bool usable;
+	bool usable, valid;
 
-	if (!w || kfm_busy(&w->leg_busy))
-		return;
-	if (!v->running) {	/* nobody is asked any more, and nothing overwritten */
-		v->skipped++;
-		part_put(m);
-		return;
+	if (v->step == KFM_V_WRITTEN) {
+		part_written(m);
+		return false;
 	}
-	/* A repair goes first: it may need the range, the write, or the patch. */
-	if (kfm_repair_runs(m)) {
-		part_put(m);
-		return;
-	}
+	if (v->step == KFM_V_FETCHED)
+		return part_fetched(m);
 	usable = comparable(v->asked, w->sector, w->len) && v->asked->session == v->session &&
 		 !w->leg_status;
 	if (usable && !v->answered && time_before(jiffies, v->deadline)) {
 		if (!time_before(jiffies, v->repeat))
 			request(m);
+		return true;
+	}
+	valid = usable && v->answered && v->len == w->len;
+	return v->step == KFM_V_TAKEN ? part_taken(m, valid) : part_judged(m, valid);
+}
+
+/* Go on with the part, if there is one. */
+static void part_run(struct kfm *m)
+{
+	struct kfm_verify *v = &m->verify;
+	struct kfm_write *w = v->w;
+
+	if (!w || kfm_busy(&w->leg_busy))
+		return;
+	if (!v->running && v->step != KFM_V_WRITTEN) {	/* nothing more is asked, or overwritten */
+		v->skipped++;
+		part_put(m);
 		return;
 	}
-	if (part_judged(m, usable && v->answered && v->len == w->len))
+	/* A repair goes first: it may need the range, the write, or the patch. */
+	if (v->step != KFM_V_WRITTEN && kfm_repair_runs(m)) {
+		part_put(m);
+		return;
+	}
+	if (part_goes_on(m))
 		return;
 	v->next = w->sector + PART;
 	part_put(m);
@@ -317,14 +524,17 @@ void kfm_verify_copied(struct kfm_peer *p, const struct kfm_msg *msg)
 /**
  * kfm_verify_start() - begin to compare the copies
  * @m: mirror
- * @report: change nothing
+ * @source: what is done with a part that differs
+ * @from: the peer with KFM_VERIFY_PEER, or NULL
  *
  * Return: 0; or -EINVAL at a secondary, -EALREADY while another comparison runs, -EIO after a
- * failure
+ * failure, -ENOTCONN if @from is not in sync, -EOPNOTSUPP if there is no majority of the copies, or
+ * if the leg may tear a sector, so that no other copy is written to it
  */
-int kfm_verify_start(struct kfm *m, bool report)
+int kfm_verify_start(struct kfm *m, enum kfm_verify_source source, struct kfm_peer *from)
 {
 	struct kfm_verify *v = &m->verify;
+	struct kfm_marks marks = v->marks;
 
 	if (!m->primary)
 		return -EINVAL;
@@ -332,14 +542,29 @@ int kfm_verify_start(struct kfm *m, bool report)
 		return -EALREADY;
 	if (m->leg_failed || m->meta_failed || m->detached)
 		return -EIO;
-	*v = (struct kfm_verify) { .running = true, .report = report };
+	if (source == KFM_VERIFY_MAJORITY && kfm_copy_count(m) < 2)
+		return -EOPNOTSUPP;
+	if (source >= KFM_VERIFY_PEER && m->leg_tears)
+		return -EOPNOTSUPP;
+	if (from && !peer_insync(from))
+		return -ENOTCONN;
+	*v = (struct kfm_verify) {
+		.running = true, .source = source, .from = from, .marks.whole = true,
+		.repairs = source != KFM_VERIFY_REPORT,
+	};
+	if (v->repairs)
+		v->todo = marks;
 	return 0;
 }
 
-/* Stop the comparison. The part in flight ends when this node has read it. */
+/*
+ * Stop the comparison, and forget what it has found. The part in flight ends when this node has read
+ * or written it.
+ */
 void kfm_verify_stop(struct kfm *m)
 {
 	m->verify.running = false;
+	m->verify.marks.whole = false;
 }
 
 /* How far is the comparison? For status, without a lock. */
