@@ -4,10 +4,8 @@
  * each endpoint. docs/architecture.md lists the files of the protocol.
  */
 #include <linux/export.h>
-#include <linux/moduleparam.h>
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
-#include <kfi_inaddr.h>
 #include "peers.h"
 
 struct workqueue_struct *kfp_wq;
@@ -58,23 +56,6 @@ void kfp_exit(void)
 }
 
 /* ---- a provider ---- */
-
-#define KFP_PARAM(kind, low, high)							\
-	static int kfp_set_##kind(const char *value, const struct kernel_param *param)	\
-	{										\
-		return param_set_uint_minmax(value, param, low, high);			\
-	}										\
-	const struct kernel_param_ops kfi_param_##kind = {				\
-		.set = kfp_set_##kind, .get = param_get_uint,				\
-	};										\
-	EXPORT_SYMBOL_GPL(kfi_param_##kind)
-
-KFP_PARAM(credits, 16, 1 << 24);
-KFP_PARAM(count, 0, INT_MAX);
-KFP_PARAM(ms, 1, 3600 * MSEC_PER_SEC);
-KFP_PARAM(silence_ms, 200, 3600 * MSEC_PER_SEC);
-KFP_PARAM(s, 1, 3600);
-KFP_PARAM(short_port, 1, KFI_SHORT_PORT_MAX);
 
 /* Values within their ranges may be too small for one another: raise them. */
 static void kfp_check_params(struct kfi_proto *proto)

@@ -23,12 +23,12 @@
 #include <linux/bitops.h>
 #include <linux/io.h>
 #include <linux/module.h>
+#include <kfi_param.h>
 #include "bridge.h"
 
-static char *nt_signal = "auto";
-module_param_named(signal, nt_signal, charp, 0444);
-MODULE_PARM_DESC(signal,
-		 "what rings the peer's doorbell: cpu, or auto: the engine, if it can (default auto)");
+static char nt_signal[8] = "auto";
+KFI_PARAM_TEXT(signal, nt_signal, 0444,
+	       "what rings the peer's doorbell: cpu, or auto: the engine, if it can (default auto)");
 
 static bool nt_cpu_rings;
 

@@ -49,10 +49,10 @@ module_param_named(splice, ks_splice, bool, 0644);
 MODULE_PARM_DESC(splice,
 		 "send page-backed payload without a copy if possible (default yes)");
 
-char *ks_tls;
-module_param_named(tls, ks_tls, charp, 0444);
-MODULE_PARM_DESC(tls,
-		 "all connections use TLS 1.3, with pre-shared keys (psk) or certificates (x509) (default: no TLS)");
+char ks_tls[8] = "no";
+KFI_PARAM_TEXT(tls, ks_tls, 0444,
+	       "all connections use TLS 1.3, with pre-shared keys (psk) or certificates (x509) (default no)");
+bool ks_tls_wanted __ro_after_init;
 
 struct workqueue_struct *ks_wq;
 struct workqueue_struct *ks_cm_wq;
@@ -110,10 +110,11 @@ static struct kfi_provider ks_provider = {
 /* Who asks for TLS, and can't have it, gets no provider rather than one without TLS. */
 static int __init ks_tls_select(void)
 {
-	if (!ks_tls)
+	ks_tls_wanted = strcmp(ks_tls, "no");
+	if (!ks_tls_wanted)
 		return 0;
 	if (strcmp(ks_tls, "psk") && strcmp(ks_tls, "x509")) {
-		pr_err("kfi_sockets: tls=%s is refused: it is psk, x509, or not set\n", ks_tls);
+		pr_err("kfi_sockets: tls=%s is refused: it is psk, x509, or no\n", ks_tls);
 		return -EINVAL;
 	}
 	if (!KS_HAS_TLS) {

@@ -28,10 +28,11 @@
  * depends on it where the kernel lacks handshakes, or the type of their keys.
  */
 #define KS_HAS_TLS	(IS_ENABLED(CONFIG_NET_HANDSHAKE) && IS_ENABLED(CONFIG_NVME_KEYRING))
-#define ks_tls_on()	(KS_HAS_TLS && ks_tls)
+#define ks_tls_on()	(KS_HAS_TLS && ks_tls_wanted)
 
 /* Module parameters (main.c) */
-extern char *ks_tls;
+extern char ks_tls[8];
+extern bool ks_tls_wanted;
 extern unsigned int ks_short_port;
 extern bool ks_splice;
 

@@ -3,13 +3,12 @@
  * client_disk.c - kfi_example.ko, the disk of a server as /dev/kfiexample: init, exit, and blk-mq.
  */
 #include <linux/module.h>
+#include <kfi_param.h>
 #include "client.h"
 
-static char *node = "", *service = EX_SERVICE;
-module_param(node, charp, 0444);
-MODULE_PARM_DESC(node, "address of the server");
-module_param(service, charp, 0444);
-MODULE_PARM_DESC(service, "its service (default " EX_SERVICE ")");
+static char node[EX_NAME], service[EX_NAME] = EX_SERVICE;
+KFI_PARAM_TEXT(node, node, 0444, "address of the server");
+KFI_PARAM_TEXT(service, service, 0444, "its service (default " EX_SERVICE ")");
 
 enum { EX_AGAIN_MS = 10 };
 

@@ -18,6 +18,7 @@
 
 enum {
 	EX_VERSION	= 1,
+	EX_NAME		= 64,		/* bytes of an address or a service */
 	EX_DEPTH	= 64,		/* requests in flight */
 	EX_MAX		= SZ_1M,	/* bytes of a request */
 	EX_SEGS		= 256,		/* pages of a request */

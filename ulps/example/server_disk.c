@@ -3,15 +3,14 @@
 #include <linux/blkdev.h>
 #include <linux/module.h>
 #include <linux/scatterlist.h>
+#include <kfi_param.h>
 #include "server.h"
 
-static char *disk, *node = "0.0.0.0", *service = EX_SERVICE;
-module_param(disk, charp, 0444);
-MODULE_PARM_DESC(disk, "block device that is exported");
-module_param(node, charp, 0444);
-MODULE_PARM_DESC(node, "address, or name of an interface, to listen at (default 0.0.0.0)");
-module_param(service, charp, 0444);
-MODULE_PARM_DESC(service, "service (default " EX_SERVICE ")");
+static char disk[256], node[EX_NAME] = "0.0.0.0", service[EX_NAME] = EX_SERVICE;
+KFI_PARAM_TEXT(disk, disk, 0444, "block device that is exported");
+KFI_PARAM_TEXT(node, node, 0444,
+	       "address, or name of an interface, to listen at (default 0.0.0.0)");
+KFI_PARAM_TEXT(service, service, 0444, "service (default " EX_SERVICE ")");
 
 static struct file *ex_file;
 
@@ -53,7 +52,7 @@ static int __init ex_init(void)
 {
 	int ret;
 
-	if (!disk)
+	if (!*disk)
 		return -EINVAL;
 	ex_file = bdev_file_open_by_path(disk, BLK_OPEN_READ | BLK_OPEN_WRITE, &ex_file, NULL);
 	if (IS_ERR(ex_file))

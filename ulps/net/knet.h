@@ -233,7 +233,7 @@ static inline struct knet_peer *knet_peer(struct knet *kn, unsigned int slot)
 
 /* main.c */
 extern struct workqueue_struct *knet_wq, *knet_end_wq;
-extern char *knet_service;
+extern char knet_service[KFI_NAME_MAX];
 
 /* dev.c */
 extern struct rtnl_link_ops knet_link_ops;

@@ -10,11 +10,12 @@
  *	hello.h		what goes over the network
  */
 #include <linux/module.h>
+#include <kfi_param.h>
 #include "knet.h"
 
-char *knet_service = "342";
-module_param_named(service, knet_service, charp, 0444);
-MODULE_PARM_DESC(service, "service of the provider at which peers are awaited (default 342)");
+char knet_service[KFI_NAME_MAX] = "342";
+KFI_PARAM_TEXT(service, knet_service, 0444,
+	       "service of the provider at which peers are awaited (default 342)");
 
 struct workqueue_struct *knet_wq, *knet_end_wq;
 

@@ -7,11 +7,12 @@
 #include <linux/nsproxy.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <kfi_param.h>
 #include "host.h"
 
-static char *provider;
-module_param(provider, charp, 0644);
-MODULE_PARM_DESC(provider, "kfabric provider (default: the first that reaches the target)");
+static char provider[KFI_NAME_MAX];
+KFI_PARAM_TEXT(provider, provider, 0644,
+	       "kfabric provider (default: the first that reaches the target)");
 
 static bool tls;
 module_param(tls, bool, 0644);
@@ -38,9 +39,9 @@ struct workqueue_struct *kfn_wq;
 static LIST_HEAD(kfn_ctrls);
 static DEFINE_MUTEX(kfn_ctrls_lock);
 
-const char *kfn_provider(void)
+void kfn_provider(char name[KFI_NAME_MAX])
 {
-	return provider;
+	kfi_param_read(name, provider, KFI_NAME_MAX);
 }
 
 bool kfn_tls(void)

@@ -136,7 +136,7 @@ static inline struct kfn_ctrl *to_kfn(struct nvme_ctrl *ctrl)
 extern struct workqueue_struct *kfn_wq;
 /* Targets may read the memory of reads */
 extern bool kfn_verify;
-const char *kfn_provider(void);
+void kfn_provider(char name[KFI_NAME_MAX]);
 bool kfn_tls(void);
 
 /* hlayout.c */

@@ -81,10 +81,12 @@ static int kfn_find(struct kfn_ctrl *ctrl, struct kfi_info **info)
 {
 	struct nvmf_ctrl_options *opts = ctrl->ctrl.opts;
 	struct kfi_need need = KFN_NEED;
+	char provider[KFI_NAME_MAX];
 	int ret;
 
+	kfn_provider(provider);
 	need.inject = kfn_head_len(sizeof(struct nvme_command), ctrl->digests);
-	need.provider = kfn_provider();
+	need.provider = provider;
 	need.device = opts->host_iface;
 	need.load = !ctrl->pages;
 	if (opts->tos >= 0)	/* the two other bits of the byte, ECN, are of the transport */

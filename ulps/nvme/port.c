@@ -66,13 +66,15 @@ static int kfnt_port_listen(struct kfnt_port *port)
 	struct nvmf_disc_rsp_page_entry *addr = &port->nport->disc_addr;
 	const char *service = *addr->trsvcid ? addr->trsvcid : KFN_PORT;
 	struct kfi_need need = KFN_NEED;
+	char provider[KFI_NAME_MAX];
 	int ret;
 
 	if (!kfnt_port_family_fits(addr)) {
 		pr_err("nvmet-kfi: %s is no address of addr_adrfam\n", addr->traddr);
 		return -EINVAL;
 	}
-	need.provider = kfnt_provider();
+	kfnt_provider(provider);
+	need.provider = provider;
 	need.load = true;
 	if ((addr->treq & NVME_TREQ_SECURE_CHANNEL_MASK) == NVMF_TREQ_REQUIRED)
 		need.caps |= KFI_PROTECTED;

@@ -9,9 +9,9 @@
 
 enum { KFNT_TRTYPE = 253 };
 
-static char *provider;
-module_param(provider, charp, 0644);
-MODULE_PARM_DESC(provider, "kfabric provider of ports (default: all that serve the address)");
+static char provider[KFI_NAME_MAX];
+KFI_PARAM_TEXT(provider, provider, 0644,
+	       "kfabric provider of ports (default: all that serve the address)");
 
 static unsigned int trtype = KFNT_TRTYPE;
 module_param(trtype, uint, 0444);
@@ -28,9 +28,9 @@ struct kfi_conn_ops kfnt_conn_ops = {
 	.release	= kfnt_release,
 };
 
-const char *kfnt_provider(void)
+void kfnt_provider(char name[KFI_NAME_MAX])
 {
-	return provider;
+	kfi_param_read(name, provider, KFI_NAME_MAX);
 }
 
 unsigned int kfnt_connect_ms(void)

@@ -126,7 +126,7 @@ static inline struct nvme_command *kfnt_sqe(const struct kfnt_cmd *cmd)
 /* target.c */
 extern struct nvmet_fabrics_ops kfnt_ops;
 extern struct kfi_conn_ops kfnt_conn_ops;
-const char *kfnt_provider(void);
+void kfnt_provider(char name[KFI_NAME_MAX]);
 unsigned int kfnt_connect_ms(void);
 
 /* tlayout.c */

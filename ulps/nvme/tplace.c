@@ -31,17 +31,19 @@
 #include <linux/rculist.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
+#include <kfi_param.h>
 #include <kfi_place.h>
 #include "target.h"
 
-static char *bypass;
-module_param(bypass, charp, 0444);
-MODULE_PARM_DESC(bypass,
-		 "disks, as nvme0n1,nvme1n1, that write READs into the host's memory (default none)");
+enum { KFNT_DISKS_TEXT = 1024 };	/* bytes of a list of disks */
 
-static char *bypass_disks;
-module_param_unsafe(bypass_disks, charp, 0444);
-MODULE_PARM_DESC(bypass_disks, "disks, as dm-0,sda, that do so without a check (default none)");
+static char bypass[KFNT_DISKS_TEXT];
+KFI_PARAM_TEXT(bypass, bypass, 0444,
+	       "disks, as nvme0n1,nvme1n1, that write READs into the host's memory (default none)");
+
+static char bypass_disks[KFNT_DISKS_TEXT];
+KFI_PARAM_TEXT_UNSAFE(bypass_disks, bypass_disks, 0444,
+		      "disks, as dm-0,sda, that do so without a check (default none)");
 
 /**
  * struct kfnt_disk - may a disk write to the places of a domain?
@@ -122,7 +124,7 @@ static struct dentry *kfnt_debugfs;
 
 bool kfnt_bypass(void)
 {
-	return bypass || bypass_disks;
+	return *bypass || *bypass_disks;
 }
 
 /* ---- which disks ---- */
@@ -132,7 +134,7 @@ static bool kfnt_disk_named(const char *at, const char *name)
 {
 	size_t len = strlen(name), n;
 
-	for (; at && *at; at += n + (at[n] == ',')) {
+	for (; *at; at += n + (at[n] == ',')) {
 		n = strcspn(at, ",");
 		if (n == len && !strncmp(at, name, n))
 			return true;

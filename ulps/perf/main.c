@@ -9,12 +9,13 @@
 #include <net/genetlink.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
+#include <kfi_param.h>
 
 #include "perf.h"
 
-static char *perf_auth_key;
-module_param_named(auth_key, perf_auth_key, charp, 0400);
-MODULE_PARM_DESC(auth_key, "authorization key of all endpoints (default: none)");
+static char perf_auth_key[KFI_SECRET_MAX + 1];
+KFI_PARAM_TEXT(auth_key, perf_auth_key, 0400,
+	       "authorization key of all endpoints (default: none)");
 
 struct workqueue_struct *perf_wq;
 
@@ -27,8 +28,8 @@ struct perf_net *perf_net(struct net *net)
 
 void perf_need_key(struct kfi_need *need)
 {
-	need->auth_key = perf_auth_key;
-	need->auth_key_size = perf_auth_key ? strlen(perf_auth_key) : 0;
+	need->auth_key_size = strlen(perf_auth_key);
+	need->auth_key = need->auth_key_size ? perf_auth_key : NULL;
 }
 
 /* Ids of servers and runs. They only increase, so that a dump can continue behind the last one. */

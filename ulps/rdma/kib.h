@@ -587,7 +587,7 @@ static inline void kib_count(struct kib_dev *dev, enum kib_counter counter, u64 
 
 /* main.c */
 extern struct workqueue_struct *kib_wq;		/* the ends of queue pairs; reclaim may wait */
-extern char *kib_service;
+extern char kib_service[KFI_NAME_MAX];
 extern bool kib_reserved_ports;
 
 /* device.c */

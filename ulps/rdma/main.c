@@ -18,11 +18,12 @@
 #include <linux/module.h>
 #include <linux/rtnetlink.h>
 #include <rdma/rdma_netlink.h>
+#include <kfi_param.h>
 #include "kib.h"
 
-char *kib_service = "4467";
-module_param_named(service, kib_service, charp, 0444);
-MODULE_PARM_DESC(service, "service of the provider at which devices listen (default 4467)");
+char kib_service[KFI_NAME_MAX] = "4467";
+KFI_PARAM_TEXT(service, kib_service, 0444,
+	       "service of the provider at which devices listen (default 4467)");
 
 bool kib_reserved_ports;
 module_param_named(reserved_ports, kib_reserved_ports, bool, 0644);
