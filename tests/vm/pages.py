@@ -32,10 +32,10 @@ MODULES = (*nvme.MODULES, "dm_mod")
 SETUP = """set -e
 hostname {name}
 ip addr add 192.168.1.{number}/24 dev eth0
-mkdir -p /dev/vg /mnt /etc/nvme /build/modules/src/ulps
+mkdir -p /dev/vg /mnt /etc/nvme /ulps
 ln -s vda /dev/sdb
 ln -s ../vdb /dev/vg/r0
-ln -s /lib/modules/$(uname -r)/extra /build/modules/src/ulps/example
+ln -s /lib/modules/$(uname -r)/extra /ulps/example
 echo {host} >/etc/nvme/hostid
 echo {host_nqn} >/etc/nvme/hostnqn
 modprobe -a virtio_blk ext4 crc32c_generic configfs dm_mod
