@@ -646,8 +646,8 @@ struct kfi_caller {
  *	end; those of one source, if it has more than half of the limit, its own ones. As many again
  *	may be in release
  *
- * The lock, a leaf, protects the lists of connections and the counts. Only kfi_listener_open() and
- * kfi_listener_close() use @places.
+ * The lock, a leaf, protects the lists of connections and the counts. kfi_listener_open(), then
+ * @again, then kfi_listener_close() use @places.
  */
 struct kfi_listener {
 	int			(*called)(struct kfi_caller *caller);
@@ -657,7 +657,10 @@ struct kfi_listener {
 	struct module		*owner;
 	struct net		*net;
 	netns_tracker		tracker;
-	struct list_head	places;
+	struct kfi_need		need;
+	const char		*node, *service;
+	struct list_head	entry, places;
+	struct delayed_work	again;
 	spinlock_t		lock;
 	struct list_head	conns, waiting;
 	unsigned int		unready, alive;
@@ -672,6 +675,9 @@ struct kfi_listener {
  * @node: address, interface, or a wildcard; NULL: all
  * @service: service
  * @owner: THIS_MODULE
+ *
+ * If the device of an address goes, the listener listens at that address again when a device of the
+ * same provider has it again.
  *
  * Context: Process context, may sleep. @called may be called before this function returns.
  * Return: 0 if it listens at one place at least; -ENODATA if no provider has the address; or

@@ -7,6 +7,10 @@
  * the providers: for each address that exists when it is opened, or for a wildcard of a provider
  * that serves later addresses by it, too.
  *
+ * A place whose device goes listens again when a provider offers the address again, by whatever
+ * device. &kfi_listener.again looks for that when kfi.ko reports a device, and every few seconds,
+ * because an RDMA device may have the addresses of its interface later than it exists.
+ *
  * Any host can make a connection. Until the ULP says that its peer has logged in, little memory is
  * allocated for it, but the endpoint has pools for the size that the peer has announced. So a
  * listener limits the sum of the announced sizes, not the number of connections. A host that makes
@@ -23,28 +27,40 @@
 #include <net/net_namespace.h>
 #include "ulp.h"
 
-#define PLACE_TEXT	64	/* bytes of an address as text */
+#define PLACE_TEXT	64		/* bytes of an address as text */
+#define PLACE_AGAIN	(5 * HZ)	/* between attempts to listen again */
 
 /**
  * struct place - a passive endpoint
  * @entry: in &kfi_listener.places
  * @l: listener
- * @fab: its fabric, held
+ * @info: the answer of the provider for which it was opened
+ * @fab: its fabric, held; also while there is no endpoint
  * @eq: connection requests
  * @lock: held while a request is answered, and while @pep is closed: the close fails with -EBUSY if
  *	a request was read and not answered yet
- * @pep: endpoint
+ * @pep: endpoint; NULL: it does not listen
+ * @lost: the device of @pep has gone
+ * @told: the log has that it does not listen
  * @node: what it listens at, if that is no IP address
+ *
+ * The opening of the listener, then &kfi_listener.again, then the close use the endpoint. @lost is
+ * set by the handler of @eq, and cleared while there is no queue.
  */
 struct place {
 	struct list_head	entry;
 	struct kfi_listener	*l;
+	struct kfi_info		*info;
 	struct kfi_fab		*fab;
 	struct kfid_eq		*eq;
 	struct mutex		lock;
 	struct kfid_pep		*pep;
+	bool			lost, told;
 	char			node[PLACE_TEXT];
 };
+
+static LIST_HEAD(listeners);
+static DEFINE_MUTEX(listeners_lock);	/* protects @listeners; the locks of timers are inside */
 
 static unsigned int conn_cost(const struct kfi_conn *conn)
 {
@@ -272,16 +288,31 @@ static void place_call(struct place *place, const struct kfi_event *ev)
 	kfi_freeinfo(ev->info);
 }
 
-static void place_event(struct kfid_eq *eq, void *context)
+/* Let the listener look for lost places, unless it is being closed. */
+static void listener_look(struct kfi_listener *l)
 {
-	struct kfi_event ev;
-
-	while (kfi_eq_next(eq, &ev))
-		if (ev.info)
-			place_call(context, &ev);
+	mutex_lock(&listeners_lock);
+	if (!list_empty(&l->entry))
+		mod_delayed_work(system_long_wq, &l->again, 0);
+	mutex_unlock(&listeners_lock);
 }
 
-static void place_close(struct place *place)
+static void place_event(struct kfid_eq *eq, void *context)
+{
+	struct place *place = context;
+	struct kfi_event ev;
+
+	while (kfi_eq_next(eq, &ev)) {
+		if (ev.info)
+			place_call(place, &ev);
+		if (ev.err != -ENODEV)
+			continue;
+		WRITE_ONCE(place->lost, true);
+		listener_look(place->l);
+	}
+}
+
+static void place_stop(struct place *place)
 {
 	mutex_lock(&place->lock);
 	if (place->pep)
@@ -290,51 +321,219 @@ static void place_close(struct place *place)
 	mutex_unlock(&place->lock);
 	if (place->eq)
 		WARN_ON(kfi_close(&place->eq->fid));
-	kfi_fab_put(place->fab);
+	place->eq = NULL;
+	place->lost = false;
+}
+
+static void place_free(struct place *place)
+{
+	place_stop(place);
+	list_del(&place->entry);
+	if (place->fab)
+		kfi_fab_put(place->fab);
+	kfi_freeinfo(place->info);
 	kfree(place);
 }
 
-static int place_listen(struct place *place, struct kfi_info *info)
+/* @info: @place->info, or an answer for the same address */
+static int place_objects(struct place *place, struct kfi_info *info)
 {
-	struct kfid_fabric *fabric = place->fab->fabric;
+	struct kfi_fab *fab = kfi_fab_get(place->l->net, info, place->l->owner);
 
-	return kfi_eq_open(fabric, NULL, &place->eq, place_event, place) ?:
-	       kfi_passive_ep(fabric, info, &place->pep, place) ?:
+	if (IS_ERR(fab))
+		return PTR_ERR(fab);
+	if (place->fab)
+		kfi_fab_put(place->fab);
+	place->fab = fab;
+	return kfi_eq_open(fab->fabric, NULL, &place->eq, place_event, place) ?:
+	       kfi_passive_ep(fab->fabric, info, &place->pep, place) ?:
 	       kfi_pep_bind(place->pep, &place->eq->fid, 0) ?:
 	       kfi_conn_option(&place->pep->fid, KFI_OPT_NEED_PRIVILEGE,
 			       place->l->need_privilege) ?:
 	       kfi_listen(place->pep);
 }
 
-static int place_open(struct kfi_listener *l, struct kfi_info *info, const char *node)
+static int place_listen(struct place *place, struct kfi_info *info)
+{
+	const char *module = module_name(place->l->owner);
+	int ret = place_objects(place, info);
+	char at[PLACE_TEXT];
+
+	place_text(place, info, at);
+	if (!ret)
+		pr_info("%s: listens at %s over %s\n", module, at, info->fabric_attr->prov_name);
+	else if (!place->told)
+		pr_warn("%s: can't listen at %s over %s (%d)\n", module, at,
+			info->fabric_attr->prov_name, ret);
+	place->told = ret;
+	if (ret)
+		place_stop(place);
+	return ret;
+}
+
+static struct place *place_new(struct kfi_listener *l, const struct kfi_info *info)
 {
 	struct place *place = kzalloc(sizeof(*place), GFP_KERNEL);
-	char at[PLACE_TEXT];
-	int ret;
 
 	if (!place)
-		return -ENOMEM;
+		return NULL;
+	place->info = kfi_dupinfo(info);
+	if (!place->info) {
+		kfree(place);
+		return NULL;
+	}
 	mutex_init(&place->lock);
 	place->l = l;
-	strscpy(place->node, node ?: "*", sizeof(place->node));
-	place_text(place, info, at);
-	place->fab = kfi_fab_get(l->net, info, l->owner);
-	if (IS_ERR(place->fab)) {
-		ret = PTR_ERR(place->fab);
-		kfree(place);
-		return ret;
-	}
-	ret = place_listen(place, info);
-	if (ret) {
-		pr_warn("%s: can't listen at %s over %s (%d)\n", module_name(l->owner), at,
-			info->fabric_attr->prov_name, ret);
-		place_close(place);
-		return ret;
-	}
+	strscpy(place->node, l->node ?: "*", sizeof(place->node));
 	list_add_tail(&place->entry, &l->places);
-	pr_info("%s: listens at %s over %s\n", module_name(l->owner), at,
-		info->fabric_attr->prov_name);
-	return 0;
+	return place;
+}
+
+static int place_open(struct kfi_listener *l, struct kfi_info *info)
+{
+	struct place *place = place_new(l, info);
+	int ret = place ? place_listen(place, info) : -ENOMEM;
+
+	if (ret && place)
+		place_free(place);
+	return ret;
+}
+
+/* ---- places that are lost ---- */
+
+/*
+ * Is it an answer for the address of the place? A device may have another name when it comes back,
+ * but not a way, which has no address of its own.
+ */
+static bool place_is_at(const struct place *place, const struct kfi_info *info)
+{
+	const struct kfi_info *old = place->info;
+	bool ip = old->addr_format == KFI_SOCKADDR_IN || old->addr_format == KFI_SOCKADDR_IN6;
+
+	return !strcmp(old->fabric_attr->prov_name, info->fabric_attr->prov_name) &&
+	       old->addr_format == info->addr_format && old->src_addrlen == info->src_addrlen &&
+	       !memcmp(old->src_addr, info->src_addr, info->src_addrlen) &&
+	       (ip || !strcmp(old->domain_attr->name, info->domain_attr->name));
+}
+
+static void place_lost(struct place *place)
+{
+	char at[PLACE_TEXT];
+
+	place_stop(place);
+	place_text(place, place->info, at);
+	pr_info("%s: does not listen at %s over %s until its device is there again\n",
+		module_name(place->l->owner), at, place->info->fabric_attr->prov_name);
+	place->told = true;
+}
+
+static void place_again(struct place *place, struct kfi_info *infos)
+{
+	struct kfi_info *info;
+
+	for (info = infos; info && !place->pep; info = info->next)
+		if (place_is_at(place, info))
+			place_listen(place, info);
+}
+
+/* The namespace of a weak listener may be ending: then no object is opened in it. */
+static void listener_again(struct work_struct *work)
+{
+	struct kfi_listener *l = container_of(to_delayed_work(work), struct kfi_listener, again);
+	struct net *net = maybe_get_net(l->net);
+	struct kfi_info *infos = NULL;
+	bool missing = false;
+	struct place *place;
+
+	list_for_each_entry(place, &l->places, entry) {
+		if (READ_ONCE(place->lost))
+			place_lost(place);
+		missing |= !place->pep;
+	}
+	if (!net)
+		return;
+	if (missing && kfi_ulp_query(net, &l->need, NULL, l->node, l->service, KFI_SOURCE, &infos))
+		infos = NULL;
+	missing = false;
+	list_for_each_entry(place, &l->places, entry) {
+		place_again(place, infos);
+		missing |= !place->pep;
+	}
+	kfi_freeinfo(infos);
+	put_net(net);
+	if (missing)
+		queue_delayed_work(system_long_wq, &l->again, PLACE_AGAIN);
+}
+
+static int devices_event(struct notifier_block *nb, unsigned long event, void *data)
+{
+	struct kfi_listener *l;
+
+	mutex_lock(&listeners_lock);
+	list_for_each_entry(l, &listeners, entry)
+		mod_delayed_work(system_long_wq, &l->again, 0);
+	mutex_unlock(&listeners_lock);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block devices_nb = { .notifier_call = devices_event };
+
+void kfi_listeners_init(void)
+{
+	kfi_register_devices_notifier(&devices_nb);
+}
+
+void kfi_listeners_exit(void)
+{
+	kfi_unregister_devices_notifier(&devices_nb);
+}
+
+/* ---- open and close ---- */
+
+static void listener_free(struct kfi_listener *l)
+{
+	kfree(l->need.provider);
+	kfree(l->need.device);
+	kfree_sensitive(l->need.auth_key);
+	kfree(l->node);
+	kfree(l->service);
+	if (!l->weak)
+		put_net_track(l->net, &l->tracker);
+}
+
+static bool copy_text(const char **to, const char *from)
+{
+	*to = kstrdup(from, GFP_KERNEL);
+	return *to || !from;
+}
+
+/* Copy what places are opened with again. */
+static int listener_init(struct kfi_listener *l, struct net *net, const struct kfi_need *need,
+			 const char *node, const char *service, struct module *owner)
+{
+	bool ok;
+
+	INIT_LIST_HEAD(&l->entry);
+	INIT_LIST_HEAD(&l->places);
+	INIT_LIST_HEAD(&l->conns);
+	INIT_LIST_HEAD(&l->waiting);
+	INIT_DELAYED_WORK(&l->again, listener_again);
+	spin_lock_init(&l->lock);
+	init_waitqueue_head(&l->gone);
+	l->unready = 0;
+	l->alive = 0;
+	l->owner = owner;
+	l->net = l->weak ? net : get_net_track(net, &l->tracker, GFP_KERNEL);
+	l->need = *need;
+	l->need.load = false;
+	l->need.auth_key = need->auth_key_size ? kmemdup(need->auth_key, need->auth_key_size,
+							 GFP_KERNEL) : NULL;
+	ok = l->need.auth_key || !need->auth_key_size;
+	ok &= copy_text(&l->need.provider, need->provider);
+	ok &= copy_text(&l->need.device, need->device);
+	ok &= copy_text(&l->node, node);
+	ok &= copy_text(&l->service, service);
+	return ok ? 0 : -ENOMEM;
 }
 
 int kfi_listener_open(struct kfi_listener *l, struct net *net, const struct kfi_need *need,
@@ -343,27 +542,26 @@ int kfi_listener_open(struct kfi_listener *l, struct net *net, const struct kfi_
 	struct kfi_info *infos, *info;
 	int ret, err;
 
-	INIT_LIST_HEAD(&l->places);
-	INIT_LIST_HEAD(&l->conns);
-	INIT_LIST_HEAD(&l->waiting);
-	spin_lock_init(&l->lock);
-	init_waitqueue_head(&l->gone);
-	l->unready = 0;
-	l->alive = 0;
-	l->owner = owner;
-	ret = kfi_ulp_query(net, need, NULL, node, service, KFI_SOURCE, &infos);
+	ret = listener_init(l, net, need, node, service, owner) ?:
+	      kfi_ulp_query(net, need, NULL, node, service, KFI_SOURCE, &infos);
 	if (ret)
-		return ret;
-	l->net = l->weak ? net : get_net_track(net, &l->tracker, GFP_KERNEL);
+		goto free;
 	ret = -ENODATA;
 	for (info = infos; info; info = info->next) {
-		err = place_open(l, info, node);
+		err = place_open(l, info);
 		if (ret)
 			ret = err;
 	}
 	kfi_freeinfo(infos);
-	if (ret && !l->weak)
-		put_net_track(l->net, &l->tracker);
+	if (ret)
+		goto free;
+	mutex_lock(&listeners_lock);
+	list_add(&l->entry, &listeners);
+	mutex_unlock(&listeners_lock);
+	listener_look(l);	/* the device of a place may have gone since it was opened */
+	return 0;
+free:
+	listener_free(l);
 	return ret;
 }
 EXPORT_SYMBOL_GPL(kfi_listener_open);
@@ -373,16 +571,17 @@ void kfi_listener_close(struct kfi_listener *l)
 	struct place *place, *next;
 	struct kfi_conn *conn;
 
-	list_for_each_entry_safe(place, next, &l->places, entry) {
-		list_del(&place->entry);
-		place_close(place);
-	}
+	mutex_lock(&listeners_lock);
+	list_del_init(&l->entry);
+	mutex_unlock(&listeners_lock);
+	cancel_delayed_work_sync(&l->again);
+	list_for_each_entry_safe(place, next, &l->places, entry)
+		place_free(place);
 	spin_lock_bh(&l->lock);
 	list_for_each_entry(conn, &l->conns, entry)
 		kfi_conn_fail(conn, -ESHUTDOWN);
 	spin_unlock_bh(&l->lock);
-	if (!l->weak)
-		put_net_track(l->net, &l->tracker);
+	listener_free(l);
 }
 EXPORT_SYMBOL_GPL(kfi_listener_close);
 

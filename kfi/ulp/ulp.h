@@ -63,6 +63,8 @@ void kfi_inject_failed(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi
 void kfi_conn_end_work(struct work_struct *work);
 void kfi_conn_ready_work(struct work_struct *work);
 void kfi_conn_gone(struct kfi_conn *conn);
+void kfi_listeners_init(void);
+void kfi_listeners_exit(void);
 
 /* rw.c */
 void kfi_conn_post_work(struct work_struct *work);

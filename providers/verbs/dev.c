@@ -317,6 +317,7 @@ static int kv_dev_add(struct ib_device *ib)
 	mutex_lock(&kv_devs_lock);
 	list_add_tail(&dev->entry, &kv_devs);
 	mutex_unlock(&kv_devs_lock);
+	kfi_device_new();	/* rdma_cm's client, which was registered before, knows the device */
 	return 0;
 }
 

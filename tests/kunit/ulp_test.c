@@ -11,7 +11,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include "fake.h"
-#include "../../kfi/ulp/ulp.h"
+#include "ulp_kit.h"
 #include <kfi_req.h>
 #include <kfi_rw.h>
 
@@ -158,6 +158,15 @@ static ssize_t kit_writemsg(struct kfid_ep *ep, const struct kfi_msg_rma *msg, u
 	return kit_refuses(ep) ? kit.refusal : __kfi_writemsg(ep, msg, flags);
 }
 
+bool kit_no_device;
+
+static int kit_getinfo(struct net *net, u32 version, const char *node, const char *service,
+		       u64 flags, const struct kfi_info *hints, struct kfi_info **info)
+{
+	return READ_ONCE(kit_no_device) ? -ENODATA :
+	       kfi_getinfo_net(net, version, node, service, flags, hints, info);
+}
+
 static void kit_synchronize(void)
 {
 	kit.waits += current == kit.task;
@@ -174,6 +183,7 @@ static bool kit_llist_add(struct llist_node *node, struct llist_head *head)
 
 #undef EXPORT_SYMBOL_GPL
 #define EXPORT_SYMBOL_GPL(symbol)
+#define kfi_getinfo_net			kit_getinfo
 #define __kfi_sendmsg			kit_sendmsg
 #define __kfi_writemsg			kit_writemsg
 #define synchronize_rcu_expedited()	kit_synchronize()

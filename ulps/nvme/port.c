@@ -6,8 +6,8 @@
  * each of them, unless the module parameter `provider` names one, and is enabled if one of them
  * succeeds. If the address covers several (0.0.0.0, ::, the name of an interface), it listens at
  * each answer of the providers: kfi_sockets serves addresses that are added later to a wildcard,
- * others serve each address that exists when the port is enabled. With the treq `required` it
- * listens only over providers that protect connections.
+ * others serve each address that exists when the port is enabled, again when a device that has gone
+ * is back. With the treq `required` it listens only over providers that protect connections.
  */
 #include <linux/inet.h>
 #include <linux/nsproxy.h>

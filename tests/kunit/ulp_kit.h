@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* ulp_kit.h - the kit for ULPs as it is compiled into ulp_test.c, for other files, too */
+#ifndef _KFI_KUNIT_ULP_KIT_H
+#define _KFI_KUNIT_ULP_KIT_H
+
+#include "../../kfi/ulp/ulp.h"
+
+/* No provider offers the kit anything. */
+extern bool kit_no_device;
+
+#endif /* _KFI_KUNIT_ULP_KIT_H */
