@@ -234,6 +234,8 @@ static int kv_cm_event(struct kv_qp *qp, struct rdma_cm_event *event)
 		return -ESHUTDOWN;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		return -ENODEV;
+	case RDMA_CM_EVENT_ADDR_CHANGE:	/* a bond uses another interface, and so another device */
+		return qp->state == KV_CM_CONNECTED ? -ESHUTDOWN : -EHOSTUNREACH;
 	case RDMA_CM_EVENT_ADDR_ERROR:
 	case RDMA_CM_EVENT_ROUTE_ERROR:
 	case RDMA_CM_EVENT_CONNECT_ERROR:
@@ -276,12 +278,64 @@ int kv_cm_create(struct kv_qp *qp)
 
 /* ---- listening ---- */
 
+/*
+ * An identifier stays with the device that its address had. If a bond uses another interface for
+ * the address, no call arrives any more: the listener gets another identifier, when the address has
+ * a device that it can use.
+ */
+#define KV_AGAIN	(5 * HZ)
+
+static void kv_listener_again(struct kv_listener *listener, unsigned long delay)
+{
+	spin_lock_bh(&listener->lock);
+	if (listener->open)
+		mod_delayed_work(kv_cm_wq, &listener->again_work, delay);
+	spin_unlock_bh(&listener->lock);
+}
+
+static void kv_again_work(struct work_struct *work)
+{
+	struct kv_listener *listener = container_of(to_delayed_work(work), struct kv_listener,
+						    again_work);
+	unsigned int noio = memalloc_noio_save();
+	int ret = listener->again(listener);
+
+	memalloc_noio_restore(noio);
+	if (ret)
+		kv_listener_again(listener, KV_AGAIN);
+}
+
+void kv_listener_init(struct kv_listener *listener)
+{
+	spin_lock_init(&listener->lock);
+	INIT_DELAYED_WORK(&listener->again_work, kv_again_work);
+}
+
+/* Before the first kv_cm_bind() */
+void kv_listener_open(struct kv_listener *listener)
+{
+	spin_lock_bh(&listener->lock);
+	listener->open = true;
+	spin_unlock_bh(&listener->lock);
+}
+
+void kv_listener_close(struct kv_listener *listener)
+{
+	spin_lock_bh(&listener->lock);
+	listener->open = false;
+	spin_unlock_bh(&listener->lock);
+	cancel_delayed_work_sync(&listener->again_work);
+	kv_cm_unbind(listener);
+}
+
 static int kv_cm_called(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct kv_listener *listener = id->context;
 	unsigned int noio;
 	int ret;
 
+	if (event->event == RDMA_CM_EVENT_ADDR_CHANGE)
+		kv_listener_again(listener, 0);
 	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
 		return 0;
 	noio = memalloc_noio_save();
@@ -293,7 +347,7 @@ static int kv_cm_called(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	return ret;	/* not 0: rdma_cm destroys the identifier */
 }
 
-int kv_cm_listen(struct kv_listener *listener, struct net *net, union kfi_inaddr *addr, int backlog)
+int kv_cm_bind(struct kv_listener *listener, struct net *net, union kfi_inaddr *addr, int backlog)
 {
 	struct rdma_cm_id *id = rdma_create_id(net, kv_cm_called, listener, RDMA_PS_TCP, IB_QPT_RC);
 	const union kfi_inaddr wanted = *addr;
@@ -317,7 +371,7 @@ int kv_cm_listen(struct kv_listener *listener, struct net *net, union kfi_inaddr
 	return 0;
 }
 
-void kv_cm_unlisten(struct kv_listener *listener)
+void kv_cm_unbind(struct kv_listener *listener)
 {
 	if (listener->id)
 		rdma_destroy_id(listener->id);

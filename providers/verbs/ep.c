@@ -19,6 +19,7 @@ int kv_ep_open(struct kfi_ep *ep)
 	ep->tx_levels = kv_levels(ep->type);
 	spin_lock_init(&vep->reg_lock);
 	INIT_LIST_HEAD(&vep->reg_queue);
+	kv_listener_init(&vep->listener);
 	spin_lock_init(&vep->rq.lock);
 	INIT_LIST_HEAD(&vep->rq.waiting);
 	if (!ep->sep)
@@ -38,7 +39,28 @@ static void kv_ctx_enable(struct kv_ep *vep, const struct kv_ep *top)
 
 static void kv_ep_unlisten(struct kfi_proto_ep *pe)
 {
-	kv_cm_unlisten(&container_of(pe, struct kv_ep, pe)->listener);
+	kv_listener_close(&container_of(pe, struct kv_ep, pe)->listener);
+}
+
+static int kv_ep_listen(struct kv_ep *vep)
+{
+	struct kfi_ep *ep = &vep->pe.ep;
+	int ret = kv_cm_bind(&vep->listener, kfi_ep_net(ep), &vep->addr, kv_proto.params.backlog);
+
+	/* The removal of another device would wait for this listener, and no one would close it. */
+	if (!ret && vep->listener.id->device &&
+	    vep->listener.id->device != to_kv_domain(ep->domain)->ib) {
+		kv_cm_unbind(&vep->listener);
+		ret = -EADDRNOTAVAIL;
+	}
+	return ret;
+}
+
+/* kv_ep_unlisten() waits for it. */
+static int kv_ep_listen_again(struct kv_listener *listener)
+{
+	kv_cm_unbind(listener);
+	return kv_ep_listen(container_of(listener, struct kv_ep, listener));
 }
 
 int kv_ep_enable(struct kfi_ep *ep)
@@ -52,21 +74,15 @@ int kv_ep_enable(struct kfi_ep *ep)
 	}
 	if (ep->type != KFI_EP_RDM)
 		return 0;
-	vep->listener = (struct kv_listener) {
-		.called = kv_link_called,
-		.refusal = &kv_front,
-		.refusal_len = sizeof(kv_front),
-	};
-	ret = kv_cm_listen(&vep->listener, kfi_ep_net(ep), &vep->addr, kv_proto.params.backlog);
+	vep->listener.called = kv_link_called;
+	vep->listener.again = kv_ep_listen_again;
+	vep->listener.refusal = &kv_front;
+	vep->listener.refusal_len = sizeof(kv_front);
+	kv_listener_open(&vep->listener);
+	ret = kv_ep_listen(vep);
 	if (ret)
-		return ret;
-	/* The removal of another device would wait for this listener, and no one would close it. */
-	if (vep->listener.id->device &&
-	    vep->listener.id->device != to_kv_domain(ep->domain)->ib) {
 		kv_ep_unlisten(&vep->pe);
-		return -EADDRNOTAVAIL;
-	}
-	return 0;
+	return ret;
 }
 
 /*

@@ -143,28 +143,63 @@ int kv_pep_open(struct kfi_pep *pep)
 	struct kv_pep *vpep = to_kv_pep(pep);
 
 	kfi_conn_set_init(&vpep->conn_set, NULL, &kv_conn_set_ops);
+	kv_listener_init(&vpep->listener);
 	if (pep->info->ep_attr->auth_key_size)
 		return -EOPNOTSUPP;
 	return kfi_inaddr_source(pep->info, &vpep->addr);
 }
 
-/* If one device has the address, the listener is closed when that device is removed. */
+/*
+ * If one device has the address, the listener is closed when that device is removed. If the address
+ * has moved, the device before is kept until the new one has a listener.
+ */
+static int kv_pep_bind(struct kv_pep *vpep)
+{
+	struct kfi_pep *pep = &vpep->pep;
+	struct ib_device *ib;
+	struct kv_dev *dev;
+	int ret;
+
+	lockdep_assert_held(&pep->lock);
+	ret = kv_cm_bind(&vpep->listener, read_pnet(&pep->fabric->net), &vpep->addr, pep->backlog);
+	if (ret)
+		return ret;
+	ib = vpep->listener.id->device;
+	dev = ib ? kv_dev_get(ib) : NULL;
+	if (ib && !dev) {
+		kv_cm_unbind(&vpep->listener);
+		return -ENODEV;
+	}
+	if (vpep->dev)
+		kv_dev_put(vpep->dev);
+	vpep->dev = dev;
+	pep->device = dev;
+	return 0;
+}
+
+/* kv_pep_close() waits for it, without the lock. */
+static int kv_pep_listen_again(struct kv_listener *listener)
+{
+	struct kv_pep *vpep = container_of(listener, struct kv_pep, listener);
+	int ret = 0;
+
+	mutex_lock(&vpep->pep.lock);
+	if (!vpep->pep.dead) {
+		kv_cm_unbind(listener);
+		ret = kv_pep_bind(vpep);
+	}
+	mutex_unlock(&vpep->pep.lock);
+	return ret;
+}
+
 int kv_pep_listen(struct kfi_pep *pep)
 {
 	struct kv_pep *vpep = to_kv_pep(pep);
-	int ret;
 
 	vpep->listener.called = kv_conn_called;
-	ret = kv_cm_listen(&vpep->listener, read_pnet(&pep->fabric->net), &vpep->addr,
-			   pep->backlog);
-	if (ret || !vpep->listener.id->device)
-		return ret;
-	vpep->dev = kv_dev_get(vpep->listener.id->device);
-	pep->device = vpep->dev;
-	if (vpep->dev)
-		return 0;
-	kv_cm_unlisten(&vpep->listener);
-	return -ENODEV;
+	vpep->listener.again = kv_pep_listen_again;
+	kv_listener_open(&vpep->listener);
+	return kv_pep_bind(vpep);
 }
 
 int kv_pep_getname(struct kfi_pep *pep, void *addr)
@@ -195,7 +230,7 @@ void kv_pep_close(struct kfi_pep *pep)
 {
 	struct kv_pep *vpep = to_kv_pep(pep);
 
-	kv_cm_unlisten(&vpep->listener);
+	kv_listener_close(&vpep->listener);
 	kfi_conn_set_stop(&vpep->conn_set, -ECONNREFUSED);
 	kfi_conn_set_drain(&vpep->conn_set);
 	if (vpep->dev)

@@ -68,14 +68,22 @@ struct kv_stream;
  * @id: listening identifier, or NULL
  * @called: a peer calls with @id and @param. Takes over @id by kv_cm_take() and returns 0, or
  *	returns a negative errno: the call is refused. Under the handler lock, in NOIO context
+ * @again: the address has moved: kv_cm_unbind(), kv_cm_bind(). Called by @again_work, once more
+ *	after an error
  * @refusal: private data of a refusal, @refusal_len bytes
+ * @lock: protects @open
+ * @open: @again_work may be queued
  */
 struct kv_listener {
 	struct rdma_cm_id	*id;
 	int			(*called)(struct kv_listener *listener, struct rdma_cm_id *id,
 					  const struct rdma_conn_param *param);
+	int			(*again)(struct kv_listener *listener);
 	const void		*refusal;
 	u8			refusal_len;
+	spinlock_t		lock;
+	bool			open;
+	struct delayed_work	again_work;
 };
 
 /**
@@ -617,7 +625,7 @@ int kv_pep_reject(struct kfi_pep *pep, struct kfi_connreq *req, const void *data
 
 /*
  * cm.c: rdma_cm. Process context, except for kv_cm_step() (any context) and kv_cm_up() (under the
- * lock). kv_cm_create() and kv_cm_listen() return 0 or a negative errno.
+ * lock). kv_cm_create() and kv_cm_bind() return 0 or a negative errno.
  */
 int kv_cm_create(struct kv_qp *qp);
 void kv_cm_take(struct kv_qp *qp, struct rdma_cm_id *id);
@@ -628,9 +636,11 @@ void kv_cm_detach(struct kv_qp *qp);
 void kv_cm_close(struct kv_qp *qp);
 void kv_cm_free(struct kv_qp *qp);
 /* Listen on @addr, and store the port in it. */
-int kv_cm_listen(struct kv_listener *listener, struct net *net, union kfi_inaddr *addr,
-		 int backlog);
-void kv_cm_unlisten(struct kv_listener *listener);
+void kv_listener_init(struct kv_listener *listener);
+void kv_listener_open(struct kv_listener *listener);
+void kv_listener_close(struct kv_listener *listener);
+int kv_cm_bind(struct kv_listener *listener, struct net *net, union kfi_inaddr *addr, int backlog);
+void kv_cm_unbind(struct kv_listener *listener);
 void kv_cm_name(union kfi_inaddr *name, const struct sockaddr_storage *addr, __be16 port);
 void kv_cm_step_work(struct work_struct *work);
 void kv_watch_work(struct work_struct *work);

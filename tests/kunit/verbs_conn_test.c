@@ -9,8 +9,11 @@
 #define __kfi_tx_complete		conn_test_told
 #define kfi_recv_complete		conn_test_received
 #define rdma_consumer_reject_data	conn_test_reject_data
-#define rdma_destroy_id			conn_test_id_done
+#define __rdma_create_kernel_id		conn_test_create_id
+#define rdma_bind_addr			conn_test_bind
+#define rdma_destroy_id			conn_test_destroy_id
 #define rdma_disconnect			conn_test_disconnect
+#define rdma_listen			conn_test_listen
 #define rdma_lock_handler		conn_test_id_done
 #define rdma_reject			conn_test_reject
 #define rdma_unlock_handler		conn_test_id_done
@@ -21,6 +24,21 @@
 #include "../../providers/verbs/recv.c"
 #include "../../providers/verbs/conn.c"
 #include "../../providers/verbs/cm.c"
+
+/* Of msg.c only passive endpoints are tested; below is what connections use instead. */
+#define kv_msg_conn			conn_test_msg_conn
+#define kv_msg_ready			conn_test_msg_ready
+#define kv_msg_was_ready		conn_test_msg_was_ready
+#define kv_msg_lost			conn_test_msg_lost
+struct kv_conn *kv_msg_conn(struct kv_ep *vep);
+void kv_msg_ready(struct kv_conn *conn);
+bool kv_msg_was_ready(struct kv_conn *conn);
+void kv_msg_lost(struct kv_conn *conn, int err);
+#include "../../providers/verbs/msg.c"
+#undef kv_msg_conn
+#undef kv_msg_ready
+#undef kv_msg_was_ready
+#undef kv_msg_lost
 
 struct kfi_prov_ops kv_msg_ops;
 
@@ -42,6 +60,23 @@ struct msg {
 };
 
 static struct msg *the_msg;
+
+/**
+ * struct host - the devices of a machine, one of which has the address
+ * @dev: devices, with so many references
+ * @ib: the same, as rdma_cm has them
+ * @at: index of the one with the address
+ * @err: what a bind returns
+ * @ids: identifiers
+ */
+static struct host {
+	struct kv_dev		dev[2];
+	unsigned int		refs[2];
+	struct ib_device	*ib[2];
+	unsigned int		at;
+	int			err;
+	unsigned int		ids;
+} host;
 
 /* ---- in place of others ---- */
 
@@ -75,6 +110,51 @@ int conn_test_disconnect(struct rdma_cm_id *id)
 
 void conn_test_id_done(struct rdma_cm_id *id)
 {
+}
+
+struct rdma_cm_id *conn_test_create_id(struct net *net, rdma_cm_event_handler handler,
+				       void *context, enum rdma_ucm_port_space ps,
+				       enum ib_qp_type type, const char *caller)
+{
+	struct rdma_cm_id *id = kzalloc(sizeof(*id), GFP_KERNEL);
+
+	if (!id)
+		return ERR_PTR(-ENOMEM);
+	id->event_handler = handler;
+	id->context = context;
+	host.ids++;
+	return id;
+}
+
+void conn_test_destroy_id(struct rdma_cm_id *id)
+{
+	host.ids--;
+	kfree(id);
+}
+
+int conn_test_bind(struct rdma_cm_id *id, struct sockaddr *addr)
+{
+	memcpy(&id->route.addr.src_addr, addr, sizeof(struct sockaddr_in));
+	id->device = host.ib[host.at];
+	return host.err;
+}
+
+int conn_test_listen(struct rdma_cm_id *id, int backlog)
+{
+	return 0;
+}
+
+struct kv_dev *kv_dev_get(const struct ib_device *ib)
+{
+	unsigned int i = ib == host.ib[1];
+
+	host.refs[i]++;
+	return &host.dev[i];
+}
+
+void kv_dev_put(struct kv_dev *dev)
+{
+	host.refs[dev - host.dev]--;
 }
 
 struct kv_conn *kv_msg_conn(struct kv_ep *vep)
@@ -483,6 +563,87 @@ static void event_in_irq(struct kunit *test)
 	msg_close(m);
 }
 
+/* ---- an address that moves to another device, as that of a bond ---- */
+
+static void moved(struct rdma_cm_id *id)
+{
+	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_ADDR_CHANGE };
+
+	KUNIT_EXPECT_EQ(the_world->test, 0, id->event_handler(id, &event));
+}
+
+static void moved_conn(struct kunit *test)
+{
+	static const struct {
+		enum kv_cm_state state;
+		int err;
+	} rows[] = {
+		{ KV_CM_CALLING, -EHOSTUNREACH },
+		{ KV_CM_CONNECTED, -ESHUTDOWN },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct msg *m = msg_open(test);
+
+		m->conn->qp.state = rows[i].state;
+		m->conn->qp.up = rows[i].state == KV_CM_CONNECTED;
+		moved(&m->w->id);
+		flush_workqueue(kv_cm_wq);
+		KUNIT_EXPECT_EQ(test, 1, atomic_read(&m->lost));
+		KUNIT_EXPECT_EQ(test, rows[i].err, m->conn->error);
+		msg_close(m);
+	}
+}
+
+/*
+ * A listener gets an identifier of the device that has the address now, as soon as there is one. It
+ * keeps the device before until then, and the close waits for it.
+ */
+static void moved_listener(struct kunit *test)
+{
+	struct world *w = world_open(test);
+	struct kfi_fabric *fabric = kfi_test_zalloc(test, sizeof(*fabric));
+	struct kv_pep *vpep = kfi_test_zalloc(test, sizeof(*vpep));
+	struct kv_listener *listener = &vpep->listener;
+
+	memset(&host, 0, sizeof(host));
+	host.ib[0] = w->ib;
+	host.ib[1] = kfi_test_zalloc(test, sizeof(*host.ib[1]));
+	write_pnet(&fabric->net, &init_net);
+	mutex_init(&vpep->pep.lock);
+	vpep->pep.fabric = fabric;
+	vpep->pep.info = &w->info;
+	KUNIT_ASSERT_EQ(test, 0, kv_pep_open(&vpep->pep));
+	mutex_lock(&vpep->pep.lock);
+	KUNIT_ASSERT_EQ(test, 0, kv_pep_listen(&vpep->pep));
+	mutex_unlock(&vpep->pep.lock);
+	KUNIT_EXPECT_PTR_EQ(test, &host.dev[0], vpep->pep.device);
+
+	host.at = 1;
+	host.err = -ENODEV;
+	moved(listener->id);
+	flush_delayed_work(&listener->again_work);
+	KUNIT_EXPECT_PTR_EQ(test, NULL, listener->id);
+	KUNIT_EXPECT_PTR_EQ(test, &host.dev[0], vpep->pep.device);
+	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&listener->again_work));
+	host.err = 0;
+	flush_delayed_work(&listener->again_work);
+	KUNIT_ASSERT_NOT_NULL(test, listener->id);
+	KUNIT_EXPECT_PTR_EQ(test, host.ib[1], listener->id->device);
+	KUNIT_EXPECT_PTR_EQ(test, &host.dev[1], vpep->pep.device);
+	KUNIT_EXPECT_EQ(test, 0, host.refs[0]);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&listener->again_work));
+
+	moved(listener->id);
+	vpep->pep.dead = true;
+	kv_pep_close(&vpep->pep);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&listener->again_work));
+	KUNIT_EXPECT_EQ(test, 0, host.ids);
+	KUNIT_EXPECT_EQ(test, 0, host.refs[1]);
+	world_close(w);
+}
+
 KFI_SUITE(kfi_verbs_conn,
 	KUNIT_CASE(held_until_connected),
 	KUNIT_CASE(says_no_more),
@@ -492,4 +653,6 @@ KFI_SUITE(kfi_verbs_conn,
 	KUNIT_CASE(end_while_registered),
 	KUNIT_CASE(registered_before_message),
 	KUNIT_CASE(lost_with_connection),
-	KUNIT_CASE(event_in_irq));
+	KUNIT_CASE(event_in_irq),
+	KUNIT_CASE(moved_conn),
+	KUNIT_CASE(moved_listener));
