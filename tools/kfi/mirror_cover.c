@@ -89,7 +89,8 @@ static uint64_t end_of(blkid_probe probe, int fd, const char *type)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(systems); i++) {
-		if (strncmp(type, systems[i].type, strlen(systems[i].type)))
+		/* "xfs_external_log" is no XFS */
+		if (strncmp(type, systems[i].type, strlen(systems[i].type)) || strchr(type, '_'))
 			continue;
 		if (pread(fd, super, sizeof(super), systems[i].at) != sizeof(super))
 			return UINT64_MAX;

@@ -120,12 +120,22 @@ static uint64_t behind(uint64_t sectors)
 	return (sectors / per_block + !!(sectors % per_block)) * BLOCK;
 }
 
+/*
+ * Read one sector as it is on the device now. The mirror writes past the page cache, which keeps
+ * what a program has read before, as long as the mirror holds the leg open.
+ */
+static bool read_sector(int fd, void *sector, uint64_t at)
+{
+	posix_fadvise(fd, at / BLOCK * BLOCK, BLOCK, POSIX_FADV_DONTNEED);
+	return pread(fd, sector, SECTOR, at) == SECTOR;
+}
+
 /* Is there, at this byte, a superblock of the mirror, node and size of a label? */
 static bool is_super(int fd, uint64_t at, const struct label *label)
 {
 	struct super super;
 
-	return pread(fd, &super, sizeof(super), at) == sizeof(super) &&
+	return read_sector(fd, &super, at) &&
 	       !memcmp(super.magic, "KIFSUPR1", MAGIC_LEN) && checks(&super, super.crc) &&
 	       !memcmp(super.uuid, label->uuid, sizeof(super.uuid)) &&
 	       !memcmp(super.node, label->node, sizeof(super.node)) &&
@@ -237,8 +247,7 @@ static enum found look_at(struct labelled *it)
 
 	if (end < 0)
 		err = errno;
-	else if (blocks && pread(fd, &it->label, sizeof(it->label), (blocks - 1) * BLOCK) !=
-		 sizeof(it->label))
+	else if (blocks && !read_sector(fd, &it->label, (blocks - 1) * BLOCK))
 		err = EIO;
 	else if (blocks && is_label(&it->label))
 		found = judge(fd, it, blocks);
