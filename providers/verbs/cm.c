@@ -234,8 +234,8 @@ static int kv_cm_event(struct kv_qp *qp, struct rdma_cm_event *event)
 		return -ESHUTDOWN;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		return -ENODEV;
-	case RDMA_CM_EVENT_ADDR_CHANGE:	/* a bond uses another interface, and so another device */
-		return qp->state == KV_CM_CONNECTED ? -ESHUTDOWN : -EHOSTUNREACH;
+	case RDMA_CM_EVENT_ADDR_CHANGE:	/* a bond uses another interface: kv_cm_called() */
+		return qp->state == KV_CM_CONNECTED ? -ECONNRESET : -EHOSTUNREACH;
 	case RDMA_CM_EVENT_ADDR_ERROR:
 	case RDMA_CM_EVENT_ROUTE_ERROR:
 	case RDMA_CM_EVENT_CONNECT_ERROR:
@@ -279,15 +279,17 @@ int kv_cm_create(struct kv_qp *qp)
 /* ---- listening ---- */
 
 /*
- * An identifier stays with the device that its address had. If a bond uses another interface for
- * the address, no call arrives any more: the listener gets another identifier, when the address has
- * a device that it can use.
+ * An identifier stays with the device that its address had. A bond may use another interface, and so
+ * another device, for the address. rdma_cm reports that if the hardware address of the bond changes
+ * with it, as that of IPoIB does: then no call arrives any more, and the listener gets another
+ * identifier, when the address has a device that it can use.
  */
 #define KV_AGAIN	(5 * HZ)
 
 static void kv_listener_again(struct kv_listener *listener, unsigned long delay)
 {
 	spin_lock_bh(&listener->lock);
+	listener->moved = true;
 	if (listener->open)
 		mod_delayed_work(kv_cm_wq, &listener->again_work, delay);
 	spin_unlock_bh(&listener->lock);
@@ -301,6 +303,10 @@ static void kv_again_work(struct work_struct *work)
 	int ret = listener->again(listener);
 
 	memalloc_noio_restore(noio);
+	if (ret && !listener->told)
+		pr_warn("kfi_verbs: can't listen at %pISpc any more, which has moved to another device (%d)\n",
+			&listener->addr->sa, ret);
+	listener->told = ret;
 	if (ret)
 		kv_listener_again(listener, KV_AGAIN);
 }
@@ -311,11 +317,13 @@ void kv_listener_init(struct kv_listener *listener)
 	INIT_DELAYED_WORK(&listener->again_work, kv_again_work);
 }
 
-/* Before the first kv_cm_bind() */
+/* The first kv_cm_bind() has succeeded. The address may have moved since. */
 void kv_listener_open(struct kv_listener *listener)
 {
 	spin_lock_bh(&listener->lock);
 	listener->open = true;
+	if (listener->moved)
+		mod_delayed_work(kv_cm_wq, &listener->again_work, 0);
 	spin_unlock_bh(&listener->lock);
 }
 
@@ -349,15 +357,24 @@ static int kv_cm_called(struct rdma_cm_id *id, struct rdma_cm_event *event)
 
 int kv_cm_bind(struct kv_listener *listener, struct net *net, union kfi_inaddr *addr, int backlog)
 {
-	struct rdma_cm_id *id = rdma_create_id(net, kv_cm_called, listener, RDMA_PS_TCP, IB_QPT_RC);
 	const union kfi_inaddr wanted = *addr;
+	struct rdma_cm_id *id;
 	int ret;
 
+	listener->addr = addr;
+	/* A listener that waits for its address does not hold the namespace, which may be ending. */
+	if (!maybe_get_net(net))
+		return -EADDRNOTAVAIL;
+	id = rdma_create_id(net, kv_cm_called, listener, RDMA_PS_TCP, IB_QPT_RC);
+	put_net(net);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	if (addr->sa.sa_family == AF_INET6)
 		rdma_set_afonly(id, 1);
 	ret = rdma_bind_addr(id, &addr->sa);
+	/* The removal of another device would wait for this listener, and no one would close it. */
+	if (!ret && listener->only && id->device && id->device != listener->only)
+		ret = -EADDRNOTAVAIL;
 	if (!ret) {	/* a call may come before rdma_listen() returns: store the port first */
 		memcpy(addr, &id->route.addr.src_addr, kfi_inaddr_len(addr->sa.sa_family));
 		ret = rdma_listen(id, backlog);

@@ -44,16 +44,8 @@ static void kv_ep_unlisten(struct kfi_proto_ep *pe)
 
 static int kv_ep_listen(struct kv_ep *vep)
 {
-	struct kfi_ep *ep = &vep->pe.ep;
-	int ret = kv_cm_bind(&vep->listener, kfi_ep_net(ep), &vep->addr, kv_proto.params.backlog);
-
-	/* The removal of another device would wait for this listener, and no one would close it. */
-	if (!ret && vep->listener.id->device &&
-	    vep->listener.id->device != to_kv_domain(ep->domain)->ib) {
-		kv_cm_unbind(&vep->listener);
-		ret = -EADDRNOTAVAIL;
-	}
-	return ret;
+	return kv_cm_bind(&vep->listener, kfi_ep_net(&vep->pe.ep), &vep->addr,
+			  kv_proto.params.backlog);
 }
 
 /* kv_ep_unlisten() waits for it. */
@@ -78,10 +70,11 @@ int kv_ep_enable(struct kfi_ep *ep)
 	vep->listener.again = kv_ep_listen_again;
 	vep->listener.refusal = &kv_front;
 	vep->listener.refusal_len = sizeof(kv_front);
-	kv_listener_open(&vep->listener);
+	vep->listener.only = to_kv_domain(ep->domain)->ib;
+	vep->listener.moved = false;
 	ret = kv_ep_listen(vep);
-	if (ret)
-		kv_ep_unlisten(&vep->pe);
+	if (!ret)
+		kv_listener_open(&vep->listener);
 	return ret;
 }
 

@@ -195,11 +195,15 @@ static int kv_pep_listen_again(struct kv_listener *listener)
 int kv_pep_listen(struct kfi_pep *pep)
 {
 	struct kv_pep *vpep = to_kv_pep(pep);
+	int ret;
 
 	vpep->listener.called = kv_conn_called;
 	vpep->listener.again = kv_pep_listen_again;
-	kv_listener_open(&vpep->listener);
-	return kv_pep_bind(vpep);
+	vpep->listener.moved = false;
+	ret = kv_pep_bind(vpep);
+	if (!ret)
+		kv_listener_open(&vpep->listener);
+	return ret;
 }
 
 int kv_pep_getname(struct kfi_pep *pep, void *addr)

@@ -70,19 +70,27 @@ struct kv_stream;
  *	returns a negative errno: the call is refused. Under the handler lock, in NOIO context
  * @again: the address has moved: kv_cm_unbind(), kv_cm_bind(). Called by @again_work, once more
  *	after an error
+ * @only: the device that it may listen at; NULL: any
  * @refusal: private data of a refusal, @refusal_len bytes
- * @lock: protects @open
+ * @addr: the address, which the owner of the listener has
+ * @lock: protects @open and @moved
  * @open: @again_work may be queued
+ * @moved: the address has moved since the listener was prepared
+ * @told: the log has that it does not listen; used by @again_work
  */
 struct kv_listener {
 	struct rdma_cm_id	*id;
 	int			(*called)(struct kv_listener *listener, struct rdma_cm_id *id,
 					  const struct rdma_conn_param *param);
 	int			(*again)(struct kv_listener *listener);
+	const struct ib_device	*only;
 	const void		*refusal;
 	u8			refusal_len;
+	const union kfi_inaddr	*addr;
 	spinlock_t		lock;
 	bool			open;
+	bool			moved;
+	bool			told;
 	struct delayed_work	again_work;
 };
 
