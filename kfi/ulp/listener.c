@@ -424,7 +424,7 @@ static void place_lost(struct place *place)
 	place_text(place, place->info, at);
 	pr_info("%s: does not listen at %s over %s until its device is there again\n",
 		module_name(place->l->owner), at, place->info->fabric_attr->prov_name);
-	place->told = true;
+	place->told = false;	/* the log shall have why it does not listen then */
 }
 
 static void place_again(struct place *place, struct kfi_info *infos)
@@ -445,13 +445,13 @@ static void listener_again(struct work_struct *work)
 	bool missing = false;
 	struct place *place;
 
+	if (!net)
+		return;
 	list_for_each_entry(place, &l->places, entry) {
 		if (READ_ONCE(place->lost))
 			place_lost(place);
 		missing |= !place->pep;
 	}
-	if (!net)
-		return;
 	if (missing && kfi_ulp_query(net, &l->need, NULL, l->node, l->service, KFI_SOURCE, &infos))
 		infos = NULL;
 	missing = false;
