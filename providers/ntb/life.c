@@ -667,7 +667,7 @@ static bool nt_hello_hidden(struct nt_link *link)
 		nt_win_hide(win);
 		dev_warn_ratelimited(&link->ntb->dev,
 				     "window %d hides what the peer writes to the end of %zu KiB: from now on %zu KiB are used; check the size of the window at both ends, or set window_mib\n",
-				     win->index, win->span / 1024, win->most / 1024);
+				     win->index, win->span / 1024, (win->most ?: win->trans) / 1024);
 		nt_life_end(link, "a window hides a part of its memory");
 		nt_await_again(link, NT_AWAITS_ALL);
 	}
@@ -720,6 +720,7 @@ static bool nt_step_hello(struct nt_link *link)
 	}
 	if (!ret && nt_win_arena(&link->win, dev_to_node(ntb_get_dma_dev(link->ntb)))) {
 		nt_life_end(link, "no memory");
+		nt_await_again(link, NT_AWAITS_MEMORY);
 		return false;
 	}
 	if (ret || nt_flat_use(link, &g))

@@ -23,6 +23,7 @@ MODULE_PARM_DESC(queues,
 #define NT_SETTLE	(3 * HZ)
 /* reports that are taken for flaps: a driver that makes more of them repeats itself */
 #define NT_REPEATS	3
+#define NT_FORGET	(600 * HZ)	/* reports so far apart do not repeat one another */
 
 static struct workqueue_struct *nt_wq;
 /* For the engines: the link's work item waits for their work items, whose drivers may sleep */
@@ -88,13 +89,14 @@ static void nt_on_link(void *ctx)
 	struct nt_link *link = ctx;
 	bool up = nt_carrier(link), again = up && link->carrier;
 	bool soon = time_before(jiffies, link->carrier_at + NT_SETTLE);
+	bool late = time_after(jiffies, link->carrier_at + NT_FORGET);
 	unsigned int i;
 
 	link->carrier = up;
 	link->carrier_at = jiffies;
-	if (!again)
+	if (!again || late)
 		link->repeats = 0;
-	else if (soon || link->repeats++ >= NT_REPEATS)
+	if (again && (soon || link->repeats++ >= NT_REPEATS))
 		return nt_link_queue(link);
 	/*
 	 * Another report that the link is up is a flap, too, because writes may have been lost

@@ -369,7 +369,14 @@ static int nt_win_shown(struct nt_window *win, u64 len, u64 size_align, u64 size
 
 void nt_win_hide(struct nt_window *win)
 {
-	win->most = win->shown / 2;
+	u32 ring = nt_ring_kib ? nt_ring_kib * SZ_1K : NT_RING_LEAST;
+
+	win->most = rounddown_pow_of_two(win->span - 1);
+	/* With less than a queue no life would begin: then the next one tries all of it again. */
+	if (win->most < ntw_arena_at(1, ring))
+		win->most = 0;
+	/* It may also hide the word that shows whether the closed window is closed. */
+	win->proven = false;
 }
 
 /*
@@ -389,7 +396,7 @@ int nt_win_ready(struct nt_window *win, struct ntb_dev *ntb)
 	if (!win->base)
 		return nt_win_get(win, ntb_get_dma_dev(ntb), win->shown,
 				  max_t(u64, addr_align, PAGE_SIZE));
-	return win->shown <= win->size && IS_ALIGNED(win->dma, addr_align) ? 0 : -EFAULT;
+	return win->trans <= win->size && IS_ALIGNED(win->dma, addr_align) ? 0 : -EFAULT;
 }
 
 void nt_win_exit(struct nt_window *win, struct ntb_dev *ntb, bool shown)

@@ -78,7 +78,9 @@ int ntw_decode_handshake(const u32 pads[NTW_PADS], struct ntw_handshake *handsha
 	if (magic >> 16 != NTW_MAGIC)
 		return -EAGAIN;
 	/* Nothing else is known of what another version writes, nor where its checksum is. */
-	if (oldest > NTW_VERSION || newest < NTW_VERSION_MIN || oldest > newest)
+	if (oldest > newest)	/* no version writes that: it is damaged */
+		return -EAGAIN;
+	if (oldest > NTW_VERSION || newest < NTW_VERSION_MIN)
 		return -EPROTONOSUPPORT;
 	if (pads[NTW_PAD_CHECK] != pad_check(pads))
 		return -EAGAIN;
