@@ -281,14 +281,9 @@ static void verify_reports(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, v->differ, 2);
 	KUNIT_EXPECT_EQ(test, v->left, 0);
 	KUNIT_EXPECT_EQ(test, w->peers[0].oos_count, 8);
-	/* nothing is marked any more */
+	/* nothing is marked any more, which tells nothing of now: all is compared */
 	while (w->peers[0].oos_count)
 		mw_ack_run(w, 0);
-	KUNIT_ASSERT_EQ(test, mw_order(w, "verify", "repair-from here"), 0);
-	mw_run(w);
-	KUNIT_EXPECT_TRUE(test, v->done);
-	KUNIT_EXPECT_EQ(test, w->count[0][KFM_COPY], parts + 3);
-	KUNIT_EXPECT_EQ(test, mw_order(w, "verify", "stop"), 0);
 	KUNIT_ASSERT_EQ(test, mw_order(w, "verify", "repair-from here"), 0);
 	mw_run(w);
 	verify_rest(w);

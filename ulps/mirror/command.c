@@ -399,14 +399,15 @@ static bool ends_sessions(const struct kfm_cmd *cmd)
 
 /*
  * Has a comparison ended that a demotion ends? Its part is in flight until this node has read, or
- * written, its leg. A suspend waits for all that is in flight, see stop_tick().
+ * written, its leg. A leg that hangs does not hold up `detach`, which would be behind: the demotion
+ * is refused after the time of a part. A suspend waits for all that is in flight, see stop_tick().
  */
 static bool verify_settles(struct kfm *m, const struct kfm_cmd *cmd)
 {
 	if (!cmd->argc || cmd->argc > 1 || !m->primary || in_use(m))
 		return true;
 	kfm_verify_stop(m);
-	return !m->verify.w;
+	return !m->verify.w || time_after(jiffies, m->verify.deadline + m->timeout);
 }
 
 static void cmd_back(struct kfm *m, struct kfm_cmd *cmd)

@@ -265,7 +265,7 @@ int kfm_demote(struct kfm *m)
 
 	if (!m->primary)
 		return -EALREADY;
-	kfm_verify_stop(m);	/* its part ends before the next attempt */
+	kfm_verify_stop(m);	/* its part may still wait for a leg that hangs */
 	if (!kfm_writes_idle(m))
 		return -EBUSY;
 	kfm_repair_bad_rest(m);

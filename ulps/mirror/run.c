@@ -53,6 +53,7 @@ void kfm_leg_check(struct kfm *m)
 	list_for_each_entry(w, &m->flight, entry)
 		m->leg_failed |= !w->peer && !kfm_busy(&w->leg_busy) && w->leg_status;
 	m->leg_failed |= kfm_repair_leg_failed(m);
+	m->leg_failed |= kfm_verify_leg_failed(m);
 }
 
 static void take_new_bios(struct kfm *m)

@@ -17,9 +17,9 @@
  * unless the caller has named the source: this node, a peer, or what more than half of all copies
  * are like (enum kfm_verify_source). Only what is marked is compared then, if the marks are whole.
  *
- * With several peers all others in sync are asked for a part that differs. Two copies that are the
- * same outvote the source: a part of which another copy is as the one that would be overwritten is
- * not overwritten for the rest of this comparison. If one of the others does not answer, the part is
+ * With several peers all others in sync are asked for a part that differs. More copies than the
+ * source has on its side outvote it: a part of which another copy is as the one that would be
+ * overwritten, while none is as the source, is not overwritten for the rest of this comparison. If one of the others does not answer, the part is
  * left out.
  *
  * If the source is here, the regions of the part are out of sync from then on, durably, and the
@@ -432,8 +432,25 @@ static void part_written(struct kfm *m)
 		return;
 	}
 	v->differ++;
+	/* Peers that were compared before were compared with what this node had. */
+	if (v->source == KFM_VERIFY_MAJORITY && v->index)
+		mark(m);
 	DMWARN_LIMIT("%s: %u bytes from sector %llu on are those of %s now", kfm_name(m),
 		     v->w->len, v->w->sector, kfm_peer_name(v->w->peer));
+}
+
+/**
+ * kfm_verify_leg_failed() - has the leg lost what it had, when it did not take data of a peer?
+ * @m: mirror
+ *
+ * As kfm_repair_leg_failed(): a cache may have lost more than this write.
+ */
+bool kfm_verify_leg_failed(const struct kfm *m)
+{
+	const struct kfm_verify *v = &m->verify;
+
+	return v->w && v->step == KFM_V_WRITTEN && kfm_caches(m) && !kfm_busy(&v->w->leg_busy) &&
+	       v->w->leg_status;
 }
 
 /* The claim of the part ends. */
@@ -552,7 +569,8 @@ int kfm_verify_start(struct kfm *m, enum kfm_verify_source source, struct kfm_pe
 		.running = true, .source = source, .from = from, .marks.whole = true,
 		.repairs = source != KFM_VERIFY_REPORT,
 	};
-	if (v->repairs)
+	/* If nothing was found, that was then. */
+	if (v->repairs && marks.count)
 		v->todo = marks;
 	return 0;
 }

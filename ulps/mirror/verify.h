@@ -65,8 +65,9 @@ struct kfm_marks {
  * @repeat: time to repeat the request, jiffies
  * @deadline: time at which the part is left out, jiffies
  * @differ: parts that differ from those of a peer
- * @left: of these, the ones that were left so, at each peer
- * @outvoted: of these, the ones of which two copies are the same that the source is not. If there
+ * @left: parts that were found to differ and left so, at each peer; also those of @skipped that
+ *	could not be overwritten
+ * @outvoted: of @differ, the ones of which two copies are the same that the source is not. If there
  *	are more than @kept has room for, nothing is overwritten any more
  * @skipped: parts that could not be compared
  */
@@ -115,5 +116,6 @@ void kfm_verify_stop(struct kfm *m);
 void kfm_verify_run(struct kfm *m);
 void kfm_verify_copied(struct kfm_peer *p, const struct kfm_msg *msg);
 unsigned int kfm_verify_percent(const struct kfm *m);
+bool kfm_verify_leg_failed(const struct kfm *m);
 
 #endif /* KFM_VERIFY_H */
