@@ -582,7 +582,7 @@ static void moved_conn(struct kunit *test)
 		int err;
 	} rows[] = {
 		{ KV_CM_CALLING, -EHOSTUNREACH },
-		{ KV_CM_CONNECTED, -ESHUTDOWN },
+		{ KV_CM_CONNECTED, -ECONNRESET },
 	};
 	unsigned int i;
 
