@@ -12,7 +12,7 @@ static void text_written(struct kunit *test)
 	} rows[] = {
 		{ "verbs", "verbs" },
 		{ "ntb\n", "ntb" },		/* by echo */
-		{ " \t loop \n", "loop" },
+		{ " \t loop\t\n", "loop" },
 		{ "a,b c\n", "a,b c" },
 		{ "12345678", "a,b c", -ENOSPC },
 		{ "a\nb", "a,b c", -EINVAL },

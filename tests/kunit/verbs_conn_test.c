@@ -30,10 +30,6 @@
 #define kv_msg_ready			conn_test_msg_ready
 #define kv_msg_was_ready		conn_test_msg_was_ready
 #define kv_msg_lost			conn_test_msg_lost
-struct kv_conn *kv_msg_conn(struct kv_ep *vep);
-void kv_msg_ready(struct kv_conn *conn);
-bool kv_msg_was_ready(struct kv_conn *conn);
-void kv_msg_lost(struct kv_conn *conn, int err);
 #include "../../providers/verbs/msg.c"
 #undef kv_msg_conn
 #undef kv_msg_ready

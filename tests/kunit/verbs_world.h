@@ -56,6 +56,12 @@ extern struct world *the_world;
 /* What kv_msg_conn() finds */
 extern struct kv_conn *the_conn;
 
+/* In verbs_conn_test.c, the names of what msg.c defines */
+struct kv_conn *conn_test_msg_conn(struct kv_ep *vep);
+void conn_test_msg_ready(struct kv_conn *conn);
+bool conn_test_msg_was_ready(struct kv_conn *conn);
+void conn_test_msg_lost(struct kv_conn *conn, int err);
+
 struct world *world_open(struct kunit *test);
 void world_close(struct world *w);
 /*

@@ -44,8 +44,8 @@ static const struct refusal promote_refusals[] = {
 	  "or its metadata or log is damaged; "
 	  "connect the node with the data" },
 	{ ENODATA,
-	  "this copy is blank: nothing has been written to it. Of a new mirror 'promote NAME force' "
-	  "the one node that has the data; else promote another node, which has some" },
+	  "this copy is blank: nothing has been written to it; promote another node, which has data; "
+	  "of a new mirror 'promote NAME force' the one node that has the data" },
 	{ EIO, "the leg, the log or the metadata device has failed" },
 	{ EOPNOTSUPP, "it is a witness, which has no data" },
 	{ EMEDIUMTYPE, "the leg has become persistent memory: load the mirror's table again" },
@@ -83,8 +83,8 @@ static const struct refusal writing_refusals[] = {
 /* "demote" while writes are held for a peer */
 static const struct refusal held_refusals[] = {
 	{ EBUSY,
-	  "writes are held until a peer is back: bring it back; or let them go on without it, by "
-	  "'fenced' with policy fence, or 'promote NAME force' with policy quorum" },
+	  "writes are held until a peer is back: bring it back; "
+	  "'fenced' with policy fence, or 'promote NAME force' with policy quorum, lets them go on" },
 	{}
 };
 
@@ -451,8 +451,8 @@ static bool repair_from(const char *name, const char *node, const char *service,
 		found = i < m->npeers ? m->peers[i].service : NULL;
 	}
 	if (!found)
-		complain("%s: not one peer has the node %s: name NODE and SERVICE, as 'kfi mirror' "
-			 "shows them", name, node);
+		complain("%s: not one peer has the node %s; name NODE and SERVICE, see 'kfi mirror'",
+			 name, node);
 	else if (snprintf(text, 256, "verify repair-from %s %s", node, found) >= 256)
 		found = NULL;
 	mirror_free(m);
