@@ -19,8 +19,8 @@
  *
  * With several peers all others in sync are asked for a part that differs. More copies than the
  * source has on its side outvote it: a part of which another copy is as the one that would be
- * overwritten, while none is as the source, is not overwritten for the rest of this comparison. If one of the others does not answer, the part is
- * left out.
+ * overwritten, while none is as the source, is not overwritten for the rest of this comparison. If
+ * one of the others does not answer, the part is left out.
  *
  * If the source is here, the regions of the part are out of sync from then on, durably, and the
  * resynchronisation of this session overwrites them with the data of the primary. If the session
