@@ -97,7 +97,9 @@ struct kfi_mux_ctl {
  *	KFI_MUX_WINDOW_MIN. Constant in a life
  * @fault: end this life of the way soon, unless it has ended already. Called perhaps under the lock
  *	of a connection
- * @side: read the number or the name of an end from a string. Returns 0 or -EINVAL
+ * @side: read the number or the name of an end from a string, which may be an end of another way;
+ *	one name may stand for different ends of different ways. Process context. Returns 0 or
+ *	-EINVAL
  *
  * @stream_init: initialise the provider's part of a connection, which is cleared, and set
  *	&kfi_mux_stream.ctl to a record in that part
@@ -135,7 +137,7 @@ struct kfi_mux_ops {
 	void	(*kick)(struct kfi_mux *mux, unsigned int lane);
 	u32	(*room)(struct kfi_mux *mux, unsigned int lane);
 	void	(*fault)(struct kfi_mux *mux, unsigned int life, const char *why);
-	int	(*side)(const char *text, void *side);
+	int	(*side)(struct kfi_mux *mux, const char *text, void *side);
 
 	void	(*stream_init)(struct kfi_mux_stream *s);
 	void	(*opened)(struct kfi_mux_stream *s);

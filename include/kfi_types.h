@@ -203,7 +203,7 @@ enum {
 	/* Formats that exist only in kfabric. Such addresses have no ports of IP. */
 	KFI_ADDR_LOOP = 0x1000,	/* 8 bytes: kfi_loop */
 	KFI_ADDR_NTB,		/* kfi_ntb: side of a bridge and port, two __le32 */
-	KFI_ADDR_USB4,		/* kfi_usb4: UUID of a host, 16 bytes, and port, __le32 */
+	KFI_ADDR_USB4,		/* kfi_usb4: UUID for an end of a way, 16 bytes, and port, __le32 */
 };
 
 /*

@@ -12,12 +12,16 @@
  * @node: its node, or NULL
  * @src: port of the source, 0 for any
  * @dest: port of the destination, 0 for any
+ * @up: ways that are up are being offered; the others follow
+ * @offered: numbers of the ways that were visited as such
  * @any: something was offered
  */
 struct kmx_filter {
 	struct kfi_query	*q;
 	const char		*node;
 	u32			src, dest;
+	bool			up;
+	struct xarray		offered;
 	bool			any;
 };
 
@@ -76,6 +80,18 @@ static bool kmx_hint_ok(struct kmx_filter *w, struct kfi_mux *mux)
 	return true;
 }
 
+/*
+ * To a host, ways that are down are offered behind those that are up: a consumer takes the first
+ * offer, and it shall be one that leads there now.
+ */
+static bool kmx_turn(struct kmx_filter *w, struct kfi_mux *mux)
+{
+	if (!w->up)
+		return !xa_load(&w->offered, mux->number);
+	return READ_ONCE(mux->up) &&
+	       !xa_err(xa_store(&w->offered, mux->number, xa_mk_value(1), GFP_KERNEL));
+}
+
 /* Return: 0: continue with the next way; negative: stop */
 static int kmx_offer_way(struct kfi_mux *mux, void *arg)
 {
@@ -84,10 +100,11 @@ static int kmx_offer_way(struct kfi_mux *mux, void *arg)
 	u8 side[KFI_MUX_SIDE_MAX];
 	int ret;
 
-	if (!kfi_mux_named(mux))
+	if (!kfi_mux_named(mux) || !kmx_turn(w, mux))
 		return 0;
 	/* The name of a way stands for that way only, not for others with the same end. */
-	if (source && w->node && mux->ops->side(w->node, side) && strcmp(w->node, mux->name))
+	if (source && w->node && mux->ops->side(mux, w->node, side) &&
+	    strcmp(w->node, mux->name))
 		return 0;
 	if (w->node && (kmx_node_side(mux, w->node, side) ||
 			!kmx_is_side(mux, source ? mux->own : mux->peer, side)))
@@ -102,13 +119,21 @@ static int kmx_offer_way(struct kfi_mux *mux, void *arg)
 int kfi_mux_getinfo(struct kfi_query *q)
 {
 	struct kmx_filter w = { .q = q, .node = q->node };
-	int ret;
+	struct kfi_mux_prov *mp = to_mux_prov(q->prov);
+	int ret = 0;
 
 	if (q->net != &init_net)
 		return -ENODATA;
 	if (q->service && kmx_port_parse(q->service, q->flags & KFI_SOURCE ? &w.src : &w.dest))
 		return -ENODATA;
-	ret = kfi_mux_each(to_mux_prov(q->prov), kmx_offer_way, &w);
+	xa_init(&w.offered);
+	if (q->node && !(q->flags & KFI_SOURCE)) {
+		w.up = true;
+		ret = kfi_mux_each(mp, kmx_offer_way, &w);
+		w.up = false;
+	}
+	ret = ret ?: kfi_mux_each(mp, kmx_offer_way, &w);
+	xa_destroy(&w.offered);
 	return ret ?: w.any ? 0 : -ENODATA;
 }
 EXPORT_SYMBOL_GPL(kfi_mux_getinfo);

@@ -97,7 +97,7 @@ int kmx_node_side(struct kfi_mux *mux, const char *node, u8 *side)
 
 	if (named)
 		memcpy(side, named, mp->side_len);
-	if (named || !mux->ops->side(node, side))
+	if (named || !mux->ops->side(mux, node, side))
 		return kmx_is_side(mux, mux->own, side) || kmx_is_side(mux, mux->peer, side) ?
 		       0 : -ENODATA;
 	if (kfi_mux_each(mux->prov, kmx_name_match, &name) != 1 ||

@@ -131,7 +131,7 @@ static void nt_closed(struct kfi_mux_stream *s)
 }
 
 /* An end of a bridge is identified by the number that the driver reports. */
-static int nt_side(const char *text, void *side)
+static int nt_side(struct kfi_mux *mux, const char *text, void *side)
 {
 	u32 number;
 

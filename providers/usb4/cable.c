@@ -13,6 +13,7 @@
 #define U4_TRIAL	(3 * HZ)	/* a life has to begin within this time */
 #define U4_RETRY_MIN	(HZ / 5)	/* between logins */
 #define U4_RETRY_MAX	(2 * HZ)
+#define U4_PATIENCE	(2 * HZ)	/* for an earlier cable to leave its way */
 #define U4_SHORT	(10 * HZ)	/* after a life that was shorter there is a pause */
 
 void u4_cable_fault(struct u4_cable *c, const char *why)
@@ -160,11 +161,20 @@ static const char *u4_refusal(int err)
 
 static unsigned long u4_work_login(struct u4_cable *c)
 {
+	const char *why;
 	int ret;
 
 	if (time_before(jiffies, c->not_before))
 		return c->not_before - jiffies;
 	ret = u4_login(c);
+	if (ret == -EUSERS || ret == -ENOMEM) {
+		why = ret == -ENOMEM ? "no memory for a way" : "too many ways without a cable";
+		if (why != c->said)
+			pr_warn_ratelimited("kfi_usb4: the host at %s is refused: %s\n", c->where,
+					    why);
+		c->said = why;
+		return U4_RETRY_MAX;
+	}
 	if (ret) {
 		if (c->tries > 4)
 			u4_publish_again();
@@ -251,6 +261,8 @@ struct u4_cable *u4_cable_new(struct tb_service *svc)
 	mutex_init(&c->login_lock);
 	c->out_hop = -1;
 	c->in_hop = -1;
+	INIT_LIST_HEAD(&c->lone);
+	c->patience = jiffies + U4_PATIENCE;
 	mutex_init(&c->lock);
 	INIT_BH_WORK(&c->poll, u4_poll);
 	timer_setup(&c->tick, u4_tick, 0);

@@ -77,16 +77,42 @@ static void u4_login_next_hop(struct u4_cable *c)
 		tb_xdomain_release_out_hopid(c->xd, old);
 }
 
+/*
+ * Choose what our LOGINs of this incarnation say. A name that we have is told to the host alone that
+ * had it, as far as that can be seen: so that host has to say first what it is.
+ */
+static int u4_login_tell(struct u4_cable *c)
+{
+	struct u4_said told;
+	int ret = 0;
+
+	if (!c->telling)
+		ret = u4_way_guess(c, &told);
+	if (c->telling || ret)
+		return ret;
+	mutex_lock(&c->login_lock);
+	c->telling = told.names != U4W_NAMES_WAIT || c->said_by.machine;
+	if (!c->telling)
+		told.names = U4W_NAMES_LATER;
+	c->told = told;
+	mutex_unlock(&c->login_lock);
+	return 0;
+}
+
 static int u4_login_send(struct u4_cable *c)
 {
 	struct u4w_msg msg, reply;
 	int ret;
 
+	ret = u4_login_tell(c);
+	if (ret)
+		return ret;
 	mutex_lock(&c->login_lock);
 	if (c->out_hop < 0)
 		u4_login_next_hop(c);
 	c->sn++;
 	u4_msg_fill(c, U4W_LOGIN, &msg);
+	u4_said_put(&c->told, &msg);
 	msg.hop = c->out_hop;
 	msg.window = U4_FRAMES;
 	mutex_unlock(&c->login_lock);
@@ -96,11 +122,11 @@ static int u4_login_send(struct u4_cable *c)
 	c->tries = ret == -ETIMEDOUT ? c->tries + 1 : 0;
 	mutex_lock(&c->login_lock);
 	if (ret == -EPROTONOSUPPORT && reply.type == U4W_LOGIN_REPLY)
-		pr_warn_once("kfi_usb4: %s speaks version %u, and this side %u\n",
-			     c->way->mux.name, reply.version, U4W_VERSION);
+		pr_warn_once("kfi_usb4: the host at %s speaks version %u, and this side %u\n",
+			     c->where, reply.version, U4W_VERSION);
 	else if (!ret && reply.status == EBUSY)
 		u4_login_next_hop(c);
-	else if (!ret && !reply.status)
+	else if (!ret && !reply.status && c->telling)
 		c->replied = reply.incarnation;
 	mutex_unlock(&c->login_lock);
 	return ret;
@@ -108,12 +134,26 @@ static int u4_login_send(struct u4_cable *c)
 
 int u4_login(struct u4_cable *c)
 {
+	struct u4_said said;
 	bool begins;
+	u32 theirs;
+	int ret;
 
 	if (!c->replied || c->replied != READ_ONCE(c->theirs))
 		u4_login_send(c);
 	mutex_lock(&c->login_lock);
-	begins = c->replied && c->replied == c->theirs;
+	theirs = c->theirs;
+	said = c->said_by;
+	mutex_unlock(&c->login_lock);
+	if (!c->replied || c->replied != theirs || READ_ONCE(c->gone))
+		return -EAGAIN;
+	ret = u4_way_join(c, &c->told, &said);
+	if (ret == -ESTALE)
+		u4_login_reset(c);
+	if (ret)
+		return ret == -ESTALE ? -EAGAIN : ret;
+	mutex_lock(&c->login_lock);
+	begins = c->theirs == theirs;
 	if (begins) {
 		c->begun = true;
 		c->tx.life = c->theirs;
@@ -133,6 +173,7 @@ void u4_login_reset(struct u4_cable *c)
 	c->replied = 0;
 	c->theirs = 0;
 	c->begun = false;
+	c->telling = false;
 	mutex_unlock(&c->login_lock);
 }
 
@@ -180,6 +221,8 @@ static bool u4_login_in_hop(struct u4_cable *c, int hop)
 /* Return: the status of the reply, a positive errno or 0 */
 static u32 u4_login_in(struct u4_cable *c, const struct u4w_msg *msg)
 {
+	struct u4_said said;
+
 	if (READ_ONCE(c->gone))
 		return EAGAIN;
 	if (c->begun && msg->incarnation == c->theirs)
@@ -189,10 +232,16 @@ static u32 u4_login_in(struct u4_cable *c, const struct u4w_msg *msg)
 		u4_cable_fault(c, "the peer has begun anew");
 		return EAGAIN;
 	}
+	u4_said_get(msg, &said);
+	if (c->theirs != msg->incarnation || c->said_by.machine != said.machine)
+		u4_cable_kick(c);
+	c->said_by = said;
+	if (said.names == U4W_NAMES_LATER) {
+		WRITE_ONCE(c->theirs, 0);
+		return EAGAIN;
+	}
 	if (!u4_login_in_hop(c, msg->hop))
 		return EBUSY;
-	if (c->theirs != msg->incarnation)
-		u4_cable_kick(c);
 	WRITE_ONCE(c->theirs, msg->incarnation);
 	c->their_window = msg->window;
 	return 0;

@@ -81,6 +81,7 @@ static int __init u4_init(void)
 {
 	int ret = -ENOMEM;
 
+	u4_ways_init();
 	u4_wq = alloc_workqueue("kfi_usb4", WQ_UNBOUND, 0);
 	if (!u4_wq)
 		return ret;

@@ -251,11 +251,8 @@ static int u4_probe(struct tb_service *svc)
 		goto free;
 	}
 	u4_host_watch(c->dma);
-	ret = u4_way_join(c);
-	if (ret) {
-		dev_warn(&svc->dev, "no way to the host (%d)\n", ret);
-		goto free_rings;
-	}
+	u4_cable_place(c);
+	u4_way_await(c);
 	tb_service_set_drvdata(svc, c);
 	spin_lock_bh(&u4_cables_lock);
 	list_add_tail(&c->entry, &u4_cables);
@@ -263,10 +260,6 @@ static int u4_probe(struct tb_service *svc)
 	u4_cable_kick(c);
 	return 0;
 
-free_rings:
-	mutex_lock(&c->lock);
-	u4_rings_free(c);
-	mutex_unlock(&c->lock);
 free:
 	u4_cable_put(c);
 	return ret;

@@ -23,7 +23,8 @@
  *				  called under tb->lock, so it does not wait for the work item. The
  *				  exit of the module and u4_host_notify() do
  *   u4_cable.ask_lock (mutex)	  see there; a reply needs none of the other locks
- *   u4_ways_lock (mutex)	  the list of ways, and which have a cable
+ *   u4_ways_lock (mutex)	  the list of ways, what is known of their hosts, and which cable
+ *				  has which way
  *   u4_cable.login_lock (mutex)  what both sides have said in their logins
  *   u4_cable.lock (mutex)	  the rings exist and run; held to start, stop and free them, never
  *				  around a function of the core that takes tb->lock
@@ -44,12 +45,14 @@
 #include <linux/timer.h>
 #include <linux/workqueue.h>
 #include <kfi_mux.h>
+#include "same.h"
 #include "wire.h"
 
 #define U4_FRAMES	256	/* frames of a direction, a power of two */
 #define U4_STATES	8	/* STATE frames that may wait for the ring */
 #define U4_BUDGET	64	/* frames that one run of u4_poll() handles */
 #define U4_NAME		48	/* bytes of the name of a way */
+#define U4_LONE		BIT(31)	/* in &u4_cable.number */
 
 /**
  * struct u4_slot - a frame and its memory
@@ -184,7 +187,13 @@ enum u4_state {
  * @entry: entry in the list of cables, as long as u4_cable_work() may run
  * @xd: the other host, referenced
  * @dma: the device that reads and writes the frames, until the rings are freed
- * @way: its way
+ * @way: its way; NULL until both hosts have logged in. Changed by @work under u4_ways_lock, so @work
+ *	may read it without
+ * @lone: entry in the list of cables without a way, under u4_ways_lock
+ * @number: of such a cable, for `kfi show devices`
+ * @where: its port of this machine; constant
+ * @here: the same as a hash, see &u4_said.place
+ * @patience: time (jiffies) until which an earlier cable may leave its way
  *
  * @work: see above
  * @state: &enum u4_state; used by @work
@@ -212,6 +221,9 @@ enum u4_state {
  * @their_window: its window
  * @replied: incarnation of the peer's reply to our LOGIN; 0: none has come
  * @begun: a life with @theirs has begun
+ * @said_by: what the peer has said in its last LOGIN
+ * @told: what our LOGINs with @incarnation say, if @telling
+ * @telling: see there
  * @sn: number of the next message
  *
  * @lock: protects the next members
@@ -233,6 +245,11 @@ struct u4_cable {
 	struct tb_xdomain	*xd;
 	struct device		*dma;
 	struct u4_way		*way;
+	struct list_head	lone;
+	u32			number;
+	char			where[48];
+	u32			here;
+	unsigned long		patience;
 
 	struct delayed_work	work;
 	enum u4_state		state;
@@ -256,6 +273,8 @@ struct u4_cable {
 	u32			theirs, their_window;
 	u32			replied;
 	bool			begun;
+	struct u4_said		said_by, told;
+	bool			telling;
 	u32			sn;
 
 	struct mutex		lock;
@@ -278,15 +297,19 @@ struct u4_cable {
  * @entry: entry in the list of ways
  * @plugged: its cable, NULL if that was pulled; under u4_ways_lock
  * @cable: the same, as long as the way is up; under RCU
- * @host: name of the other host, as that says
- * @name: &kfi_mux.name: @host and a number
+ * @seen: the host that its last cable has led to; under u4_ways_lock
+ * @wanted: without a cable: the one that logs in for this way; under u4_ways_lock
+ * @disputed: the log says that another machine has this name; under u4_ways_lock
+ * @name: &kfi_mux.name: name of the host that its first cable has led to, and a number
  */
 struct u4_way {
 	struct kfi_mux		mux;
 	struct list_head	entry;
 	struct u4_cable		*plugged;
 	struct u4_cable __rcu	*cable;
-	char			host[U4_NAME - 4];
+	struct u4_seen		seen;
+	struct u4_cable		*wanted;
+	bool			disputed;
 	char			name[U4_NAME];
 };
 
@@ -313,6 +336,7 @@ struct u4_stream {
 /* The multiplexer frees these by their common parts. */
 static_assert(!offsetof(struct u4_stream, s) && !offsetof(struct u4_ctl, ctl));
 static_assert(UUID_SIZE == U4W_UUID && UUID_SIZE <= KFI_MUX_SIDE_MAX);
+static_assert(U4_HOST + 4 <= U4_NAME);
 
 static inline struct u4_way *to_u4_way(struct kfi_mux *mux)
 {
@@ -393,12 +417,26 @@ void u4_watch_hurry(struct u4_cable *c);
 void u4_watch_expect(struct u4_cable *c);
 
 /* way.c: ways, domains and names. Process context */
-/* Find or create the way of a cable. Return: 0; -ENOMEM; -EUSERS: there are too many */
-int u4_way_join(struct u4_cable *c);
+void u4_ways_init(void);
+/* Find out which port of this machine the cable is in, before it is listed */
+void u4_cable_place(struct u4_cable *c);
+/* The cable is plugged. The next three are called by u4_cable_work() */
+void u4_way_await(struct u4_cable *c);
+/*
+ * Say what our next LOGIN tells: names of the way that the cable has, or seems to belong to.
+ * Return: 0; -EAGAIN: not yet
+ */
+int u4_way_guess(struct u4_cable *c, struct u4_said *told);
+/*
+ * Both sides have logged in, and have said @told and @said: find or create the way of the cable.
+ * Return: 0; -ENOMEM; -EUSERS: there are too many; -ESTALE: @told was meant for another machine, so
+ * log in anew
+ */
+int u4_way_join(struct u4_cable *c, const struct u4_said *told, const struct u4_said *said);
 void u4_way_leave(struct u4_cable *c);
 void u4_ways_exit(void);
 int u4_domain_open(struct kfi_domain *domain);
-int u4_side(const char *text, void *side);
+int u4_side(struct kfi_mux *mux, const char *text, void *side);
 void u4_addr_str(const void *addr, size_t len, char *buf, size_t size);
 int u4_parts(struct net *net, int (*emit)(void *arg, const struct kfi_part *part), void *arg);
 

@@ -2,24 +2,69 @@
 /*
  * way.c - ways to other hosts, which are domains to consumers, and their names.
  *
- * A way is created with the first cable to a host. When the cable is pulled, the way stays if a
- * consumer uses it: connections end, but endpoints, listeners and network devices find the host
- * again when a cable to it is plugged, in whatever port. Two cables to one host are two ways.
+ * A way is created when the first cable to a host has logged in. When the cable is pulled, the way
+ * stays if a consumer uses it: connections end, but endpoints, listeners and network devices find
+ * the host again when a cable to it is plugged, in whatever port, also if the host has booted. Two
+ * cables to one host are two ways.
+ *
+ * A way has names for both ends, which are UUIDs of the host interfaces that its first cable joins.
+ * They stay, because consumers have them, and both hosts use the same: a host that has booted takes
+ * those of the host that has kept the way (same.h). So no consumer sees that a UUID has changed.
  */
 #include <linux/ctype.h>
 #include <linux/delay.h>
+#include <linux/dmi.h>
+#include <linux/jhash.h>
+#include <linux/random.h>
+#include <linux/siphash.h>
 #include <linux/slab.h>
 #include <linux/utsname.h>
 #include <linux/unaligned.h>
 #include "usb4.h"
 
 #define U4_UNPLUGGED	32	/* ways without a cable */
-#define U4_LEAVE_MS	2000	/* for a cable that was removed to leave its way */
 
 static DEFINE_MUTEX(u4_ways_lock);
 static LIST_HEAD(u4_ways);
+static LIST_HEAD(u4_lone);	/* cables that have no way yet; under u4_ways_lock */
+static u32 u4_lone_number;
+static u64 u4_machine, u4_hardware;	/* &u4_said.machine and &u4_said.hardware of this host */
 
-/* ---- names ---- */
+/* ---- what identifies hosts ---- */
+
+/*
+ * What the firmware says may be the same in many machines, so if it differs these are two machines,
+ * and otherwise nothing follows. The hash does not show serial numbers.
+ */
+static u64 u4_hardware_hash(void)
+{
+	static const int fields[] = { DMI_PRODUCT_UUID, DMI_PRODUCT_SERIAL, DMI_BOARD_SERIAL };
+	siphash_key_t key = { { 0, 0x6b66616275736234ULL } };
+	const char *text;
+	u64 hash = 0;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(fields); i++) {
+		text = dmi_get_system_info(fields[i]);
+		if (!text || !*text)
+			continue;
+		key.key[0] = i;
+		hash ^= siphash(text, strlen(text), &key);
+	}
+	return hash;
+}
+
+void u4_ways_init(void)
+{
+	u4_machine = get_random_u64() | 1;
+	u4_hardware = u4_hardware_hash();
+}
+
+void u4_cable_place(struct u4_cable *c)
+{
+	snprintf(c->where, sizeof(c->where), "%s, port %llx", dev_name(c->dma), c->xd->route);
+	c->here = jhash(c->where, strlen(c->where), 0);
+}
 
 /*
  * The other host says how it is called. What isn't part of a host name becomes a dash; a host
@@ -41,6 +86,40 @@ static void u4_host_name(struct u4_cable *c, char *host, size_t size)
 			*at = '-';
 }
 
+static void u4_cable_seen(struct u4_cable *c, const struct u4_said *said, struct u4_seen *seen)
+{
+	*seen = (struct u4_seen) { .here = c->here, .said = *said };
+	u4_host_name(c, seen->host, sizeof(seen->host));
+	export_uuid(seen->local, c->xd->local_uuid);
+	export_uuid(seen->remote, c->xd->remote_uuid);
+}
+
+/* The way is connected, or is about to be. */
+static bool u4_way_live(const struct u4_way *way)
+{
+	lockdep_assert_held(&u4_ways_lock);
+	return way->plugged && READ_ONCE(way->plugged->state) != U4_LOGIN;
+}
+
+/*
+ * As u4_same(). A machine that is connected by another cable has not booted, so a host that says that
+ * it is another machine is one.
+ */
+static unsigned int u4_way_same(const struct u4_way *way, const struct u4_seen *seen)
+{
+	u64 then = way->seen.said.machine, now = seen->said.machine;
+	struct u4_way *other;
+
+	lockdep_assert_held(&u4_ways_lock);
+	list_for_each_entry(other, &u4_ways, entry)
+		if (now && then && now != then && other != way && u4_way_live(other) &&
+		    other->seen.said.machine == then)
+			return 0;
+	return u4_same(&way->seen, seen);
+}
+
+/* ---- names ---- */
+
 static bool u4_name_used(const char *name)
 {
 	struct u4_way *way;
@@ -52,40 +131,75 @@ static bool u4_name_used(const char *name)
 	return false;
 }
 
-/* Find the end that is called so. A name that two hosts claim stands for none of them. */
-static int u4_host_side(const char *host, void *side)
+/* Return: true if two machines that are connected now say that they are called so */
+static bool u4_name_disputed(const char *host, const struct u4_way *also)
 {
-	bool own = !strcmp(init_utsname()->nodename, host), peer;
-	const u8 *found = NULL, *end;
+	u64 machine = strcmp(init_utsname()->nodename, host) ? 0 : u4_machine;
 	struct u4_way *way;
 
 	lockdep_assert_held(&u4_ways_lock);
 	list_for_each_entry(way, &u4_ways, entry) {
-		peer = !strcmp(way->host, host);
-		if (!peer && !own)
+		if (strcmp(way->seen.host, host) || (way != also && !u4_way_live(way)))
 			continue;
-		end = peer ? way->mux.peer : way->mux.own;
-		if ((peer && own) || (found && memcmp(found, end, UUID_SIZE)))
-			return -EINVAL;
-		found = end;
+		if (machine && machine != way->seen.said.machine)
+			return true;
+		machine = way->seen.said.machine;
 	}
-	if (!found)
-		return -EINVAL;
-	memcpy(side, found, UUID_SIZE);
-	return 0;
+	return false;
 }
 
-int u4_side(const char *text, void *side)
+/*
+ * Find the end of the way that is called so. A name that two machines claim stands for none of them.
+ * If a cable joins two host interfaces of one machine, the ends of both its ways have the names.
+ */
+static int u4_host_side(const struct u4_way *way, const char *host, void *side)
 {
-	uuid_t uuid;
-	int ret;
+	bool own = !strcmp(init_utsname()->nodename, host);
+	bool peer = !strcmp(way->seen.host, host);
+	struct u4_way *other;
 
-	if (strlen(text) == UUID_STRING_LEN && !uuid_parse(text, &uuid)) {
-		export_uuid(side, &uuid);
+	lockdep_assert_held(&u4_ways_lock);
+	if ((own && peer) || u4_name_disputed(host, NULL))
+		return -EINVAL;
+	if (own || peer) {
+		memcpy(side, own ? way->mux.own : way->mux.peer, UUID_SIZE);
 		return 0;
 	}
+	list_for_each_entry(other, &u4_ways, entry) {
+		if (other->seen.said.machine != u4_machine || strcmp(other->seen.host, host))
+			continue;
+		memcpy(side, other->mux.peer, UUID_SIZE);
+		return 0;
+	}
+	return -EINVAL;
+}
+
+/* The UUID of a host interface stands for its end, which may have the name of an earlier one. */
+static void u4_uuid_side(const struct u4_way *way, const uuid_t *uuid, u8 *side)
+{
+	const struct kfi_mux *mux = &way->mux;
+
+	lockdep_assert_held(&u4_ways_lock);
+	export_uuid(side, uuid);
+	if (!memcmp(side, mux->own, UUID_SIZE) || !memcmp(side, mux->peer, UUID_SIZE))
+		return;
+	if (!memcmp(side, way->seen.remote, UUID_SIZE))
+		memcpy(side, mux->peer, UUID_SIZE);
+	else if (!memcmp(side, way->seen.local, UUID_SIZE))
+		memcpy(side, mux->own, UUID_SIZE);
+}
+
+int u4_side(struct kfi_mux *mux, const char *text, void *side)
+{
+	struct u4_way *way = to_u4_way(mux);
+	uuid_t uuid;
+	int ret = 0;
+
 	mutex_lock(&u4_ways_lock);
-	ret = u4_host_side(text, side);
+	if (strlen(text) == UUID_STRING_LEN && !uuid_parse(text, &uuid))
+		u4_uuid_side(way, &uuid, side);
+	else
+		ret = u4_host_side(way, text, side);
 	mutex_unlock(&u4_ways_lock);
 	return ret;
 }
@@ -100,13 +214,7 @@ void u4_addr_str(const void *addr, size_t len, char *buf, size_t size)
 
 /* ---- ways ---- */
 
-static bool u4_way_leads_to(const struct u4_way *way, const struct tb_xdomain *xd)
-{
-	return !memcmp(way->mux.own, xd->local_uuid, UUID_SIZE) &&
-	       !memcmp(way->mux.peer, xd->remote_uuid, UUID_SIZE);
-}
-
-/* Other hosts choose their UUIDs, and consumers may keep the way of each. */
+/* Other hosts choose their names, and consumers may keep the way of each. */
 static bool u4_ways_too_many(void)
 {
 	struct u4_way *way;
@@ -117,7 +225,7 @@ static bool u4_ways_too_many(void)
 	return n >= U4_UNPLUGGED;
 }
 
-static struct u4_way *u4_way_new(struct u4_cable *c)
+static struct u4_way *u4_way_new(const struct u4_seen *seen, const u8 *own, const u8 *peer)
 {
 	struct u4_way *way;
 	unsigned int n = 0;
@@ -127,15 +235,14 @@ static struct u4_way *u4_way_new(struct u4_cable *c)
 	way = kzalloc(sizeof(*way), GFP_KERNEL);
 	if (!way)
 		return ERR_PTR(-ENOMEM);
-	u4_host_name(c, way->host, sizeof(way->host));
 	do
-		snprintf(way->name, sizeof(way->name), "%s.%u", way->host, n++);
+		snprintf(way->name, sizeof(way->name), "%s.%u", seen->host, n++);
 	while (u4_name_used(way->name));
 	if (kfi_mux_init(&way->mux, &u4_prov, way->name)) {
 		kfree(way);
 		return ERR_PTR(-ENOMEM);
 	}
-	kfi_mux_set_ends(&way->mux, c->xd->local_uuid, c->xd->remote_uuid);
+	kfi_mux_set_ends(&way->mux, own, peer);
 	list_add_tail(&way->entry, &u4_ways);
 	return way;
 }
@@ -149,50 +256,6 @@ static void u4_way_free(struct u4_way *way)
 		pr_warn("kfi_usb4: %s waits for its users\n", way->name);
 	kfi_mux_destroy(&way->mux);
 	kfree(way);
-}
-
-/* Return: true if a cable to that host was removed, and u4_cable_work() has not seen that yet */
-static bool u4_way_leaving(const struct tb_xdomain *xd)
-{
-	struct u4_way *way;
-	bool leaving = false;
-
-	mutex_lock(&u4_ways_lock);
-	list_for_each_entry(way, &u4_ways, entry)
-		leaving |= way->plugged && READ_ONCE(way->plugged->gone) &&
-			   u4_way_leads_to(way, xd);
-	mutex_unlock(&u4_ways_lock);
-	return leaving;
-}
-
-/*
- * A cable that is bound again finds the way that it has just left. Consumers are told of a new way
- * without the lock, because they look for ways then.
- */
-int u4_way_join(struct u4_cable *c)
-{
-	struct u4_way *way;
-	bool new = false;
-	int ms;
-
-	for (ms = 0; ms < U4_LEAVE_MS && u4_way_leaving(c->xd); ms += 20)
-		msleep(20);
-	mutex_lock(&u4_ways_lock);
-	list_for_each_entry(way, &u4_ways, entry)
-		if (!way->plugged && u4_way_leads_to(way, c->xd))
-			goto found;
-	way = u4_way_new(c);
-	if (IS_ERR(way))
-		goto unlock;
-	new = true;
-found:
-	way->plugged = c;
-	c->way = way;
-unlock:
-	mutex_unlock(&u4_ways_lock);
-	if (new)
-		kfi_mux_list(&way->mux);
-	return PTR_ERR_OR_ZERO(way);
 }
 
 /* Free ways without a cable that nobody uses. Return: true if there are others without one */
@@ -225,20 +288,191 @@ static void u4_sweep_fn(struct work_struct *work)
 
 static DECLARE_DELAYED_WORK(u4_sweep, u4_sweep_fn);
 
-void u4_way_leave(struct u4_cable *c)
-{
-	mutex_lock(&u4_ways_lock);
-	c->way->plugged = NULL;
-	mutex_unlock(&u4_ways_lock);
-	mod_delayed_work(u4_wq, &u4_sweep, 0);
-}
-
 /* No cable is left, and no consumer; the last queries and refusals end. */
 void u4_ways_exit(void)
 {
 	cancel_delayed_work_sync(&u4_sweep);
 	while (u4_ways_sweep())
 		msleep(20);
+}
+
+/* ---- cables and their ways ---- */
+
+/* A cable has its way when both hosts have logged in: then it is known which one that is. */
+void u4_way_await(struct u4_cable *c)
+{
+	mutex_lock(&u4_ways_lock);
+	c->number = U4_LONE | u4_lone_number++ % U4_LONE;
+	list_add_tail(&c->lone, &u4_lone);
+	mutex_unlock(&u4_ways_lock);
+}
+
+static bool u4_way_is(const struct u4_way *way, const u8 *own, const u8 *peer)
+{
+	return !memcmp(way->mux.own, own, UUID_SIZE) && !memcmp(way->mux.peer, peer, UUID_SIZE);
+}
+
+/*
+ * Find the way without a cable that most probably leads to that host, with these names unless @own
+ * is NULL. Another cable that logs in may want it.
+ */
+static struct u4_way *u4_way_waiting(const struct u4_cable *c, const struct u4_seen *seen,
+				     const u8 *own, const u8 *peer)
+{
+	struct u4_way *way, *best = NULL;
+	unsigned int same, most = 0;
+
+	lockdep_assert_held(&u4_ways_lock);
+	list_for_each_entry(way, &u4_ways, entry) {
+		if (way->plugged || (way->wanted && way->wanted != c) ||
+		    (own && !u4_way_is(way, own, peer)))
+			continue;
+		same = u4_way_same(way, seen);
+		if (same > most) {
+			most = same;
+			best = way;
+		}
+	}
+	return best;
+}
+
+/* Return: true if a cable to that host was removed, and u4_cable_work() has not seen that yet */
+static bool u4_way_leaving(const struct u4_seen *seen)
+{
+	struct u4_way *way;
+
+	lockdep_assert_held(&u4_ways_lock);
+	list_for_each_entry(way, &u4_ways, entry)
+		if (way->plugged && READ_ONCE(way->plugged->gone) && u4_way_same(way, seen))
+			return true;
+	return false;
+}
+
+static void u4_way_want(struct u4_cable *c, struct u4_way *wanted)
+{
+	struct u4_way *way;
+
+	lockdep_assert_held(&u4_ways_lock);
+	list_for_each_entry(way, &u4_ways, entry)
+		if (way->wanted == c)
+			way->wanted = NULL;
+	if (wanted)
+		wanted->wanted = c;
+}
+
+int u4_way_guess(struct u4_cable *c, struct u4_said *told)
+{
+	struct u4_way *way;
+	struct u4_said said;
+	struct u4_seen seen;
+	int ret = 0;
+
+	*told = (struct u4_said) {
+		.machine = u4_machine, .hardware = u4_hardware, .place = c->here,
+	};
+	mutex_lock(&c->login_lock);
+	said = c->said_by;
+	mutex_unlock(&c->login_lock);
+	u4_cable_seen(c, &said, &seen);
+	mutex_lock(&u4_ways_lock);
+	way = c->way;
+	if (way) {
+		told->names = U4W_NAMES_HAVE;
+	} else if (time_before(jiffies, c->patience) && u4_way_leaving(&seen)) {
+		ret = -EAGAIN;
+	} else {
+		way = u4_way_waiting(c, &seen, NULL, NULL);
+		told->names = way ? U4W_NAMES_WAIT : U4W_NAMES_NONE;
+		u4_way_want(c, way);
+	}
+	if (way) {
+		memcpy(told->own, way->mux.own, U4W_UUID);
+		memcpy(told->peer, way->mux.peer, U4W_UUID);
+	}
+	mutex_unlock(&u4_ways_lock);
+	return ret;
+}
+
+static void u4_way_unplug(struct u4_cable *c)
+{
+	lockdep_assert_held(&u4_ways_lock);
+	if (!c->way)
+		return;
+	c->way->plugged = NULL;
+	c->way = NULL;
+	mod_delayed_work(u4_wq, &u4_sweep, 0);
+}
+
+/* Names that we have told must not be those of another machine that is away. */
+static bool u4_names_usurped(const u8 *own, const u8 *peer)
+{
+	struct u4_way *way;
+
+	list_for_each_entry(way, &u4_ways, entry)
+		if (!way->plugged && !way->wanted && u4_way_is(way, own, peer))
+			return true;
+	return false;
+}
+
+/* Say once that a name is of no use. */
+static void u4_way_tell(struct u4_way *way)
+{
+	bool disputed = u4_name_disputed(way->seen.host, way);
+
+	if (disputed && !way->disputed)
+		pr_warn_ratelimited("kfi_usb4: %s leads to another machine that is called %s, too; give each a name of its own\n",
+				    way->name, way->seen.host);
+	way->disputed = disputed;
+}
+
+/* Consumers are told of a new way without the lock, because they look for ways then. */
+int u4_way_join(struct u4_cable *c, const struct u4_said *told, const struct u4_said *said)
+{
+	struct u4_way *way = NULL;
+	u8 own[U4W_UUID], peer[U4W_UUID];
+	struct u4_seen seen;
+	bool ours, new = false;
+	int ret = 0;
+
+	u4_cable_seen(c, said, &seen);
+	ours = u4_agree(&seen, told, own, peer);
+	mutex_lock(&u4_ways_lock);
+	if (c->way && (!u4_way_is(c->way, own, peer) || !u4_same(&c->way->seen, &seen))) {
+		u4_way_unplug(c);
+		list_add_tail(&c->lone, &u4_lone);
+	}
+	if (!c->way) {
+		way = u4_way_waiting(c, &seen, own, peer);
+		u4_way_want(c, NULL);
+		if (!way && ours && u4_names_usurped(own, peer)) {
+			ret = -ESTALE;
+		} else if (!way) {
+			way = u4_way_new(&seen, own, peer);
+			ret = PTR_ERR_OR_ZERO(way);
+			new = !ret;
+		}
+		if (ret)
+			goto unlock;
+		list_del_init(&c->lone);
+		way->plugged = c;
+		c->way = way;
+	}
+	c->way->seen = seen;
+	u4_way_tell(c->way);
+unlock:
+	mutex_unlock(&u4_ways_lock);
+	if (new)
+		kfi_mux_list(&way->mux);
+	return ret;
+}
+
+void u4_way_leave(struct u4_cable *c)
+{
+	mutex_lock(&u4_ways_lock);
+	u4_way_unplug(c);
+	u4_way_want(c, NULL);
+	list_del_init(&c->lone);
+	mutex_unlock(&u4_ways_lock);
 }
 
 /* ---- domains ---- */
@@ -309,18 +543,20 @@ static int u4_way_parts(struct kfi_mux *mux, void *arg)
 {
 	struct u4_way *way = to_u4_way(mux);
 	struct u4_shown *w = arg;
-	char host[96], cable[64], frames[192] = "";
+	char host[96], cable[64], where[sizeof(way->plugged->where)] = "", frames[192] = "";
 	struct kfi_part part = { .domain = way->name, .device = mux->number };
 	const struct { const char *name, *state; } all[] = {
-		{ "host", host }, { "cable", cable }, { "frames", frames },
+		{ "host", host }, { "cable", cable }, { "port", where }, { "frames", frames },
 	};
 	int i, ret = 0;
 
-	snprintf(host, sizeof(host), "%s, %pUb", way->host, mux->peer);
 	mutex_lock(&u4_ways_lock);
+	snprintf(host, sizeof(host), "%s, %pUb", way->seen.host, mux->peer);
 	u4_state_str(way->plugged, cable, sizeof(cable));
-	if (way->plugged)
+	if (way->plugged) {
+		strscpy(where, way->plugged->where, sizeof(where));
 		u4_frames_str(&way->plugged->stats, frames, sizeof(frames));
+	}
 	mutex_unlock(&u4_ways_lock);
 	for (i = 0; i < ARRAY_SIZE(all) && !ret; i++) {
 		if (!*all[i].state)
@@ -333,9 +569,32 @@ static int u4_way_parts(struct kfi_mux *mux, void *arg)
 	return ret;
 }
 
+/* Cables without a way have the name of the host. */
+static int u4_lone_parts(const struct u4_shown *w)
+{
+	char host[U4_HOST], state[64];
+	struct kfi_part part = { .domain = host, .nr = 1, .name = "cable", .state = state };
+	struct u4_cable *c;
+	int ret = 0;
+
+	mutex_lock(&u4_ways_lock);
+	list_for_each_entry(c, &u4_lone, lone) {
+		u4_host_name(c, host, sizeof(host));
+		u4_state_str(c, state, sizeof(state));
+		part.device = c->number;
+		ret = w->emit(w->arg, &part);
+		if (ret)
+			break;
+	}
+	mutex_unlock(&u4_ways_lock);
+	return ret;
+}
+
 int u4_parts(struct net *net, int (*emit)(void *arg, const struct kfi_part *part), void *arg)
 {
 	struct u4_shown w = { emit, arg };
 
-	return net == &init_net ? kfi_mux_each(&u4_prov, u4_way_parts, &w) : 0;
+	if (net != &init_net)
+		return 0;
+	return kfi_mux_each(&u4_prov, u4_way_parts, &w) ?: u4_lone_parts(&w);
 }

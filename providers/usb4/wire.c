@@ -24,7 +24,11 @@ int u4w_check_msg(const struct u4w_msg *msg, size_t size)
 	if (msg->status || msg->hop < U4W_HOP_MIN || msg->hop > U4W_HOP_MAX ||
 	    msg->window < U4W_WINDOW_MIN || msg->window > U4W_WINDOW_MAX)
 		return -EPROTO;
-	return 0;
+	if ((!msg->machine[0] && !msg->machine[1]) || msg->names > U4W_NAMES_LATER)
+		return -EPROTO;
+	if (msg->names == U4W_NAMES_NONE || msg->names == U4W_NAMES_LATER)
+		return 0;
+	return memcmp(msg->own, msg->peer, U4W_UUID) ? 0 : -EPROTO;
 }
 
 int u4w_decode_frame(const void *frame, u32 size, struct u4w_frame *f)

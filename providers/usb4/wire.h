@@ -13,6 +13,7 @@
 #include <linux/build_bug.h>
 #include <linux/errno.h>
 #include <linux/stddef.h>
+#include <linux/string.h>
 #include <linux/types.h>
 #include <asm/byteorder.h>
 #else
@@ -20,7 +21,7 @@
 #endif
 #include <kfi_mux_rec.h>
 
-#define U4W_VERSION	1U
+#define U4W_VERSION	2U
 #define U4W_UUID	16
 
 /* ---- messages ---- */
@@ -33,6 +34,21 @@ enum u4w_msg_type {
 	U4W_LOGIN_REPLY,
 	U4W_LOGOUT,
 	U4W_LOGOUT_REPLY,
+};
+
+/**
+ * enum u4w_names - how the sender of a LOGIN knows the names of the way
+ * @U4W_NAMES_NONE: it has none, and takes those of the receiver
+ * @U4W_NAMES_WAIT: a way that seems to lead to the receiver waits for a cable, and has them
+ * @U4W_NAMES_HAVE: the way of this cable has them
+ * @U4W_NAMES_LATER: it has to know first whom it talks to: the receiver replies EAGAIN, and
+ *	another LOGIN follows
+ */
+enum u4w_names {
+	U4W_NAMES_NONE,
+	U4W_NAMES_WAIT,
+	U4W_NAMES_HAVE,
+	U4W_NAMES_LATER,
 };
 
 #define U4W_MSG_SN_SHIFT	27		/* of &u4w_msg.length_sn */
@@ -53,6 +69,15 @@ enum u4w_msg_type {
  * @hop: HopID on which the sender transmits
  * @window: frames that the sender keeps room for, and that it may have unacknowledged
  * @status: of a reply: 0, or a positive errno
+ *
+ * The following members are valid in a LOGIN:
+ *
+ * @machine: random number of the sender's machine, another one whenever the driver is loaded
+ * @hardware: what the sender's firmware says of the machine, as a hash; 0: nothing
+ * @place: the port of the cable in the sender's machine, as a hash
+ * @names: &enum u4w_names
+ * @own: with U4W_NAMES_WAIT and U4W_NAMES_HAVE: name of the sender
+ * @peer: the same: name of the receiver
  */
 struct u4w_msg {
 	u32	route_hi;
@@ -67,8 +92,14 @@ struct u4w_msg {
 	u32	hop;
 	u32	window;
 	u32	status;
+	u32	machine[2];
+	u32	hardware[2];
+	u32	place;
+	u32	names;
+	u8	own[U4W_UUID];
+	u8	peer[U4W_UUID];
 };
-static_assert(sizeof(struct u4w_msg) == 84, "wire format");
+static_assert(sizeof(struct u4w_msg) == 140, "wire format");
 
 #define U4W_MSG_HEAD	12	/* bytes of a message that its length does not count */
 #define U4W_HOP_MIN	8U	/* smaller HopIDs are reserved */

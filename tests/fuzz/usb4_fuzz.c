@@ -18,6 +18,7 @@ static void check_msg(u8 options, const u8 *data, size_t size)
 		msg->length_sn = (sizeof(*msg) - U4W_MSG_HEAD) / 4;
 		msg->type = U4W_LOGIN + (msg->type & 3);
 		msg->version = U4W_VERSION + (msg->version & 1);
+		msg->names &= 7;
 	}
 	ret = u4w_check_msg(msg, size);
 	PROMISE(!ret || ret == -EPROTO || ret == -EPROTONOSUPPORT);
@@ -29,9 +30,13 @@ static void check_msg(u8 options, const u8 *data, size_t size)
 	if (ret)
 		return;
 	PROMISE(size >= sizeof(*msg) && msg->incarnation && msg->status < 4096);
-	if (msg->type == U4W_LOGIN)
-		PROMISE(!msg->status && msg->hop >= U4W_HOP_MIN && msg->hop <= U4W_HOP_MAX &&
-			msg->window >= U4W_WINDOW_MIN && msg->window <= U4W_WINDOW_MAX);
+	if (msg->type != U4W_LOGIN)
+		return;
+	PROMISE(!msg->status && msg->hop >= U4W_HOP_MIN && msg->hop <= U4W_HOP_MAX &&
+		msg->window >= U4W_WINDOW_MIN && msg->window <= U4W_WINDOW_MAX);
+	PROMISE((msg->machine[0] || msg->machine[1]) && msg->names <= U4W_NAMES_LATER);
+	if (msg->names == U4W_NAMES_WAIT || msg->names == U4W_NAMES_HAVE)
+		PROMISE(memcmp(msg->own, msg->peer, U4W_UUID));
 }
 
 static void check_records(const u8 *content, u32 len)

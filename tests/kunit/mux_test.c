@@ -64,7 +64,7 @@ static void mock_addr_str(const void *addr, size_t len, char *buf, size_t size)
 	snprintf(buf, size, "mock:%u", get_unaligned_le32(addr));
 }
 
-static int mock_side(const char *text, void *side)
+static int mock_side(struct kfi_mux *mux, const char *text, void *side)
 {
 	u32 number;
 
@@ -176,8 +176,8 @@ static void ways_finish(struct kunit *test)
 	kfi_mux_prov_exit(&mock_prov);
 }
 
-/* Query with a service, and without a node. @domain: name, or NULL */
-static struct kfi_info *ask(struct kunit *test, const char *domain, u64 flags)
+/* Query with a service. @node, @domain: name, or NULL */
+static struct kfi_info *ask_for(struct kunit *test, const char *node, const char *domain, u64 flags)
 {
 	struct kfi_info *hints = kfi_allocinfo(), *info = NULL;
 	int ret;
@@ -188,10 +188,15 @@ static struct kfi_info *ask(struct kunit *test, const char *domain, u64 flags)
 	hints->domain_attr->caps = KFI_ONE_PEER;
 	hints->domain_attr->name = domain ? kstrdup(domain, GFP_KERNEL) : NULL;
 	hints->fabric_attr->prov_name = kstrdup("muxtest", GFP_KERNEL);
-	ret = kfi_getinfo_net(&init_net, kfi_version(), NULL, PORT, flags, hints, &info);
+	ret = kfi_getinfo_net(&init_net, kfi_version(), node, PORT, flags, hints, &info);
 	kfi_freeinfo(hints);
 	KUNIT_ASSERT_EQ(test, ret, 0);
 	return info;
+}
+
+static struct kfi_info *ask(struct kunit *test, const char *domain, u64 flags)
+{
+	return ask_for(test, NULL, domain, flags);
 }
 
 static struct kfid_fabric *fabric_open(struct kunit *test, const struct kfi_info *info)
@@ -220,6 +225,31 @@ static void other_end(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, info->dest_addrlen, sizeof(u64));
 		KUNIT_EXPECT_EQ(test, get_unaligned_le64(info->dest_addr), 5ULL << 32 | (i + 1));
 		kfi_freeinfo(info);
+	}
+}
+
+/* Of several ways to a node, those that are up come first, and none is left out. */
+static void up_first(struct kunit *test)
+{
+	static const char *const order[] = { "w1", "w3", "w0", "w2" };
+	struct kfi_info *info, *at;
+	unsigned int i;
+
+	for (i = 0; i < 4; i++)
+		way_add(test, CHASSIS, 1);
+	way_add(test, CHASSIS, 2);
+	kfi_mux_up(&ways[1]->mux);
+	kfi_mux_up(&ways[3]->mux);
+	kfi_mux_up(&ways[4]->mux);
+	info = ask_for(test, "1", NULL, 0);
+	for (i = 0, at = info; at && i < 4; at = at->next, i++)
+		KUNIT_EXPECT_STREQ(test, at->domain_attr->name, order[i]);
+	KUNIT_EXPECT_EQ(test, i, 4U);
+	KUNIT_EXPECT_NULL(test, at);
+	kfi_freeinfo(info);
+	for (i = 1; i < 5; i++) {
+		ways[i]->mux.life++;
+		kfi_mux_down(&ways[i]->mux);
 	}
 }
 
@@ -340,6 +370,7 @@ KFI_SUITE(kfi_mux,
 
 KFI_SUITE_IN(kfi_mux_ways, ways_begin, ways_finish,
 	KUNIT_CASE(other_end),
+	KUNIT_CASE(up_first),
 	KUNIT_CASE(passive_way),
 	KUNIT_CASE(retire_unused),
 	KUNIT_CASE(each_way));

@@ -2,7 +2,7 @@
 /*
  * hostile.h - a peer of kfi_usb4 that breaks the protocol. Its driver is bound to the service of
  * host b of the mock (tests/mock/usb4), and kfi_usb4 to that of host a, in the same kernel. The
- * peer shares the wire format with kfi_usb4 (wire.h, kfi/mux/record.h) and no other code. "The
+ * peer shares the wire format with kfi_usb4 (wire.h, same.h, kfi/mux/record.h) and no other code. "The
  * victim" is kfi_usb4 at host a.
  *
  *	main.c		the module, and the list of cases
@@ -20,7 +20,7 @@
 #include <linux/thunderbolt.h>
 #include <linux/uuid.h>
 #include "../../../kfi/mux/record.h"
-#include "../../../providers/usb4/wire.h"
+#include "../../../providers/usb4/same.h"
 #include "../victim.h"
 
 #define HU_FRAMES	64U	/* frames of each of our rings */
@@ -108,6 +108,7 @@ struct hu_content {
  * @out_hop: HopID on which we send
  * @in_hop: HopID on which the victim sends
  * @number: our last number of a connection
+ * @said: what our LOGINs say of us
  *
  * @lock: protects the next members
  * @mute: send no STATE frames, and acknowledge nothing new
@@ -140,6 +141,7 @@ struct hu {
 	bool			running;
 	int			out_hop, in_hop;
 	u32			number;
+	struct u4_said		said;
 
 	spinlock_t		lock;
 	bool			mute;
@@ -258,6 +260,7 @@ bool hu_incarnations(struct hu *hu);
 bool hu_logouts(struct hu *hu);
 bool hu_replies(struct hu *hu);
 bool hu_unasked(struct hu *hu);
+bool hu_names(struct hu *hu);
 bool hu_silent(struct hu *hu);
 bool hu_deaf(struct hu *hu);
 bool hu_ringless(struct hu *hu);

@@ -51,14 +51,17 @@ static const struct ignored {
 	IGNORED("status ~0", status, ~0U),
 	IGNORED("length 0", length_sn, 0),
 	IGNORED("length 63", length_sn, 63),
-	IGNORED("length 17", length_sn, 17),
+	IGNORED("length 31", length_sn, 31),
+	IGNORED("names of no kind", names, U4W_NAMES_LATER + 1),
+	IGNORED("names of no kind", names, ~0U),
+	IGNORED("two names alike", names, U4W_NAMES_HAVE),
 	IGNORED("UUID of the protocol", proto, 0x12345678),
 	IGNORED("UUID of the sender", from, 0x12345678),
 	IGNORED("UUID of the receiver", to, 0x12345678),
 	IGNORED("route, upper half", route_hi, 1),
 	IGNORED("route, lower half", route_lo, 0x50505),
-	{ "a word less", offsetof(struct u4w_msg, length_sn), 17, sizeof(struct u4w_msg) - 4 },
-	{ "a word more", offsetof(struct u4w_msg, length_sn), 19, sizeof(struct u4w_msg) + 4 },
+	{ "a word less", offsetof(struct u4w_msg, length_sn), 31, sizeof(struct u4w_msg) - 4 },
+	{ "a word more", offsetof(struct u4w_msg, length_sn), 33, sizeof(struct u4w_msg) + 4 },
 	{ "the beginning", offsetof(struct u4w_msg, length_sn), 5, U4W_MSG_HEAD + 5 * 4 },
 };
 
@@ -260,6 +263,57 @@ bool hu_unasked(struct hu *hu)
 	}
 	msleep(1000);
 	return ok & hu_bounded(before, HU_FLOOD, "replies to nothing");
+}
+
+/* ---- names ---- */
+
+/* It has not said yet which names it has: the victim has to wait, and begins no life. */
+static bool names_later(struct hu *hu)
+{
+	unsigned long before = hu_mem_free();
+	struct u4w_msg msg;
+	unsigned int i;
+	bool ok = true;
+
+	hu_end(hu);
+	hu->said.names = U4W_NAMES_LATER;
+	for (i = 0; i < STORM && ok; i++) {
+		hu_reborn(hu);
+		hu->said.machine = 1 + (i & 1);
+		msg = hu_msg(hu, U4W_LOGIN);
+		ok = hu_check(!hu_ask(hu, &msg) && hu_get(hu, answer).status == EAGAIN,
+			      "a LOGIN without names is accepted");
+	}
+	return ok & hu_bounded(before, HU_FLOOD, "LOGINs without names");
+}
+
+/*
+ * Whatever names a peer gives itself and the victim, and however often it is another machine, lives
+ * begin, and the ways that it has left go.
+ */
+bool hu_names(struct hu *hu)
+{
+	bool ok = names_later(hu);
+	unsigned long before;
+	unsigned int i, seed;
+
+	before = hu_mem_free();
+	for (i = 0; i < 48 && ok; i++) {
+		hu_end(hu);
+		seed = prandom_u32_state(&hu->rnd);
+		hu->said = (struct u4_said) {
+			.machine = 1 + seed % 3, .hardware = seed / 4 % 3, .place = seed,
+			.names = i % 3,
+		};
+		prandom_bytes_state(&hu->rnd, hu->said.own, U4W_UUID);
+		if (i & 4)
+			export_uuid(hu->said.own, hu->xd->remote_uuid);
+		if (i & 8)
+			export_uuid(hu->said.peer, hu->xd->local_uuid);
+		ok = hu_check(!hu_begin(hu), "no life begins") &&
+		     hu_check(hu_answers(hu), "a call is not answered");
+	}
+	return ok & hu_bounded(before, HU_FLOOD, "names");
 }
 
 /* ---- peers that do nothing ---- */

@@ -43,6 +43,7 @@ static const struct hu_case {
 	{ "logouts",		hu_logouts },
 	{ "replies",		hu_replies },
 	{ "unasked",		hu_unasked },
+	{ "names",		hu_names },
 	{ "silent",		hu_silent },
 	{ "deaf",		hu_deaf },
 	{ "ringless",		hu_ringless },
@@ -77,6 +78,7 @@ static bool hu_run(struct hu *hu, const struct hu_case *c)
 	bool ok = hu_check(!hu_begin(hu), "no life begins") && c->run(hu);
 
 	hu_set(hu, reply, HU_HONEST);
+	hu->said = (struct u4_said) { .machine = 1 };
 	hu_end(hu);
 	ok &= hu_check(!hu_begin(hu), "an honest login fails") &&
 	      hu_check(hu_answers(hu), "an honest call is not answered");
@@ -151,6 +153,7 @@ static int __init hu_init(void)
 
 	spin_lock_init(&hu.lock);
 	hu.number = get_random_u32() / 2;
+	hu.said.machine = 1;
 	ret = tb_register_service_driver(&hu_driver);
 	if (ret)
 		return ret;

@@ -30,6 +30,7 @@ struct u4w_msg hu_msg(struct hu *hu, enum u4w_msg_type type)
 	if (type == U4W_LOGIN) {
 		msg.hop = hu->out_hop;
 		msg.window = HU_WINDOW;
+		u4_said_put(&hu->said, &msg);
 	}
 	return msg;
 }
