@@ -98,6 +98,7 @@ TM_COMMAND(fail_rings, tm_host, fail_rings, false)
 TM_COMMAND(fail_paths, tm_host, fail_paths, false)
 TM_COMMAND(slow_paths, tm_host, slow_paths_ms, false)
 TM_COMMAND(slow_free, tm_host, slow_free_ms, false)
+TM_COMMAND(boots, tm_host, boots, false)
 
 static int tm_fault_set(const struct tm_call *call, size_t member)
 {
@@ -181,6 +182,7 @@ static const struct tm_command tm_commands[] = {
 	{ "nhi", "fail-paths", NULL, true, tm_fail_paths },
 	{ "nhi", "slow-paths", NULL, true, tm_slow_paths },
 	{ "nhi", "slow-free", NULL, true, tm_slow_free },
+	{ "nhi", "boots", NULL, true, tm_boots },
 	{ "nhi", "announce", NULL, true, tm_announce },
 	{ "nhi", "suspend", NULL, false, tm_host_suspend },
 	{ "nhi", "resume", NULL, false, tm_host_resume },

@@ -35,6 +35,10 @@ bool tm_old_core;
 module_param_named(old_core, tm_old_core, bool, 0444);
 MODULE_PARM_DESC(old_core, "at an unplug drivers are unbound under tb->lock (Linux 6.1, 6.12)");
 
+bool tm_interfaces;
+module_param_named(interfaces, tm_interfaces, bool, 0444);
+MODULE_PARM_DESC(interfaces, "each port of a host has the UUID of a host interface of its own");
+
 bool tm_inline;
 module_param_named(inline_frames, tm_inline, bool, 0444);
 MODULE_PARM_DESC(inline_frames, "a frame that is sent with interrupts on moves there, not some time later: for figures");

@@ -162,7 +162,7 @@ struct tm_ring {
 struct tm_host {
 	int			index;
 	char			name;		/* 'a' or 'b' */
-	uuid_t			uuid;
+	uuid_t			uuid;		/* see tm_uuid_of() */
 	struct tb		*tb;
 	struct tb_nhi		nhi;
 	struct tb_ring		*tx_rings[TM_HOPS], *rx_rings[TM_HOPS];	/* those of nhi */
@@ -183,6 +183,7 @@ struct tm_host {
 	/* by command: the next so many interrupts get lost, rings can't be allocated, ... */
 	u32			lose_interrupts, fail_rings, fail_paths;
 	u32			slow_paths_ms, slow_free_ms;	/* READ_ONCE */
+	u32			boots;		/* changes its UUIDs; READ_ONCE */
 	bool			silent;		/* no service is announced; READ_ONCE */
 
 	bool			unbound;	/* has no driver; tb.lock, and READ_ONCE */
@@ -196,7 +197,7 @@ struct tm_xdomain {
 extern struct tm_host tm_host[TM_HOSTS];
 extern struct tm_cable tm_cable[TM_CABLES];
 extern unsigned int tm_cables, tm_discover_ms;
-extern bool tm_old_core, tm_inline;
+extern bool tm_old_core, tm_inline, tm_interfaces;
 extern spinlock_t tm_lock;
 extern struct mutex tm_share_lock;
 

@@ -307,6 +307,16 @@ static void tm_state_work(struct work_struct *work)
 	tm_services_update(xd);
 }
 
+/* A host interface may have another UUID after each boot, and each port may belong to one. */
+static uuid_t *tm_uuid_of(const struct tm_port *port)
+{
+	uuid_t uuid = port->host->uuid;
+
+	uuid.b[4] = READ_ONCE(port->host->boots);
+	uuid.b[5] = tm_interfaces ? 1 + port->cable->index : 0;
+	return kmemdup(&uuid, sizeof(uuid), GFP_KERNEL);
+}
+
 static struct tb_xdomain *tm_xdomain_new(struct tm_port *port)
 {
 	struct tm_xdomain *tx = kzalloc(sizeof(*tx), GFP_KERNEL);
@@ -338,8 +348,8 @@ static struct tb_xdomain *tm_xdomain_new(struct tm_port *port)
 	xd->dev.bus = &tb_bus_type;
 	xd->dev.type = &tb_xdomain_type;
 	xd->dev.groups = tm_xdomain_groups;
-	xd->local_uuid = kmemdup(&port->host->uuid, sizeof(uuid_t), GFP_KERNEL);
-	xd->remote_uuid = kmemdup(&peer->uuid, sizeof(uuid_t), GFP_KERNEL);
+	xd->local_uuid = tm_uuid_of(port);
+	xd->remote_uuid = tm_uuid_of(tm_peer(port));
 	xd->device_name = kasprintf(GFP_KERNEL, "%c", peer->name);
 	xd->vendor_name = kstrdup("Linux", GFP_KERNEL);
 	if (xd->local_uuid && xd->remote_uuid && xd->device_name && xd->vendor_name &&
