@@ -119,7 +119,7 @@ class Devices:
 
 def machines(provider, series, logs, ko, bridges=1, modules=(), disk=None, devices=(), last=MEMORY, seed=None, **options):
     """Return a pair with what that provider needs of machines, and @devices; @disk is one of b, @last the size of a bridge's last window,
-    @seed that of lost frames. Of two cables only the first is plugged."""
+    @seed that of lost frames. Of the cables only the first is plugged."""
     devices = [*([disk] if disk else []), *devices]
     if provider == "ntb":
         ko = [*([ko] if isinstance(ko, str) else ko), vm.script("stock-modules", series)]
@@ -127,7 +127,7 @@ def machines(provider, series, logs, ko, bridges=1, modules=(), disk=None, devic
         devices.append(ntbsim.Ntbsim(bridges, bar2=WINDOW, bar4=last))
     if provider == "usb4":
         modules = [*modules, *usb4sim.MODULES]
-        devices.append(usb4sim.Usb4sim("a0-b0", "a1-b1", pulled=(1,), seed=seed))
+        devices.append(usb4sim.Usb4sim("a0-b0", "a1-b1", "c0-d0", pulled=(1, 2), seed=seed, interfaces={"a": "ac", "b": "bd"}, uuid_per_boot=True))
     if devices:
         options["devices"] = devices[0] if len(devices) == 1 else Devices(*devices)
     return vm.Pair(series, logs, ko=ko, modules=modules, **options)

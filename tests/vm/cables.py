@@ -169,6 +169,46 @@ def survivor(s):
     quick(s)
 
 
+@case(900)
+def booted(s):
+    """a machine boots again, with another UUID: it is reached under its name, by the domain that was in use all the time"""
+    wait_up(s)
+    s.kfi.serve("a", "msg", 7474, "usb4")
+    s.serve()
+    s.pair.kill("b")
+    s.pair.restart("b")
+    s.below("b")
+    s.load("b")
+    wait_up(s)
+    names = {row["domain"] for row in s.kfi.json("a", "info -p usb4")}
+    check(names == {"b.0"}, f"offered are {names}")
+    quick(s)
+    s.kfi.perf("b", "a", type="msg", service=7474, provider="usb4", verify=True, size="64,65536", iterations=10)
+    s.kfi.command("a", "perf stop")
+    s.kfi.command("b", "perf stop")
+
+
+@case(600)
+def second_interface(s):
+    """a cable between other host interfaces of the same machines: the name stands for both ways"""
+    s.pair.devices.command("cable 2 plug")
+    for name, domain in (("a", "b.1"), ("b", "a.1")):
+        wait(lambda n=name, d=domain: is_up(s, n, d), f"{domain} is not up")
+    names = {row["domain"] for row in s.kfi.json("a", "info -p usb4 b 4000")}
+    check(names == {"b.0", "b.1"}, f"offered are {names}")
+    quick(s)
+    s.kfi.command("b", "perf stop")
+    s.pair.devices.command("cable 0 unplug")
+    wait(lambda: not is_up(s, "a", "b.0"), "b.0 is not down")
+    quick(s)
+    s.kfi.command("b", "perf stop")
+    s.pair.devices.command("cable 0 plug")
+    wait(lambda: is_up(s, "a", "b.0"), "b.0 is not up")
+    s.pair.devices.command("cable 2 unplug")
+    wait(lambda: "b.1" not in {row["domain"] for row in s.kfi.json("a", "info -p usb4")}, "b.1 is still offered")
+    quick(s)
+
+
 @case(600)
 def second_cable(s):
     """a second cable is a way of its own, with its own name, and both fail alone"""

@@ -31,12 +31,16 @@ def netdev(port):
 
 class Usb4sim(Simulator):
     """One simulator. @cables: pairs of ports, as "a0-b0"; @pulled: numbers of those that are not plugged when the machines boot; @lanes
-    of each cable. Two lanes take ten seconds to come up, one two."""
+    of each cable. Two lanes take ten seconds to come up, one two. @interfaces: host interfaces of machines that have several, as
+    {"a": "ac", "b": "bd"}; @uuid_per_boot: they have other UUIDs after each boot."""
 
-    def __init__(self, *cables, pulled=(), lanes=1, seed=None):
+    def __init__(self, *cables, pulled=(), lanes=1, seed=None, interfaces=None, uuid_per_boot=False):
         self.lanes = lanes
         self.pulled = pulled
+        self.interfaces = interfaces or {}
         words = ["--lanes", lanes]
+        if uuid_per_boot:
+            words.append("--uuid-per-boot")
         for cable in cables:
             words += ["--cable", cable]
         if seed is not None:
@@ -49,6 +53,9 @@ class Usb4sim(Simulator):
             self.command(f"cable {cable} unplug")
 
     def arguments(self, name, memory):
-        """Return QEMU's arguments for that machine: shared memory, and the host interface."""
-        place = {"bus": "pcie.0", "addr": f"{SLOT:#x}"}
-        return self.memory_arguments(memory) + ["-device", json.dumps(self.device(f"nhi.{name}") | place)]
+        """Return QEMU's arguments for that machine: shared memory, and the host interfaces."""
+        words = self.memory_arguments(memory)
+        for number, interface in enumerate(self.interfaces.get(name, name)):
+            place = {"bus": "pcie.0", "addr": f"{SLOT + number:#x}"}
+            words += ["-device", json.dumps(self.device(f"nhi.{interface}") | place)]
+        return words

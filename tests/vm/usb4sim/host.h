@@ -16,7 +16,7 @@
  * adapters 1 and 2 are port 0, 3 and 4 port 1. Adapter 0 is the router itself. On cables of one
  * lane adapters 2 and 4 are inactive: the driver takes two lanes that are neighbours for one port.
  */
-#define HOSTS		3
+#define HOSTS		4
 #define PORTS		2
 #define LANES		2
 #define HOST_ADAPTER	(PORTS * LANES + 1)
@@ -73,6 +73,7 @@ struct port {
 struct host {
 	struct device dev;	/* first */
 	bool attached;		/* a machine has the device */
+	unsigned int boots;	/* machines that it has had */
 
 	/* the host interface */
 	struct ring tx[NHI_RINGS], rx[NHI_RINGS];
@@ -129,6 +130,7 @@ struct world {
 	struct cable cable[CABLES];
 	unsigned int hosts, cables;
 	unsigned int lanes;
+	bool uuid_per_boot;	/* each machine that a host gets sees another identifier */
 	uint64_t seed, random;
 };
 extern struct world world;
@@ -148,6 +150,8 @@ uint64_t rings_tick(uint64_t now);
 
 /* router.c: configuration spaces */
 void router_reset(struct host *host);
+/* Set the unique identifier, from which the driver makes a UUID. */
+void router_identify(struct host *host);
 struct port *router_port(struct host *host, unsigned int adapter);
 /* Return where that path leads at the same router: true if it is valid. */
 bool router_path(const struct host *host, unsigned int adapter, unsigned int hopid,

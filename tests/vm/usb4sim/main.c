@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * usb4sim - a USB4 host interface and router for each of two or three QEMU machines, and the cables
+ * usb4sim - USB4 host interfaces and their routers for two or three QEMU machines, and the cables
  * between them, over vfio-user. See README.md.
  */
 #include <getopt.h>
@@ -13,8 +13,8 @@
 struct world world = { .lock = PTHREAD_RWLOCK_INITIALIZER, .lanes = 1 };
 
 static const char *const usage =
-	"usage: usb4sim [--lanes 1|2] [--seed N] [--cable a0-b0]... DIR\n"
-	"A cable joins ports 0 or 1 of hosts a, b, c. Sockets in DIR: nhi.a nhi.b ... control.\n"
+	"usage: usb4sim [--lanes 1|2] [--seed N] [--uuid-per-boot] [--cable a0-b0]... DIR\n"
+	"A cable joins ports 0 or 1 of hosts a, b, c, d. Sockets in DIR: nhi.a nhi.b ... control.\n"
 	"Says \"ready\" when they are there.\n";
 
 void say(const struct host *host, const char *format, ...)
@@ -62,6 +62,7 @@ static bool parse_options(int argc, char **argv)
 		{ "lanes", required_argument, NULL, 'l' },
 		{ "seed", required_argument, NULL, 's' },
 		{ "cable", required_argument, NULL, 'c' },
+		{ "uuid-per-boot", no_argument, NULL, 'u' },
 		{ }
 	};
 	uint64_t value;
@@ -74,6 +75,8 @@ static bool parse_options(int argc, char **argv)
 			world.lanes = value;
 		} else if (c == 's') {
 			good = simulator_number(optarg, 0, UINT32_MAX, &world.seed);
+		} else if (c == 'u') {
+			world.uuid_per_boot = true;
 		} else {
 			good = c == 'c' && add_cable(optarg);
 		}

@@ -548,6 +548,8 @@ static void attach(struct device *dev, bool there)
 	struct host *host = (struct host *)dev;
 
 	host->attached = there;
+	host->boots += there;
+	router_identify(host);
 	say(host, there ? "has a machine" : "has no machine");
 	cables_retrain(host);
 }

@@ -259,16 +259,21 @@ static void reset_adapter(struct host *host, unsigned int number)
 		one->config[HOST_AT_CAP] = 4u << 8;
 }
 
-void router_reset(struct host *host)
+void router_identify(struct host *host)
 {
 	unsigned int number = host - world.host;
 
+	host->router[7] = 0x11223344u + number;
+	host->router[8] = 0x00cafe00u + number + (world.uuid_per_boot ? host->boots << 24 : 0);
+}
+
+void router_reset(struct host *host)
+{
 	memset(host->router, 0, sizeof(host->router));
 	host->router[0] = host->dev.id->vendor | (uint32_t)host->dev.id->device << 16;
 	host->router[1] = ROUTER_AT_TMU | HOST_ADAPTER << 8 | HOST_ADAPTER << 14;
 	host->router[4] = USB4_VERSION_1 << 24;
-	host->router[7] = 0x11223344u + number;		/* the unique identifier */
-	host->router[8] = 0x00cafe00u + number;
+	router_identify(host);
 	host->router[ROUTER_AT_TMU] = 3u << 8;
 	for (unsigned int n = 1; n < ADAPTERS; n++)
 		reset_adapter(host, n);
