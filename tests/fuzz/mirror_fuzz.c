@@ -31,7 +31,8 @@ static void fuzz_super(struct kfm_le_super *le, int honest)
 
 	if (honest) {
 		le->magic = cpu_to_le64(KFM_SUPER_MAGIC);
-		le->version = cpu_to_le32(le->serial & 1 ? KFM_VERSION_COARSE : KFM_VERSION);
+		le->version = cpu_to_le32(le->serial & 1 ? KFM_VERSION_COARSE :
+					  le->node & 1 ? KFM_VERSION_UNTOLD : KFM_VERSION);
 		le->crc = 0;
 		le->crc = cpu_to_le32(crc32c(~0U, le, sizeof(*le)));
 	}
@@ -42,6 +43,11 @@ static void fuzz_super(struct kfm_le_super *le, int honest)
 	PROMISE(s.sectors <= KFM_SECTORS_MAX);
 	PROMISE(kfm_wire_bytes(s.sectors) <= KFM_WIRE_REGIONS_MAX / 8);
 	kfm_super_encode(&s, &again);
+	if (le32_to_cpu(le->version) == KFM_VERSION_UNTOLD) {	/* it is written as the present one */
+		PROMISE(!s.head && !(s.flags & KFM_SB_REST));
+		again.version = le->version;
+		again.crc = le->crc;
+	}
 	PROMISE(!memcmp(le, &again, sizeof(again)));
 }
 
@@ -52,7 +58,7 @@ static void fuzz_log(struct kfm_le_log *le, int honest)
 
 	if (honest) {
 		le->magic = cpu_to_le64(KFM_LOG_MAGIC);
-		le->version = cpu_to_le32(KFM_LOG_VERSION);
+		le->version = cpu_to_le32(le->serial & 1 ? KFM_LOG_UNTOLD : KFM_LOG_VERSION);
 		le->crc = 0;
 		le->crc = cpu_to_le32(crc32c(~0U, le, sizeof(*le)));
 	}
@@ -60,6 +66,11 @@ static void fuzz_log(struct kfm_le_log *le, int honest)
 		return;
 	PROMISE(h.at <= h.ring && h.ring <= KFM_RING_MAX && !(h.at % KFM_SECTOR));
 	kfm_log_encode(&h, &again);
+	if (le32_to_cpu(le->version) != KFM_LOG_VERSION) {
+		PROMISE(!h.super && !h.owner && !h.number);
+		again.version = le->version;
+		again.crc = le->crc;
+	}
 	PROMISE(!memcmp(le, &again, sizeof(again)));
 }
 

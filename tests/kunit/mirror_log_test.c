@@ -230,6 +230,185 @@ static void log_head_damaged(struct kunit *test)
 }
 
 /*
+ * Heads that are earlier ones, with their right checksums: both do not follow one another; or they
+ * do, and the superblock or a peer knows of a later one. Nothing is replayed, until the next log.
+ */
+static void log_head_earlier(struct kunit *test)
+{
+	struct ml *l = ml_make(test);
+	struct kfm *m = &l->w->m;
+	u8 *was = kfi_test_zalloc(test, 2 * KFM_BLOCK), *now = kfi_test_zalloc(test, 2 * KFM_BLOCK);
+	struct kfm_msg hello = { .type = KFM_HELLO, .told_node = m->sb.node };
+	unsigned int i;
+
+	memcpy(was, l->disk, 2 * KFM_BLOCK);
+	for (i = 0; i < 3; i++)
+		KUNIT_ASSERT_EQ(test, kfm_head_save(m, &m->log.head), 0);
+	memcpy(now, l->disk, 2 * KFM_BLOCK);
+	KUNIT_ASSERT_EQ(test, ml_record(l, 0, (struct kfm_rec) { .seq = 1, .sector = 8 }), 0);
+	for (i = 0; i < 2; i++) {
+		memcpy(l->disk + i * KFM_BLOCK, was + i * KFM_BLOCK, KFM_BLOCK);
+		KUNIT_EXPECT_EQ_MSG(test, kfm_log_load(m), -EBADMSG, "place %u", i);
+		memcpy(l->disk, now, 2 * KFM_BLOCK);
+		KUNIT_EXPECT_EQ(test, kfm_log_load(m), 0);
+	}
+	memcpy(l->disk, was, 2 * KFM_BLOCK);
+	KUNIT_EXPECT_EQ(test, kfm_log_load(m), 0);
+	hello.told_head = m->log.head.serial;
+	KUNIT_EXPECT_FALSE(test, kfm_told_takes(m, &hello));
+	KUNIT_EXPECT_EQ(test, kfm_log_load(m), 0);
+	m->sb.head = m->log.head.serial + 1;
+	KUNIT_EXPECT_EQ(test, kfm_log_load(m), -EBADMSG);
+	m->sb.head = 0;
+	KUNIT_EXPECT_EQ(test, kfm_log_load(m), 0);
+	hello.told_head++;
+	KUNIT_EXPECT_FALSE(test, kfm_told_takes(m, &hello));
+	KUNIT_EXPECT_EQ(test, ml_restart(l), -EBADMSG);
+	KUNIT_EXPECT_EQ(test, l->legs, 0);
+	KUNIT_EXPECT_EQ(test, kfm_log_start(m, ML_LOG + 1, ML_GEN, MW_NODE), 0);
+	KUNIT_EXPECT_EQ(test, kfm_log_load(m), 0);
+	KUNIT_EXPECT_GT(test, m->log.head.serial, hello.told_head);
+	/* the superblock has its number */
+	KUNIT_EXPECT_EQ(test, kfm_super_save(m), 0);
+	KUNIT_EXPECT_EQ(test, m->sb.head, m->log.head.serial);
+	m->log.head.super = 0;
+	KUNIT_EXPECT_EQ(test, kfm_head_save(m, &m->log.head) ?: kfm_log_load(m), 0);
+	KUNIT_EXPECT_EQ(test, m->log.head.super, m->sb.serial);
+	/* that of another node of the mirror */
+	m->sb.node++;
+	KUNIT_EXPECT_EQ(test, kfm_log_load(m), -EMEDIUMTYPE);
+}
+
+/* A log begins, and the device loses one of both heads: the old log is not taken for the present one. */
+static void log_begins(struct kunit *test)
+{
+	struct ml *l = ml_make(test);
+	struct kfm *m = &l->w->m;
+	u8 *was = kfi_test_zalloc(test, 2 * KFM_BLOCK);
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < 2; i++) {
+		memcpy(was, l->disk, 2 * KFM_BLOCK);
+		KUNIT_ASSERT_EQ(test, kfm_log_start(m, ML_LOG + 1 + i, ML_GEN, MW_NODE), 0);
+		memcpy(l->disk + i * KFM_BLOCK, was + i * KFM_BLOCK, KFM_BLOCK);
+		ret = kfm_log_load(m);
+		KUNIT_EXPECT_TRUE(test, ret == -EBADMSG || m->log.head.id == ML_LOG + 1 + i);
+		KUNIT_ASSERT_EQ(test, kfm_log_start(m, ML_LOG + 1 + i, ML_GEN, MW_NODE), 0);
+	}
+}
+
+enum { TAIL_WHOLE, TAIL_BITS, TAIL_BYTE, TAIL_ZEROS, TAIL_NOISE, TAIL_LOST, TAILS };
+
+/*
+ * The last records of a log, of which @depth were in flight, are lost in any way. This node has
+ * started again, so it can't know; the log of a peer goes further.
+ */
+static void log_tail_lost(struct kunit *test, unsigned int depth, unsigned int how)
+{
+	struct ml *l = ml_make(test);
+	struct kfm *m = &l->w->m;
+	struct kfm_peer *p = m->peers[0];
+	const u32 room = kfm_rec_room(8 * KFM_SECTOR);
+	u32 at = 0, gone;
+	unsigned int i;
+	u8 *data;
+
+	m->log.epoch = 9;
+	KUNIT_ASSERT_EQ(test, kfm_log_start(m, ML_LOG, ML_GEN, MW_NODE), 0);
+	for (i = 1; i <= 12; i++)
+		at = ml_put(l, at, (struct kfm_rec) {
+			.seq = i, .sector = 8 * i, .len = 8 * KFM_SECTOR, .number = 100 + i,
+		});
+	KUNIT_ASSERT_EQ(test, ml_persist(l, 0, 12 * room - depth * room), 0);
+	KUNIT_EXPECT_EQ(test, m->log.end, 112 - depth);
+	l->waits = true;
+	for (i = depth; i; i--)
+		KUNIT_ASSERT_EQ(test, ml_start(l, i, (12 - i) * room, room), -EIOCBQUEUED);
+	KUNIT_EXPECT_EQ(test, m->log.end, 112 - depth);
+	for (i = depth; i; i--)
+		ml_log_ends(bio_list_pop(&l->writes));
+	KUNIT_EXPECT_EQ(test, m->log.end, 112);
+	gone = (12 - (how == TAIL_WHOLE ? 0 : depth)) * room;
+	data = l->disk + KFM_RING_AT + gone + KFM_REC_DATA_AT + KFM_SECTOR;
+	if (how == TAIL_BITS) {
+		data[100] ^= 4;
+		data[200] ^= 8;
+	} else if (how == TAIL_BYTE) {
+		data[100] ^= 0xff;
+	} else if (how == TAIL_ZEROS || how == TAIL_NOISE) {
+		memset(data, how == TAIL_NOISE ? 0x5a : 0, KFM_SECTOR);
+	} else if (how == TAIL_LOST) {
+		memset(l->disk + KFM_RING_AT + gone, 0, 12 * room - gone);
+	}
+	m->log.open = false;
+	m->log.begun = 0;
+	memset(m->log.recs, 0, sizeof(m->log.recs));
+	m->log.acked = 0;
+	KUNIT_ASSERT_EQ(test, kfm_log_load(m), 0);
+	kfm_log_scan(m);
+	KUNIT_EXPECT_EQ(test, m->log.end, how == TAIL_WHOLE ? 112 : 112 - depth);
+	KUNIT_EXPECT_EQ(test, l->legs, 0);
+	p->log_epoch = 9;
+	p->log_number = 112;
+	KUNIT_EXPECT_EQ_MSG(test, kfm_log_replay(m), 0, "depth %u, %u", depth, how);
+	KUNIT_EXPECT_EQ_MSG(test, kfm_told_longer(p), how != TAIL_WHOLE, "depth %u, %u", depth,
+			    how);
+	if (how == TAIL_WHOLE) {
+		KUNIT_EXPECT_EQ(test, m->log.head.number, 112);
+		KUNIT_ASSERT_EQ(test, kfm_log_load(m), 0);
+		KUNIT_EXPECT_EQ(test, m->log.head.number, 112);
+	}
+}
+
+static void log_tail(struct kunit *test)
+{
+	unsigned int how;
+
+	for (how = 0; how < TAILS; how++) {
+		log_tail_lost(test, 1, how);
+		log_tail_lost(test, 4, how);
+	}
+}
+
+/* A node that has come back has what was written before, though its log has not seen that. */
+static void log_catches_up(struct kunit *test)
+{
+	struct ml *l = ml_make(test);
+	struct kfm *m = &l->w->m;
+	const u32 one = kfm_rec_room(KFM_SECTOR);
+
+	kfm_log_reached(m, 50);		/* of a primary without numbers */
+	KUNIT_EXPECT_EQ(test, m->log.head.number, 0);
+	m->log.epoch = 9;
+	KUNIT_ASSERT_EQ(test, kfm_log_start(m, ML_LOG, ML_GEN, MW_NODE), 0);
+	kfm_log_reached(m, 50);
+	KUNIT_ASSERT_EQ(test, kfm_log_load(m), 0);
+	KUNIT_EXPECT_EQ(test, m->log.head.number, 50);
+	/* not before all that is in the log is applied, which may be lost until then */
+	KUNIT_ASSERT_EQ(test, ml_record(l, 0, (struct kfm_rec) {
+		.seq = 1, .sector = 8, .number = 60 }), 0);
+	kfm_log_reached(m, 70);
+	KUNIT_EXPECT_EQ(test, m->log.end, 70);
+	KUNIT_EXPECT_EQ(test, m->log.head.number, 50);
+	KUNIT_ASSERT_EQ(test, kfm_log_apply(m, true), 0);
+	KUNIT_EXPECT_EQ(test, m->log.head.number, 70);
+	KUNIT_ASSERT_EQ(test, ml_record(l, one, (struct kfm_rec) {
+		.seq = 2, .sector = 8, .number = 71 }), 0);
+	KUNIT_EXPECT_EQ(test, m->log.end, 71);
+	/* the next session with the same primary goes on from there; another one begins */
+	KUNIT_ASSERT_EQ(test, kfm_log_apply(m, true), 0);
+	KUNIT_ASSERT_EQ(test, kfm_log_start(m, ML_LOG + 1, ML_GEN, MW_NODE), 0);
+	KUNIT_EXPECT_EQ(test, m->log.head.number, 71);
+	m->log.epoch = 10;
+	KUNIT_ASSERT_EQ(test, kfm_log_start(m, ML_LOG + 2, ML_GEN, MW_NODE), 0);
+	KUNIT_EXPECT_EQ(test, m->log.head.number, 0);
+	KUNIT_EXPECT_EQ(test, m->log.head.epoch, 10);
+	KUNIT_ASSERT_EQ(test, kfm_log_start(m, ML_LOG + 3, 0, 0), 0);
+	KUNIT_EXPECT_EQ(test, m->log.head.epoch, 0);
+}
+
+/*
  * A record that was durable does not check any more: that is noticed by those behind it. What was
  * written behind a record that is not durable says nothing of that.
  */
@@ -735,6 +914,10 @@ KFI_SUITE(kfi_mirror_log,
 	KUNIT_CASE(log_in_place),
 	KUNIT_CASE(log_overwritten),
 	KUNIT_CASE(log_head_damaged),
+	KUNIT_CASE(log_head_earlier),
+	KUNIT_CASE(log_begins),
+	KUNIT_CASE(log_tail),
+	KUNIT_CASE(log_catches_up),
 	KUNIT_CASE(log_record_damaged),
 	KUNIT_CASE(log_grows),
 	KUNIT_CASE(log_long));

@@ -12,6 +12,8 @@
 #define kfm_log_start	ml_log_start
 #define kfm_log_apply	ml_log_apply
 #define kfm_log_replay	ml_log_replay
+#define kfm_log_scan	ml_log_scan
+#define kfm_log_reached	ml_log_reached
 #define kfm_log_trim	ml_log_trim
 #define kfm_log_sound	ml_log_sound
 #define kfm_log_store	ml_log_store

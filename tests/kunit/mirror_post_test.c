@@ -179,6 +179,45 @@ static void post_direct_crc(struct kunit *test)
 	}
 }
 
+/*
+ * Records of the log have the numbers of their writes, if the peer takes them; SYNCED tells up to
+ * which one all have ended.
+ */
+static void post_numbers(struct kunit *test)
+{
+	const struct kfm_le_rec *head;
+	struct kfm_write *write;
+	unsigned int i;
+	struct mw *w;
+
+	for (i = 0; i < 2; i++) {
+		w = mw_make(test, 1);
+		w->newer = i;
+		mw_primary(w, 6);
+		mw_join(w, 0, 5);
+		mw_synced_ok(w, 0);
+		mw_write_run(w, 0, 0);
+		mw_write_run(w, 1, 1);
+		write = w->group[0].writes[0];
+		head = kfm_write_head(&w->peers[0], write);
+		KUNIT_EXPECT_EQ(test, le64_to_cpu(head->number), i ? write->number : 0);
+		KUNIT_EXPECT_EQ(test, w->m.logged, i ? write->number : 0);
+		w->m.sb.gens.cur++;
+		w->peers[0].next = jiffies;
+		mw_run(w);
+		KUNIT_EXPECT_EQ(test, w->sent[0][KFM_SYNCED].gens.cur, 7);
+		KUNIT_EXPECT_EQ(test, w->sent[0][KFM_SYNCED].number, i ? write->number - 2 : 0);
+		mw_ack(w, 0);
+		mw_synced_ok(w, 0);
+		mw_run(w);
+		KUNIT_EXPECT_EQ(test, w->done, 3);
+		w->m.sb.gens.cur++;
+		w->peers[0].next = jiffies;
+		mw_run(w);
+		KUNIT_EXPECT_EQ(test, w->sent[0][KFM_SYNCED].number, w->m.logged);
+	}
+}
+
 /* All records are direct if the peer has no log, and wait for a slot. */
 static void post_no_log(struct kunit *test)
 {
@@ -447,6 +486,7 @@ KFI_SUITE(kfi_mirror_post,
 	KUNIT_CASE(post_direct_single),
 	KUNIT_CASE(post_direct_crc),
 	KUNIT_CASE(post_no_log),
+	KUNIT_CASE(post_numbers),
 	KUNIT_CASE(post_direct_behind_log),
 	KUNIT_CASE(post_direct_order),
 	KUNIT_CASE(post_direct_settled),

@@ -47,6 +47,62 @@ static void super_damaged(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kfm_super_decode(&le, &out), -ENODATA);
 }
 
+/* The version of a block is another one, with a right checksum. */
+static void block_version(void *block, size_t at, u32 version, size_t crc)
+{
+	*(__le32 *)(block + at) = cpu_to_le32(version);
+	*(__le32 *)(block + crc) = cpu_to_le32(crc_skipping(block, crc, KFM_SECTOR));
+}
+
+/* A superblock of the version before is read: it remembers nothing of other places. */
+static void super_before(struct kunit *test)
+{
+	const size_t version = offsetof(struct kfm_le_super, version);
+	const size_t crc = offsetof(struct kfm_le_super, crc);
+	struct kfm_super *s = kfi_test_zalloc(test, sizeof(*s));
+	struct kfm_super *out = kfi_test_zalloc(test, sizeof(*out));
+	struct kfm_le_super le;
+
+	*s = some_super();
+	kfm_super_encode(s, &le);
+	block_version(&le, version, KFM_VERSION_UNTOLD, crc);
+	KUNIT_ASSERT_EQ(test, kfm_super_decode(&le, out), 0);
+	KUNIT_EXPECT_EQ(test, out->serial, s->serial);
+	KUNIT_EXPECT_FALSE(test, out->plain || out->coarse);
+	KUNIT_EXPECT_TRUE(test, !out->head && !out->heard[0].super);
+	s->head = 3;
+	s->heard[KFM_PEERS - 1] = (struct kfm_heard) { 5, 6 };
+	s->maps[1] = 9;
+	s->regions[KFM_SAMPLES - 1] = 8;
+	s->flags |= KFM_SB_REST | KFM_SB_SAMPLE;
+	kfm_super_encode(s, &le);
+	KUNIT_ASSERT_EQ(test, kfm_super_decode(&le, out), 0);
+	KUNIT_EXPECT_TRUE(test, out->head == 3 && out->heard[KFM_PEERS - 1].head == 6);
+	KUNIT_EXPECT_TRUE(test, out->maps[1] == 9 && out->regions[KFM_SAMPLES - 1] == 8);
+	block_version(&le, version, KFM_VERSION_UNTOLD, crc);
+	KUNIT_EXPECT_EQ(test, kfm_super_decode(&le, out), -EBADMSG);
+}
+
+/* The same of the head of a log */
+static void log_before(struct kunit *test)
+{
+	const size_t version = offsetof(struct kfm_le_log, version);
+	const size_t crc = offsetof(struct kfm_le_log, crc);
+	struct kfm_log_head h = { .serial = 4, .id = 5, .seq = 1, .ring = KFM_RING_MIN }, head;
+	struct kfm_le_log log;
+
+	kfm_log_encode(&h, &log);
+	block_version(&log, version, KFM_LOG_UNTOLD, crc);
+	KUNIT_ASSERT_EQ(test, kfm_log_decode(&log, &head), 0);
+	KUNIT_EXPECT_TRUE(test, head.serial == 4 && !head.owner);
+	h.super = 1;
+	kfm_log_encode(&h, &log);
+	KUNIT_EXPECT_EQ(test, kfm_log_decode(&log, &head), 0);
+	KUNIT_EXPECT_EQ(test, head.super, 1);
+	block_version(&log, version, KFM_LOG_UNTOLD, crc);
+	KUNIT_EXPECT_EQ(test, kfm_log_decode(&log, &head), -EBADMSG);
+}
+
 /* The checksum of @s is right, and the contents are not. Make it a valid one again. */
 static void super_refused(struct kunit *test, struct kfm_super *s)
 {
@@ -327,6 +383,8 @@ KFI_SUITE(kfi_mirror,
 	KUNIT_CASE(super_damaged),
 	KUNIT_CASE(super_invalid),
 	KUNIT_CASE(super_layout),
+	KUNIT_CASE(super_before),
+	KUNIT_CASE(log_before),
 	KUNIT_CASE(ring_replay),
 	KUNIT_CASE(ring_damaged),
 	KUNIT_CASE(ring_wraps),

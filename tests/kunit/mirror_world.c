@@ -14,6 +14,7 @@ static struct kfm_read *mw_read_data(const struct bio *bio);
 static u64 mw_bytes(void);
 static int mw_name(char *id);
 static struct gendisk *mw_disk(void);
+static int mw_sample(u64 byte, void *buf, u32 len);
 
 #undef bdev_logical_block_size
 #define bdev_logical_block_size(bdev)	((void)(bdev), mw_block())
@@ -35,6 +36,10 @@ static struct gendisk *mw_disk(void);
 
 #include "../../ulps/mirror/meta.c"
 #include "../../ulps/mirror/bits.c"
+#define kfm_io(bdev, op, byte, buf, len) mw_sample(byte, buf, len)
+#include "../../ulps/mirror/rest.c"
+#undef kfm_io
+#include "../../ulps/mirror/told.c"
 #include "../../ulps/mirror/cool.c"
 #include "../../ulps/mirror/label.c"
 #include "../../ulps/mirror/peer.c"
@@ -155,6 +160,14 @@ static int mw_name(char *id)
 {
 	strscpy(id, mw_now->id, DM_UUID_LEN);
 	return 0;
+}
+
+/* A region of the leg is read, of which nothing but the first word is there. */
+static int mw_sample(u64 byte, void *buf, u32 len)
+{
+	memset(buf, 0, len);
+	*(u32 *)buf = mw_now->leg[byte / KFM_SECTOR >> mw_now->m.shift];
+	return mw_now->io_err;
 }
 
 /* The metadata device has a volatile cache. Behind the data of the leg may be a label. */
@@ -483,6 +496,11 @@ int kfm_log_start(struct kfm *m, u64 id, u64 gen, u64 node)
 	return mw_now->start_err;
 }
 
+void kfm_log_reached(struct kfm *m, u64 number)
+{
+	m->log.reached = number;
+}
+
 int kfm_log_trim(struct kfm *m, u64 seq, u32 at)
 {
 	m->log.head.seq = seq;
@@ -785,7 +803,8 @@ void mw_grant(struct mw *w, unsigned int peer)
 	mw_say(w, peer, (struct kfm_msg) {
 		.type = KFM_GRANT, .ring_len = w->no_log ? 0 : KFM_RING_MIN, .arg = w->slots,
 		.flags = (w->takes_zeroes ? KFM_M_ZEROES : 0) | (w->m.cache ? KFM_M_CACHE : 0) |
-			 (w->m.csum ? KFM_M_CSUM : 0) | (w->newer ? KFM_M_PATCHES : 0),
+			 (w->m.csum ? KFM_M_CSUM : 0) |
+			 (w->newer ? KFM_M_PATCHES | KFM_M_NUMBERS : 0),
 	});
 }
 

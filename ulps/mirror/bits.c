@@ -26,6 +26,7 @@
 #include "meta.h"
 #include "mirror.h"
 #include "peer.h"
+#include "rest.h"
 
 /* ---- the device ---- */
 
@@ -441,18 +442,15 @@ int kfm_bits_create(struct kfm *m)
 }
 
 /*
- * The bitmaps are whole in their new place. Store the superblock there, twice, as it begins with
- * the serial number of a first one; then the tag, and from then on this is the metadata. The old
- * superblocks are within the data now.
+ * The bitmaps are whole in their new place. Store the superblock there; then the tag, and from then
+ * on this is the metadata. The old superblocks are within the data now.
  */
 static int move_end(struct kfm *m)
 {
 	u64 from = m->meta_from;
 	int ret;
 
-	m->sb.serial = 0;
-	ret = kfm_super_save(m) ?: kfm_super_save(m) ?:
-	      kfm_label_tag(m, m->meta_at, m->sectors);
+	ret = kfm_super_save(m) ?: kfm_label_tag(m, m->meta_at, m->sectors);
 	if (ret)
 		return ret;
 	m->meta_from = m->meta_at;
@@ -504,15 +502,23 @@ static u32 count_bits(u8 *map, u32 bits, u32 bytes)
 static int load_one(struct kfm_peer *p, u32 *bad)
 {
 	struct kfm *m = p->m;
+	u32 known;
 	int ret;
 
 	ret = kfm_map_read(m, active_at(p), p->active, m->active_bytes / KFM_MAP_BLOCK, bad) ?:
 	      kfm_map_read(m, oos_at(p), p->oos, m->bitmap_bytes / KFM_MAP_BLOCK, bad);
 	if (ret)
 		return ret;
+	known = kfm_rest_map(p);
 	p->active_count = count_bits(p->active, m->extents, m->active_bytes);
 	p->oos_count = count_bits(p->oos, m->regions, m->bitmap_bytes);
 	set_active(p);
+	if (m->sb.flags & KFM_SB_REST && known != m->sb.maps[p->index]) {
+		DMERR("%s: the bitmaps for %s are not as this node left them", kfm_name(m),
+		      kfm_peer_name(p));
+		set_regions(p, 0, m->regions);
+		++*bad;
+	}
 	return 0;
 }
 
@@ -578,12 +584,12 @@ static int load_other(struct kfm_peer *p, u32 *bad)
 }
 
 /*
- * Sectors of the bitmaps are damaged. All regions that they described may differ, and that is
- * stored, so that the sectors check again.
+ * Sectors of the bitmaps are damaged, or earlier ones. All regions that they described may differ,
+ * and that is stored, so that the sectors check again.
  */
 static int mend(struct kfm *m, u32 bad)
 {
-	DMERR("%s: %u sectors of the bitmaps are damaged: what they described is resynchronised",
+	DMERR("%s: the bitmaps are damaged (%u): what they described is resynchronised",
 	      kfm_name(m), bad);
 	all_stale(m);
 	return kfm_bits_flush(m);

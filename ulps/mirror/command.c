@@ -38,6 +38,7 @@
 #include "quorum.h"
 #include "refuse.h"
 #include "repair.h"
+#include "rest.h"
 #include "resync.h"
 #include "session.h"
 #include "verify.h"
@@ -139,9 +140,8 @@ static int create(struct kfm *m, struct kfm_cmd *cmd)
 	if (clean)
 		create_clean(&m->sb);
 	kfm_quorum_witness(m);
-	/* twice, to overwrite both copies of a log head that another mirror may have left */
 	ret = kfm_bits_create(m) ?: kfm_log_start(m, kfm_random(), 0, 0) ?:
-	      kfm_log_start(m, kfm_random(), 0, 0) ?: kfm_label_create(m) ?: kfm_super_save(m);
+	      kfm_label_create(m) ?: kfm_super_save(m);
 	m->formatted = !ret;
 	if (ret)
 		m->sb.node = 0;
@@ -238,6 +238,7 @@ static int replace(struct kfm *m, struct kfm_cmd *cmd)
 	if (p->state == KFM_SESSION_UP)
 		kfm_peers_end(m);
 	pair.flags = kfm_pair(p)->flags;
+	m->sb.heard[p->index] = (struct kfm_heard) {};
 	kfm_quorum_forget(p);
 	ret = kfm_pair_change(p, &pair);
 	if (ret) {
@@ -363,6 +364,8 @@ static void stop_tick(struct kfm *m)
 	if (m->formatted) {
 		ret = kfm_bits_rest(m) ?: ret;
 		kfm_label_renew(m);
+		if (!ret)
+			kfm_rest_begin(m);
 	}
 	spin_lock_irq(&m->lock);
 	last = list_empty(&m->cmds);

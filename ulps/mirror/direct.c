@@ -41,6 +41,7 @@
 #include "net.h"
 #include "peer.h"
 #include "recent.h"
+#include "rest.h"
 #include "zero.h"
 
 /* ---- a group ---- */
@@ -272,8 +273,10 @@ static int slot_take(struct kfm_direct_slot *s, const struct kfm_rec *recs, unsi
 		s->count = count;
 		s->p = p;
 		list_add(&s->entry, &d->busy);
-		for (i = 0; i < count; i++)
+		for (i = 0; i < count; i++) {
 			d->top = max(d->top, recs[i].seq);
+			kfm_rest_wrote(m, recs[i].sector);
+		}
 		if (kfm_copy_count(m) > 1) {
 			list_add_tail(&s->held, &d->held);
 			ret = 1;

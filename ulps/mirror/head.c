@@ -19,12 +19,16 @@ int kfm_head_save(struct kfm *m, struct kfm_log_head *head)
 	if (!m->logdev)
 		return 0;
 	head->serial++;
+	head->super = m->sb.serial;
+	head->owner = m->sb.node;
 	memset(m->page, 0, KFM_BLOCK);
 	kfm_log_encode(head, m->page);
 	ret = kfm_io(m->logdev->bdev, REQ_OP_WRITE | REQ_FUA | REQ_SYNC,
 		     m->log_at + (head->serial & 1) * KFM_BLOCK, m->page, KFM_BLOCK);
-	if (ret)
+	if (ret) {
 		DMERR("%s: can't write the head of the log (%d)", kfm_name(m), ret);
+		head->serial--;		/* the next attempt writes the same place */
+	}
 	return ret;
 }
 
@@ -68,13 +72,14 @@ static int ring_extend(struct kfm_log *log, u32 bytes)
 }
 
 /*
- * Read the heads: the one with the higher serial number counts. Return: how many there are, or a
- * negative error.
+ * Read the heads: the one with the higher serial number counts. @gap: both are there, and one of
+ * them is an earlier one. Return: how many there are, or a negative error.
  */
-static int heads_read(struct kfm *m, struct kfm_log_head *head)
+static int heads_read(struct kfm *m, struct kfm_log_head *head, bool *gap)
 {
 	struct kfm_log_head one;
 	int i, ret, found = 0;
+	u64 serials[2];
 
 	for (i = 0; i < 2; i++) {
 		ret = kfm_io(m->logdev->bdev, REQ_OP_READ, m->log_at + i * KFM_BLOCK, m->page,
@@ -85,8 +90,10 @@ static int heads_read(struct kfm *m, struct kfm_log_head *head)
 			continue;
 		if (!found || one.serial > head->serial)
 			*head = one;
+		serials[i] = one.serial;
 		found++;
 	}
+	*gap = found == 2 && !kfm_in_turn(serials);
 	return found;
 }
 
@@ -102,21 +109,26 @@ static int heads_read(struct kfm *m, struct kfm_log_head *head)
  * of power may leave a part of a head, and the older one is as good: nothing behind it is
  * overwritten before the newer one is durable.
  *
- * Return: 0; -EBADMSG if a head is damaged, so that nothing may be replayed; or another negative
- * error, also for the log of another mirror.
+ * A head may also be an earlier one, which a disk has given back with its right checksum. Then both
+ * do not follow one another, or the superblock, or a peer, knows of a later one (told.c).
+ *
+ * Return: 0; -EBADMSG if a head is damaged or missing, so that nothing may be replayed; or another
+ * negative error, also for the log of another mirror or node.
  */
 int kfm_log_load(struct kfm *m)
 {
 	struct kfm_log_head *head = &m->log.head;
 	int ret, found;
+	bool gap;
 
 	if (!m->logdev)
 		return 0;
-	found = heads_read(m, head);
+	found = heads_read(m, head, &gap);
 	if (found < 0)
 		return found;
-	if (!found || memcmp(head->uuid, m->sb.uuid, sizeof(head->uuid))) {
-		DMERR("%s: the log is not this mirror's", kfm_name(m));
+	if (!found || memcmp(head->uuid, m->sb.uuid, sizeof(head->uuid)) ||
+	    (head->owner && head->owner != m->sb.node)) {
+		DMERR("%s: the log is not this mirror's, or not this node's", kfm_name(m));
 		return -EMEDIUMTYPE;
 	}
 	if (head->ring > head_room(m)) {
@@ -126,8 +138,14 @@ int kfm_log_load(struct kfm *m)
 	}
 	m->log.ring_len = head->ring;
 	ret = ring_extend(&m->log, head->ring);
-	if (ret || found == 2 || m->log.dax)
+	if (ret)
 		return ret;
+	if (gap || head->serial < max(m->sb.head, m->log.told)) {
+		DMERR("%s: a head of the log is an earlier one: nothing is replayed", kfm_name(m));
+		return -EBADMSG;
+	}
+	if (found == 2 || m->log.dax)
+		return 0;
 	DMERR("%s: a head of the log is damaged: nothing is replayed", kfm_name(m));
 	return -EBADMSG;
 }
@@ -140,17 +158,26 @@ int kfm_log_load(struct kfm *m)
  * @gen: generation of the primary
  * @node: number of the primary, which may be this node; 0 if there is none
  *
+ * Both heads are written, so that none of them is that of an earlier log. The log of another
+ * primary numbers its writes anew.
+ *
  * Return: 0, and that is durable; or a negative error.
  */
 int kfm_log_start(struct kfm *m, u64 id, u64 gen, u64 node)
 {
 	struct kfm_log *log = &m->log;
+	struct kfm_log_head before = log->head;
 
 	log->ring_len = log->room;
 	log->head = (struct kfm_log_head) {
-		.serial = log->head.serial, .id = id, .gen = gen, .node = node, .seq = 1,
-		.ring = log->ring_len,
+		.serial = max3(before.serial, m->sb.head, log->told), .id = id, .gen = gen,
+		.node = node, .seq = 1, .ring = log->ring_len,
+		.epoch = node && node != m->sb.node ? log->epoch : 0,
 	};
+	if (log->head.epoch && log->head.epoch == before.epoch)
+		log->head.number = before.number;
+	log->end = log->head.number;
+	log->reached = 0;
 	memcpy(log->head.uuid, m->sb.uuid, sizeof(log->head.uuid));
 	memset(log->recs, 0, sizeof(log->recs));
 	log->top = 0;
@@ -158,7 +185,35 @@ int kfm_log_start(struct kfm *m, u64 id, u64 gen, u64 node)
 	log->oldest_at = 0;
 	log->own = (struct kfm_ring) { .len = log->ring_len, .next.seq = 1 };
 	kfm_recent_begin(m);
-	return kfm_head_save(m, &log->head);
+	log->begun = id;
+	return kfm_head_save(m, &log->head) ?: kfm_head_save(m, &log->head);
+}
+
+/**
+ * kfm_log_reached() - this copy has all writes up to a number, in the log or not
+ * @m: secondary in sync
+ * @number: from SYNCED
+ *
+ * Without that the log of a node that has come back would seem to end before those of others. It is
+ * stored when the log has nothing that is not applied, which is when apply_batch() does it, or now.
+ * It is no error if it can't be stored.
+ */
+void kfm_log_reached(struct kfm *m, u64 number)
+{
+	struct kfm_log *log = &m->log;
+	struct kfm_log_head head = log->head;
+
+	if (!head.epoch || number <= head.number)
+		return;
+	log->reached = number;
+	head.number = number;
+	if (READ_ONCE(log->row) == head.seq && kfm_head_save(m, &head))
+		return;
+	spin_lock_bh(&log->lock);
+	log->end = max(log->end, number);
+	if (head.serial != log->head.serial)
+		log->head = head;
+	spin_unlock_bh(&log->lock);
 }
 
 /*

@@ -30,7 +30,9 @@
 #include "peer.h"
 #include "recent.h"
 #include "repair.h"
+#include "rest.h"
 #include "ring.h"
+#include "told.h"
 
 #define APPLY_DELAY	(HZ / 50)
 /* What a ring has in use at most: a record for each of the window, and what its end leaves out */
@@ -163,8 +165,10 @@ static int group_take(struct kfm *m, const struct kfm_rec *recs, unsigned int co
 		log->recs[recs[i].seq % KFM_WINDOW] = recs[i];
 	due = durable && !ret && apply_wanted(m, recs, count);
 	log->top = durable && !ret ? max(log->top, recs[count - 1].seq) : log->top;
-	while (log->recs[log->row % KFM_WINDOW].seq == log->row)
+	while (log->recs[log->row % KFM_WINDOW].seq == log->row) {
+		log->end = max(log->end, log->recs[log->row % KFM_WINDOW].number);
 		WRITE_ONCE(log->row, log->row + 1);
+	}
 	spin_unlock_bh(&log->lock);
 	if (due)
 		kfm_kick(m);
@@ -383,12 +387,19 @@ static int apply_batch(struct kfm *m, const struct kfm_rec *recs, unsigned int c
 	ret = ret ?: kfm_recent_add(m, recs, count);
 	head.seq = last->seq + 1;
 	head.at = last->at + kfm_rec_room(last->len);
+	for (i = 0; i < count; i++)
+		head.number = max(head.number, recs[i].number);
+	if (READ_ONCE(log->row) == head.seq)	/* nothing is left that is not applied */
+		head.number = max(head.number, log->reached);
 	ret = ret ?: kfm_head_save(m, &head);
 	if (ret)
 		return ret;
 	spin_lock_bh(&log->lock);
 	for (i = 0; i < count; i++)
 		log->recs[recs[i].seq % KFM_WINDOW].seq = 0;
+	for (i = 0; i < count; i++)
+		kfm_rest_wrote(m, recs[i].sector);
+	log->end = max(log->end, head.number);
 	log->head = head;
 	spin_unlock_bh(&log->lock);
 	return 0;
@@ -472,6 +483,7 @@ int kfm_log_apply(struct kfm *m, bool all)
 	}
 	msg.session = log->peer->session;
 	msg.seq = log->head.seq - 1;
+	kfm_told_speaks(m, &msg);
 	kfm_net_send(log->peer, &msg);
 	kfm_kick(m);
 	return 0;
@@ -496,6 +508,52 @@ static int ring_load(struct kfm *m)
 			     m->applies[0].buf, len);
 	}
 	return ret;
+}
+
+/* Read what may be the next record, at @at, from the device. Return: 0 or a negative error */
+static int rec_load(struct kfm *m, u32 at)
+{
+	struct kfm_log *log = &m->log;
+	u64 from = m->log_at + KFM_RING_AT + at;
+	struct kfm_le_rec head;
+	struct kfm_rec r;
+	int ret;
+
+	if (at > log->ring_len || log->ring_len - at < KFM_REC_DATA_AT)
+		return 0;
+	ret = kfm_io(m->logdev->bdev, REQ_OP_READ, from, log->ring + at, KFM_REC_DATA_AT);
+	if (ret)
+		return ret;
+	memcpy(&head, log->ring + at + KFM_REC_HEAD_AT, sizeof(head));
+	if (kfm_rec_decode(&head, m->sectors, &r) || r.log != log->head.id ||
+	    log->ring_len - at < kfm_rec_room(r.len))
+		return 0;
+	return kfm_io(m->logdev->bdev, REQ_OP_READ, from + KFM_REC_DATA_AT,
+		      log->ring + at + KFM_REC_DATA_AT, r.len);
+}
+
+/**
+ * kfm_log_scan() - find out how far the log goes, and apply nothing
+ * @m: mirror without a session, after kfm_log_load()
+ *
+ * Sets kfm_log.end. In persistent memory a place that has gone bad would stop the machine, so
+ * nothing is known there of records that are not applied. What can't be read is found by the replay.
+ */
+void kfm_log_scan(struct kfm *m)
+{
+	struct kfm_log *log = &m->log;
+	struct kfm_log_head at = log->head;
+	struct kfm_rec r;
+
+	log->end = at.number;
+	if (!m->logdev || log->dax)
+		return;
+	while (!rec_load(m, at.at) && !rec_load(m, 0) &&
+	       !kfm_ring_next(log->ring, log->ring_len, m->sectors, &at, &r)) {
+		log->end = max(log->end, r.number);
+		at.seq = r.seq + 1;
+		at.at = r.at + kfm_rec_room(r.len);
+	}
 }
 
 /*

@@ -64,7 +64,7 @@ struct kfm_store {
  * @bitmap_mr: the peer may read the bitmap
  * @patch: KFM_PATCHES pieces of the leg that the peer has asked for, KFM_WRITE_MAX bytes each
  * @patch_mr: the peer may read @patch
- * @lock: protects @head, @recs, @top, @row and @stores_free, and slots (direct.h); taken with
+ * @lock: protects @head, @recs, @top, @row, @end and @stores_free, and slots (direct.h); taken with
  *	bottom halves off
  * @stores: groups that are being written; NULL if @ring is in persistent memory
  * @stores_free: unused ones
@@ -75,6 +75,12 @@ struct kfm_store {
  * @acked: records of the log @acked_id before this number were made durable in a row, so the peer
  *	relies on them
  * @acked_id: number of a log, see @acked
+ * @begun: number of the last log that this table has begun: what it knows of that outlives no
+ *	restart
+ * @told: serial number of a head that a peer knows of (told.c)
+ * @epoch: kfm.start of the primary that has sent the last HELLO: that of the next log
+ * @reached: this copy has all writes up to this number, as SYNCED has said; 0 if it is not known
+ * @end: number of the last write, of @epoch of the head, that is durable here with those before it
  * @oldest_at: time at which the oldest record that is not applied became durable, jiffies; 0: none
  * @awaited: somebody waits for the records to be applied: a repair, or a comparison. Written by the
  *	worker before it looks at @recs
@@ -103,6 +109,11 @@ struct kfm_log {
 	u64			row;
 	u64			acked;
 	u64			acked_id;
+	u64			begun;
+	u64			told;
+	u64			epoch;
+	u64			reached;
+	u64			end;
 	unsigned long		oldest_at;
 	bool			awaited;
 	struct kfm_ring		own;
@@ -137,12 +148,14 @@ int kfm_head_save(struct kfm *m, struct kfm_log_head *head);
 u32 kfm_device_room(const struct kfm *m);
 int kfm_log_load(struct kfm *m);
 int kfm_log_start(struct kfm *m, u64 id, u64 gen, u64 node);
+void kfm_log_reached(struct kfm *m, u64 number);
 int kfm_log_trim(struct kfm *m, u64 seq, u32 at);
 
 /* log.c */
 int kfm_log_store(struct kfm *m, u32 at, u32 len);
 int kfm_log_open(struct kfm_peer *p);
 void kfm_log_close(struct kfm *m);
+void kfm_log_scan(struct kfm *m);
 int kfm_log_replay(struct kfm *m);
 int kfm_log_apply(struct kfm *m, bool all);
 int kfm_log_alloc(struct kfm *m);

@@ -29,6 +29,7 @@
 #include "quorum.h"
 #include "read.h"
 #include "repair.h"
+#include "rest.h"
 #include "run.h"
 #include "status.h"
 #include "table.h"
@@ -364,6 +365,8 @@ static void inherit(struct kfm *m)
 		m->open = old->open;
 		memcpy(m->repair.bad, old->repair.bad, sizeof(m->repair.bad));
 		m->repair.bad_count = old->repair.bad_count;
+		m->numbered = max(m->numbered, old->numbered);
+		m->logged = old->logged;
 		m->counted_gen = old->counted_gen;
 		m->announced = old->announced;
 		WRITE_ONCE(old->primary, false);
@@ -421,6 +424,8 @@ static int identify(struct kfm *m, const struct kfm_super *before)
 	/* a primary that is detached uses no leg */
 	if (!ret && !(primary && m->sb.state == KFM_BLANK && m->sb.flags & KFM_SB_LEG_FAILED))
 		ret = kfm_label_check(m);
+	if (!ret)
+		kfm_rest_check(m);
 	if (!ret && primary && m->sb.flags & KFM_SB_DOUBT)
 		ret = -EUCLEAN;
 	if (!ret && !doubt && m->sb.flags & KFM_SB_DOUBT && m->sb.sectors < m->sectors) {
@@ -517,14 +522,18 @@ static int may_move(const struct kfm *m)
 /* All that is on the devices but the superblock. @before: what this table knew of that */
 static int load(struct kfm *m, const struct kfm_super *before)
 {
-	int ret = identify(m, before) ?: may_grow(m) ?: may_move(m) ?: kfm_label_move(m);
+	int ret = kfm_log_load(m);
 
-	if (ret)
-		return ret;
-	ret = kfm_log_load(m);
 	if (ret && ret != -EBADMSG)	/* a replay finds that again, see kfm_log_unusable() */
 		return ret;
-	return kfm_bits_load(m);
+	if (m->log.head.super > m->sb.serial) {
+		kfm_super_doubt(m, "the log knows of a later superblock");
+		m->sb.serial = m->log.head.super;
+	}
+	if (!ret)
+		kfm_log_scan(m);
+	ret = identify(m, before) ?: may_grow(m) ?: may_move(m) ?: kfm_label_move(m);
+	return ret ?: kfm_bits_load(m);
 }
 
 static void peer_resume(struct kfm_peer *p)
@@ -583,6 +592,7 @@ static int kfm_preresume(struct dm_target *ti)
 		m->start = kfm_random();
 	inherit(m);
 	m->leg_failed = false;
+	kfm_rest_end(m);
 	m->unreplayed = kfm_own_resume(m);
 	if (m->unreplayed)
 		DMERR("%s: the log can't be replayed: no reads and writes", kfm_name(m));

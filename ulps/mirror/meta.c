@@ -228,15 +228,19 @@ int kfm_meta_blank(struct kfm *m, u64 len)
 	return blank(m, m->meta->bdev, m->meta_at, m->meta_at + len, true);
 }
 
-/*
- * One copy does not check. No write of this node leaves that behind, as each copy is one sector, so
- * the device has damaged it, and it may be the newer one. What that said is not known: that the
- * other nodes went on, or that this node did, that the copy is partly overwritten, or which
- * regions differ. Its serial number tells nothing either, because one bit may make it lower by 2.
+/**
+ * kfm_super_doubt() - what this node has stored last may not be known any more
+ * @m: formatted mirror
+ * @why: for the kernel's log
+ *
+ * What the lost superblock said may be that the other nodes went on, or that this node did, that
+ * the copy is partly overwritten, or which regions differ.
+ *
+ * In memory: the caller stores it.
  */
-static void doubt(struct kfm *m)
+void kfm_super_doubt(struct kfm *m, const char *why)
 {
-	DMERR("%s: one superblock is damaged: what it said is not known", kfm_name(m));
+	DMERR("%s: %s: what this node has stored last is not known", kfm_name(m), why);
 	m->sb.state = KFM_BLANK;
 	m->sb.flags |= KFM_SB_DOUBT | KFM_SB_BITS_LOST;
 	m->sb.coarse = false;
@@ -259,12 +263,25 @@ static const char *why_not(const struct kfm *m, int err)
 	}
 }
 
+/*
+ * Are the serial numbers of both places those of two successive writes, each in its place? If not,
+ * a place has given back what it had before.
+ */
+bool kfm_in_turn(const u64 *serials)
+{
+	u64 first = min(serials[0], serials[1]);
+
+	return !(serials[0] & 1) && serials[1] & 1 && max(serials[0], serials[1]) - first == 1;
+}
+
 /**
  * kfm_super_load() - read the superblock
  * @m: mirror
  *
- * If one of both copies is damaged, this node is in doubt (KFM_SB_DOUBT), in memory: the caller goes
- * on with kfm_super_settle().
+ * No write of this node leaves a copy that does not check, as each is one sector: its device has
+ * damaged it. Nor does any write leave both with numbers that do not follow one another: one of
+ * them is an earlier one. Either may have been the newer one, so this node is in doubt
+ * (KFM_SB_DOUBT), in memory: the caller goes on with kfm_super_settle().
  *
  * Return: 0, with kfm.sb and kfm.formatted set; a device of zeros is not formatted. A negative
  * error if the device holds other data, or a superblock of a longer mirror or another version. The
@@ -273,6 +290,7 @@ static const char *why_not(const struct kfm *m, int err)
 int kfm_super_load(struct kfm *m)
 {
 	struct kfm_super one;
+	u64 serials[2] = {};
 	int ret[2], i;
 
 	m->formatted = false;
@@ -285,7 +303,10 @@ int kfm_super_load(struct kfm *m)
 		/* ext4 leaves its first two sectors empty */
 		if (ret[i] == -ENODATA && memchr_inv(m->page, 0, KFM_BLOCK))
 			ret[i] = -EMEDIUMTYPE;
-		if (ret[i] || (m->formatted && one.serial <= m->sb.serial))
+		if (ret[i])
+			continue;
+		serials[i] = one.serial;
+		if (m->formatted && one.serial <= m->sb.serial)
 			continue;
 		m->sb = one;
 		m->formatted = true;
@@ -302,7 +323,9 @@ int kfm_super_load(struct kfm *m)
 	/* the first superblock of a device leaves the other place empty */
 	if (m->formatted && (ret[0] || ret[1]) &&
 	    (ret[0] == -EBADMSG || ret[1] == -EBADMSG || m->sb.serial > 1))
-		doubt(m);
+		kfm_super_doubt(m, "one superblock is damaged");
+	else if (m->formatted && !ret[0] && !ret[1] && !kfm_in_turn(serials))
+		kfm_super_doubt(m, "one superblock is an earlier one");
 	if (m->formatted && m->sb.peers != kfm_peer_count(m)) {
 		DMERR("%s: the mirror has %u peers, its superblock says %u", kfm_name(m),
 		      kfm_peer_count(m), m->sb.peers);
@@ -334,12 +357,13 @@ int kfm_super_load(struct kfm *m)
 }
 
 /**
- * kfm_super_settle() - decide what follows from a damaged superblock
+ * kfm_super_settle() - decide what follows from a damaged or an earlier superblock
  * @m: formatted mirror, with KFM_SB_DOUBT
  * @known: what this node had stored last, if it has run until now; or NULL
  *
- * A resume knows what was stored before the suspend, and stores it again. Else the doubt becomes
- * durable. Either write takes the place of the damaged copy.
+ * A resume knows what was stored before the suspend, and stores it again, if no more than that is
+ * missing: the bitmaps may be earlier ones, too. Else the doubt becomes durable. Both places have
+ * what is stored then.
  *
  * Return: 0 or a negative error.
  */
@@ -347,26 +371,50 @@ int kfm_super_settle(struct kfm *m, const struct kfm_super *known)
 {
 	u64 serial = m->sb.serial;
 
-	if (known && known->node == m->sb.node && known->serial - serial <= 1) {
+	if (known && known->node == m->sb.node && known->serial - serial <= 2) {
 		m->sb = *known;
 		m->sb.serial = serial;
+	} else {
+		m->sb.serial += KFM_SERIAL_STEP;
 	}
 	return kfm_super_save(m);
 }
 
-/* Make kfm.sb durable. */
-int kfm_super_save(struct kfm *m)
+/* Write kfm.sb to the place that has the older one. */
+static int super_write(struct kfm *m)
 {
-	int ret;
-
 	m->sb.serial++;
 	memset(m->page, 0, KFM_BLOCK);
 	kfm_super_encode(&m->sb, m->page);
-	ret = kfm_meta_write(m, REQ_FUA, (m->sb.serial & 1) * KFM_BLOCK, m->page, KFM_BLOCK);
-	if (ret && !m->meta_failed)
+	return kfm_meta_write(m, REQ_FUA, (m->sb.serial & 1) * KFM_BLOCK, m->page, KFM_BLOCK);
+}
+
+/*
+ * Make kfm.sb durable in both places, with all of its flags. So if a device loses one of both
+ * writes, and says that it was done, the other place has the same, or the numbers do not follow one
+ * another. After an error the next attempt writes the same places.
+ */
+int kfm_super_put(struct kfm *m)
+{
+	u64 serial = m->sb.serial;
+	int ret;
+
+	m->sb.head = max(m->sb.head, m->log.head.serial);
+	ret = super_write(m) ?: super_write(m);
+	if (!ret)
+		return 0;
+	if (!m->meta_failed)
 		DMERR("%s: can't write the superblock (%d)", kfm_name(m), ret);
-	m->meta_failed |= ret;
+	m->sb.serial = serial;
+	m->meta_failed = true;
 	return ret;
+}
+
+/* Make kfm.sb durable. Its disks do not stay as they are (rest.c). Return: 0 or a negative error */
+int kfm_super_save(struct kfm *m)
+{
+	m->sb.flags &= ~(KFM_SB_REST | KFM_SB_SAMPLE);
+	return kfm_super_put(m);
 }
 
 /* Make the places of both superblocks zeros, from byte @at on. Return: 0 or a negative error */

@@ -22,8 +22,11 @@ int kfm_map_read(struct kfm *m, u64 at, u8 *map, u32 blocks, u32 *bad);
 int kfm_blank(struct kfm *m, struct block_device *bdev, u64 from, u64 to);
 int kfm_meta_blank(struct kfm *m, u64 len);
 int kfm_super_clear(struct kfm *m, u64 at);
+bool kfm_in_turn(const u64 *serials);
+void kfm_super_doubt(struct kfm *m, const char *why);
 int kfm_super_load(struct kfm *m);
 int kfm_super_settle(struct kfm *m, const struct kfm_super *known);
+int kfm_super_put(struct kfm *m);
 int kfm_super_save(struct kfm *m);
 
 #endif /* KFM_META_H */

@@ -115,6 +115,8 @@ struct kfm_write;
  * @tag: what the last block of a leg with metadata says; all zeros: nothing
  * @tag_at: byte of the leg where that is
  * @label_unread: the label of the leg could not be read, so it is not written
+ * @wrote_last: regions of the leg that were written last (rest.c)
+ * @wrote_at: the place of the last one, never wrapped
  * @page: buffer for a block of metadata
  * @maps: the same for KFM_MAP_BLOCKS blocks of a bitmap
  * @followed: the primary with which this secondary had its last session, until that ends it
@@ -146,7 +148,9 @@ struct kfm_write;
  * @cooling: active extents that are being cleaned
  * @cool_from: number of the first flush that may end that, see flush.c; 0 if none is needed
  * @hand: extent at which the search for the next ones begins, if too many are active
- * @numbered: number of the next write, flush or part, from 1
+ * @numbered: number of the next write, flush or part, from 1. A table that takes over the role goes
+ *	on with it
+ * @logged: number of the last write that was posted to a log with its number
  * @written: a flush with this number or a later one began after all writes that have ended. With
  *	@flushed also read by map()
  * @flushed: number of the last flush that this leg, and all peers that are needed, have had
@@ -239,6 +243,8 @@ struct kfm {
 	struct kfm_label	tag;
 	u64			tag_at;
 	bool			label_unread;
+	u32			wrote_last[KFM_SAMPLES];
+	u32			wrote_at;
 	void			*page;
 	u8			*maps;
 
@@ -264,6 +270,7 @@ struct kfm {
 	bool			again;
 
 	u64			numbered;
+	u64			logged;
 	u64			written;
 	u64			flushed;
 	u64			flush_last;

@@ -36,6 +36,7 @@
 #include "refuse.h"
 #include "secondary.h"
 #include "session.h"
+#include "told.h"
 
 #define MALFORMED_PAUSE	HZ
 
@@ -46,6 +47,8 @@ void kfm_peer_message(struct kfm_peer *p, const struct kfm_msg *msg)
 {
 	const struct kfm *m = p->m;
 
+	if (m->formatted && !memcmp(m->sb.uuid, msg->uuid, sizeof(msg->uuid)))
+		kfm_told_hears(p, msg);
 	if (msg->type == KFM_HELLO) {
 		kfm_secondary_hello(p, msg);
 		return;

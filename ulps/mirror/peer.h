@@ -46,6 +46,8 @@ enum kfm_session_state {
  * @hello_start: kfm.start of the node that has sent the last HELLO which this node has taken
  * @hello_stamp: when that was, by the clock of that node
  * @answer: answer to that
+ * @log_epoch: kfm_log_head.epoch of its log, if that is of the present generation, else 0
+ * @log_number: number of the last write there
  * @voter: number of the node that has described its copy so
  * @votes: policy quorum: its answer counts
  * @ask: kfm.asked when this peer was lost, or when the session with a copy that is @fresh began
@@ -68,6 +70,7 @@ enum kfm_session_state {
  * @outage: number of the present outage, which began with the end of the last session or with
  *	resume
  * @ring: log of the peer
+ * @numbers: its records may have the numbers of their writes
  * @slots: slots of the peer
  * @csum: in this session, it answers HASH, and is to be asked
  * @gap: a write was requeued after its record was posted, and the post may still fail; or before
@@ -118,6 +121,8 @@ struct kfm_peer {
 	enum {
 		KFM_A_NONE, KFM_A_STATE, KFM_A_FOLLOWS, KFM_A_NEWER, KFM_A_SPLIT, KFM_A_NO
 	} answer;
+	u64			log_epoch;
+	u64			log_number;
 	u64			voter;
 	bool			votes;
 	u64			ask;
@@ -138,6 +143,7 @@ struct kfm_peer {
 	bool			policy_applied;
 	u32			outage;
 	struct kfm_ring		ring;
+	bool			numbers;
 	struct kfm_slots	slots;
 	bool			csum;
 	bool			gap;

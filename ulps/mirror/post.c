@@ -214,6 +214,8 @@ static void group_encode(const struct kfm_peer *p, const struct kfm_group *g)
 		r.sector = w->sector;
 		r.len = w->len;
 		r.flags = rec_flags(p, w);
+		/* a part of a resynchronisation is read when it has its number, and not in order */
+		r.number = p->numbers && !w->peer ? w->number : 0;
 		if (g->direct)
 			kfm_direct_encode(&r, data_crc(p, w), kfm_write_head(p, w));
 		else
@@ -235,6 +237,8 @@ static void rec_posted(struct kfm_peer *p, const struct kfm_group *g, unsigned i
 		return;
 	}
 	post->seq = p->ring.next.seq + i;
+	if (p->numbers && !w->peer)
+		p->m->logged = max(p->m->logged, w->number);
 	p->ring.ends[post->seq % KFM_WINDOW] = g->ends[i];
 	p->slots.logged[post->seq % KFM_WINDOW] = (struct kfm_rec) {
 		.sector = w->sector, .len = w->len,

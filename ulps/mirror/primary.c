@@ -23,6 +23,7 @@
 #include "resync.h"
 #include "ring.h"
 #include "session.h"
+#include "told.h"
 #include "verify.h"
 #include "write.h"
 #include "zero.h"
@@ -80,6 +81,10 @@ static void on_state(struct kfm_peer *p, const struct kfm_msg *msg)
 	}
 	if (m->policy == KFM_QUORUM && !(msg->flags & KFM_M_QUORUM)) {
 		kfm_refuse(p, KFM_R_POLICY);
+		return;
+	}
+	if (kfm_told_knows(m, msg)) {
+		kfm_refuse(p, KFM_W_EARLIER);
 		return;
 	}
 	verdict = kfm_state_compare(p, msg);
@@ -171,6 +176,7 @@ static void on_grant(struct kfm_peer *p, const struct kfm_msg *msg)
 		return;
 	kfm_ring_begin(p, msg);
 	kfm_slots_begin(p, msg);
+	p->numbers = msg->flags & KFM_M_NUMBERS;
 	p->csum = m->csum && msg->flags & KFM_M_CSUM;
 	if (cached && !p->slots.caches)	/* it can't be told any more to flush what it has */
 		kfm_flush_lost(p);
@@ -274,6 +280,17 @@ static void fetch_tick(struct kfm_peer *p)
 		session_up(p);
 }
 
+/* The number of the first write that has not ended, or of the next one */
+static u64 open_from(const struct kfm *m)
+{
+	const struct kfm_write *w;
+	u64 first = m->numbered;
+
+	list_for_each_entry(w, &m->flight, entry)
+		first = min(first, w->number);
+	return first;
+}
+
 /*
  * Both copies are the same: send SYNCED until the peer has answered. The peer may be promoted after
  * SYNCED, so the note that it was not in sync has to be removed, durably, before.
@@ -302,6 +319,8 @@ static void synced_tick(struct kfm_peer *p)
 	synced.gens = m->sb.gens;
 	kfm_quorum_announce(m, &synced);
 	kfm_recent_announce(p, &synced);
+	kfm_told_speaks(m, &synced);
+	synced.number = min(m->logged, open_from(m) - 1);
 	p->synced_sent = true;
 	kfm_net_send(p, &synced);
 }
@@ -318,6 +337,7 @@ static void ping(struct kfm_peer *p)
 	msg.asked = p->m->asked;
 	if (p->insync)
 		kfm_recent_announce(p, &msg);
+	kfm_told_speaks(p->m, &msg);
 	kfm_net_send(p, &msg);
 }
 

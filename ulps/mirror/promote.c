@@ -20,6 +20,7 @@
 #include "repair.h"
 #include "session.h"
 #include "table.h"
+#include "told.h"
 #include "verify.h"
 #include "write.h"
 
@@ -55,6 +56,24 @@ static int promote_check(struct kfm *m, const struct kfm_cmd *cmd)
 }
 
 /*
+ * Did the log of this node, which has been replayed, end before that of a peer of the same
+ * generation? Then its last records may be lost, and may have been acknowledged. The peer has them.
+ */
+static bool log_ends_early(const struct kfm *m)
+{
+	struct kfm_peer *p;
+
+	kfm_for_each_peer(p, m) {
+		if (p->answer != KFM_A_STATE || !kfm_told_longer(p))
+			continue;
+		DMERR("%s: not promoted: the log of %s goes further: promote that one", kfm_name(m),
+		      kfm_peer_name(p));
+		return true;
+	}
+	return false;
+}
+
+/*
  * Become primary, in the order that README.md gives: end the session, so that the old primary can
  * write nothing more; replay its log to the leg; flush the leg, whose cache may have what the old
  * primary has acknowledged; empty the log, so that it is never replayed over newer writes; raise
@@ -79,6 +98,8 @@ static int become_primary(struct kfm *m, bool force)
 		return -EUCLEAN;	/* and the log remains, so this is found again */
 	if (ret && ret != -EUCLEAN && ret != -EBADMSG)
 		return ret;
+	if (!ret && !force && log_ends_early(m))
+		return -ESTALE;
 	ret = blkdev_issue_flush(m->leg->bdev);
 	if (ret) {	/* the next flush would not fail for what is lost now */
 		m->log.failed = true;
@@ -166,7 +187,13 @@ static int promote_compared(struct kfm_peer *p, const struct kfm_msg *msg)
 {
 	enum kfm_verdict verdict = kfm_peer_compare(p, msg);
 	struct kfm *m = p->m;
+	bool whole;
 
+	if (kfm_told_takes(m, msg))
+		return -EUCLEAN;
+	whole = msg->state == KFM_UPTODATE || msg->state == KFM_OUTDATED;
+	p->log_epoch = whole && msg->gens.cur == m->sb.gens.cur ? msg->epoch : 0;
+	p->log_number = msg->number;
 	if (m->policy == KFM_QUORUM) {
 		kfm_quorum_vote(p, msg, verdict);
 		return 0;

@@ -125,6 +125,37 @@ static int pair_decode(const struct kfm_le_pair *in, bool used, struct kfm_pair 
 	return in->zero || pair->flags & ~KFM_PAIR_FLAGS ? -EBADMSG : 0;
 }
 
+/* What a superblock has since version 7 */
+static void told_encode(const struct kfm_super *s, struct kfm_le_super *out)
+{
+	unsigned int i;
+
+	out->head = cpu_to_le64(s->head);
+	for (i = 0; i < KFM_PEERS; i++) {
+		out->heard[i].super = cpu_to_le64(s->heard[i].super);
+		out->heard[i].head = cpu_to_le64(s->heard[i].head);
+		out->maps[i] = cpu_to_le32(s->maps[i]);
+	}
+	out->sample = cpu_to_le32(s->sample);
+	for (i = 0; i < KFM_SAMPLES; i++)
+		out->regions[i] = cpu_to_le32(s->regions[i]);
+}
+
+static void told_decode(const struct kfm_le_super *in, struct kfm_super *s)
+{
+	unsigned int i;
+
+	s->head = le64_to_cpu(in->head);
+	for (i = 0; i < KFM_PEERS; i++) {
+		s->heard[i].super = le64_to_cpu(in->heard[i].super);
+		s->heard[i].head = le64_to_cpu(in->heard[i].head);
+		s->maps[i] = le32_to_cpu(in->maps[i]);
+	}
+	s->sample = le32_to_cpu(in->sample);
+	for (i = 0; i < KFM_SAMPLES; i++)
+		s->regions[i] = le32_to_cpu(in->regions[i]);
+}
+
 void kfm_super_encode(const struct kfm_super *s, struct kfm_le_super *out)
 {
 	unsigned int i;
@@ -148,7 +179,18 @@ void kfm_super_encode(const struct kfm_super *s, struct kfm_le_super *out)
 		out->nodes[i] = cpu_to_le64(s->nodes[i]);
 	out->label = cpu_to_le64(s->label);
 	out->label_next = cpu_to_le64(s->label_next);
+	if (!s->coarse && !s->plain)
+		told_encode(s, out);
 	out->crc = cpu_to_le32(crc_skipping(out, offsetof(struct kfm_le_super, crc), sizeof(*out)));
+}
+
+/* Does a superblock have nothing that came with version 7? */
+static bool untold(const struct kfm_le_super *in, u32 flags)
+{
+	const u8 *from = (const u8 *)&in->head;
+
+	return all_zero(from, (const u8 *)in + sizeof(*in) - from) &&
+	       !(flags & (KFM_SB_REST | KFM_SB_SAMPLE));
 }
 
 /* Does a superblock have nothing that came with version 6? */
@@ -197,6 +239,9 @@ int kfm_super_decode(const struct kfm_le_super *in, struct kfm_super *s)
 	}
 	s->label = le64_to_cpu(in->label);
 	s->label_next = le64_to_cpu(in->label_next);
+	told_decode(in, s);
+	if (version <= KFM_VERSION_UNTOLD && !untold(in, s->flags))
+		return -EBADMSG;
 	if (version <= KFM_VERSION_PLAIN ? !unlabelled(s) : !label_fits(s->flags))
 		return -EBADMSG;
 	if (!s->sectors || s->sectors > KFM_SECTORS_MAX || !s->peers || s->peers > KFM_PEERS ||
@@ -257,6 +302,10 @@ void kfm_log_encode(const struct kfm_log_head *h, struct kfm_le_log *out)
 	out->seq = cpu_to_le64(h->seq);
 	out->at = cpu_to_le32(h->at);
 	out->ring = cpu_to_le32(h->ring);
+	out->super = cpu_to_le64(h->super);
+	out->owner = cpu_to_le64(h->owner);
+	out->epoch = cpu_to_le64(h->epoch);
+	out->number = cpu_to_le64(h->number);
 	out->crc = cpu_to_le32(crc_skipping(out, offsetof(struct kfm_le_log, crc), sizeof(*out)));
 }
 
@@ -267,9 +316,9 @@ static bool ring_fits(u32 len)
 
 int kfm_log_decode(const struct kfm_le_log *in, struct kfm_log_head *h)
 {
+	u32 version = le32_to_cpu(in->version);
 	int ret = check_block(in, KFM_LOG_MAGIC, le64_to_cpu(in->magic),
-			      le32_to_cpu(in->version) == KFM_LOG_VERSION ||
-			      le32_to_cpu(in->version) == KFM_LOG_UNMARKED,
+			      version >= KFM_LOG_UNMARKED && version <= KFM_LOG_VERSION,
 			      le32_to_cpu(in->crc), offsetof(struct kfm_le_log, crc));
 
 	if (ret)
@@ -282,6 +331,12 @@ int kfm_log_decode(const struct kfm_le_log *in, struct kfm_log_head *h)
 	h->seq = le64_to_cpu(in->seq);
 	h->at = le32_to_cpu(in->at);
 	h->ring = le32_to_cpu(in->ring);
+	h->super = le64_to_cpu(in->super);
+	h->owner = le64_to_cpu(in->owner);
+	h->epoch = le64_to_cpu(in->epoch);
+	h->number = le64_to_cpu(in->number);
+	if (version <= KFM_LOG_UNTOLD && (h->super || h->owner || h->epoch || h->number))
+		return -EBADMSG;
 	if (!ring_fits(h->ring) || h->at % KFM_SECTOR || h->at > h->ring ||
 	    !all_zero(in->zero, sizeof(in->zero)))
 		return -EBADMSG;
@@ -308,6 +363,7 @@ void kfm_rec_encode(const struct kfm_rec *r, const void *data, struct kfm_le_rec
 	out->seq = cpu_to_le64(r->seq);
 	out->sector = cpu_to_le64(r->sector);
 	out->len = cpu_to_le32(r->len);
+	out->number = cpu_to_le64(r->number);
 	out->crc = cpu_to_le32(rec_crc(out, data, r->len));
 }
 
@@ -335,6 +391,7 @@ int kfm_rec_decode(const struct kfm_le_rec *in, u64 sectors, struct kfm_rec *r)
 	r->seq = le64_to_cpu(in->seq);
 	r->sector = le64_to_cpu(in->sector);
 	r->len = le32_to_cpu(in->len);
+	r->number = le64_to_cpu(in->number);
 	return rec_fits(r, KFM_WRITE_MAX, sectors) ? 0 : -EBADMSG;
 }
 

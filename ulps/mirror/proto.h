@@ -16,11 +16,13 @@
 #include "wire-user.h"
 #endif
 
-#define KFM_VERSION		6	/* of the superblock */
+#define KFM_VERSION		7	/* of the superblock */
+#define KFM_VERSION_UNTOLD	6	/* of one without what is remembered of other places */
 #define KFM_VERSION_PLAIN	5	/* of one without labels and checksums of bitmaps */
 #define KFM_VERSION_TRUSTING	4	/* of one without KFM_SB_DOUBT */
 #define KFM_VERSION_COARSE	3	/* of one with wire bitmaps, and no others, behind it */
-#define KFM_LOG_VERSION		4	/* of the log */
+#define KFM_LOG_VERSION		5	/* of the log */
+#define KFM_LOG_UNTOLD		4	/* of one that remembers nothing of other places */
 #define KFM_LOG_UNMARKED	3	/* of one without marks */
 #define KFM_LABEL_VERSION	1
 /*
@@ -39,6 +41,10 @@
 #define KFM_WINDOW		256u	/* records of a log that are not applied */
 #define KFM_GROUP		16u	/* records in one write to the ring */
 #define KFM_HISTORY		8u	/* earlier generations that are stored */
+#define KFM_SAMPLES		8u	/* regions of a leg that are compared after a stop */
+#define KFM_SERIAL_MAX		(1ull << 48)	/* a node that claims more is not believed */
+/* A node that does not know its last serial number goes on behind all that others may know */
+#define KFM_SERIAL_STEP		(1u << 16)
 #define KFM_SECTORS_MAX		(1ull << 38)	/* of a mirror, 128 TiB */
 #define KFM_RING_MIN		(1u << 20)
 #define KFM_RING_MAX		(64u << 20)
@@ -83,7 +89,13 @@ enum kfm_policy {
 #define KFM_SB_DOUBT		32u
 #define KFM_SB_LABEL		64u	/* the leg has a label (label.c) */
 #define KFM_SB_INTERNAL		128u	/* the metadata is on the leg, behind the data */
-#define KFM_SB_FLAGS		255u
+/*
+ * The node has stopped in order, and has stored nothing since: the bitmaps have the checksums
+ * @maps, and with KFM_SB_SAMPLE the leg has the checksum @sample.
+ */
+#define KFM_SB_REST		256u
+#define KFM_SB_SAMPLE		512u
+#define KFM_SB_FLAGS		1023u
 /* for good */
 #define KFM_SB_KEPT		(KFM_SB_NO_LOG | KFM_SB_WITNESS | KFM_SB_LABEL | KFM_SB_INTERNAL)
 
@@ -168,8 +180,23 @@ struct kfm_le_pair {
 #define KFM_MAP_BLOCK		(KFM_BLOCK / KFM_SECTOR * KFM_MAP_BYTES)
 
 /*
- * A superblock. The copy with the higher serial number counts; copies are written in turn. Each is
- * one sector, so a write that a loss of power has cut short leaves the old copy or the new one: a
+ * What a node is known to have stored: the serial numbers of its superblock and of the head of its
+ * log. See told.c.
+ */
+struct kfm_heard {
+	u64	super;
+	u64	head;
+};
+
+struct kfm_le_heard {
+	__le64	super;
+	__le64	head;
+} __packed;
+
+/*
+ * A superblock. The copy with the higher serial number counts. Each time both copies are written,
+ * one after the other, with successive numbers, of which the even ones are in the first place. Each
+ * is one sector, so a write that a loss of power has cut short leaves the old copy or the new one: a
  * copy that does not check was damaged later, and may have been the newer one (meta.c).
  */
 struct kfm_le_super {
@@ -194,7 +221,13 @@ struct kfm_le_super {
 	__le64	nodes[KFM_PEERS];	/* 0 with a policy other than quorum */
 	__le64	label;		/* with KFM_SB_LABEL: kfm_le_label.mark */
 	__le64	label_next;	/* or this one, which is being written; 0 for none */
-	u8	zero[156];
+	/* since version 7: */
+	__le64	head;		/* serial number of the last head of the log */
+	struct kfm_le_heard heard[KFM_PEERS];	/* what the peers have said of themselves */
+	__le32	maps[KFM_PEERS];	/* with KFM_SB_REST: CRC32C of the bitmaps */
+	__le32	sample;		/* with KFM_SB_SAMPLE: CRC32C of regions of the leg */
+	__le32	regions[KFM_SAMPLES];	/* these, and the first and the last one */
+	u8	zero[32];
 } __packed;
 static_assert(sizeof(struct kfm_le_super) == KFM_SECTOR, "kfm_le_super");
 
@@ -211,6 +244,11 @@ struct kfm_super {
 	u64	nodes[KFM_PEERS];	/* the other nodes that vote; see quorum.c */
 	u64	label;
 	u64	label_next;
+	u64	head;
+	struct kfm_heard heard[KFM_PEERS];
+	u32	maps[KFM_PEERS];
+	u32	sample;
+	u32	regions[KFM_SAMPLES];
 	/* not stored again: */
 	bool	coarse;		/* it is of version 3 */
 	bool	plain;		/* it is of version 4 or 5: no checksums in the bitmaps */
@@ -265,7 +303,12 @@ struct kfm_le_log {
 	__le64	seq;		/* first record that is not applied */
 	__le32	at;		/* offset of that record in the ring, or it is at 0 */
 	__le32	ring;		/* bytes of the ring */
-	u8	zero[432];
+	/* since version 5: */
+	__le64	super;		/* serial number of the superblock when this was written */
+	__le64	owner;		/* number of this node; 0 in an older version */
+	__le64	epoch;		/* kfm.start of the primary, whose writes have numbers; or 0 */
+	__le64	number;		/* of the last of these writes that is applied */
+	u8	zero[400];
 } __packed;
 static_assert(sizeof(struct kfm_le_log) == KFM_SECTOR, "kfm_le_log");
 
@@ -278,6 +321,10 @@ struct kfm_log_head {
 	u64	seq;
 	u32	at;
 	u32	ring;
+	u64	super;
+	u64	owner;
+	u64	epoch;
+	u64	number;
 };
 
 /*
@@ -295,7 +342,8 @@ struct kfm_le_rec {
 	__le64	seq;		/* from 1, without a gap */
 	__le64	sector;
 	__le32	len;		/* bytes of data, a multiple of KFM_SECTOR */
-	u8	zero[20];
+	__le64	number;		/* of the write at its primary, after KFM_M_NUMBERS; or 0 */
+	u8	zero[12];
 } __packed;
 static_assert(sizeof(struct kfm_le_rec) == 64, "kfm_le_rec");
 
@@ -307,6 +355,7 @@ struct kfm_rec {
 	u32	len;
 	u32	flags;		/* of a direct record: KFM_D_ */
 	u32	at;		/* of its room in the ring, or of its data; not stored */
+	u64	number;		/* of the write at its primary, or 0 */
 };
 
 /*
@@ -420,6 +469,7 @@ enum kfm_refusal {
  */
 #define KFM_F_QUORUM		128ull
 #define KFM_F_WITNESS		256ull	/* for the sender the receiver is a witness */
+#define KFM_F_NUMBERS		512ull	/* numbers the writes in records after KFM_M_NUMBERS */
 
 #define KFM_M_CANDIDATE		1u	/* HELLO: asks before a promotion, changes nothing */
 #define KFM_M_DIRTY		2u	/* STATE: the bitmap has bits of a former primary */
@@ -431,7 +481,8 @@ enum kfm_refusal {
 #define KFM_M_QUORUM		128u	/* STATE, REFUSED: so is the policy of the sender */
 #define KFM_M_VOTES		256u	/* STATE: its sender may vote, see quorum.c */
 #define KFM_M_WITNESS		512u	/* STATE, GRANT: the sender has no copy */
-#define KFM_M_FLAGS		1023u
+#define KFM_M_NUMBERS		1024u	/* GRANT: records of the log may have numbers */
+#define KFM_M_FLAGS		2047u
 
 /*
  * All types have one layout; members that a type does not use are 0. The first four members are
@@ -453,7 +504,10 @@ struct kfm_le_msg {
 	__le32	state;		/* HELLO, STATE: enum kfm_state */
 	__le32	flags;		/* KFM_M_ */
 	__le32	arg;		/* HELLO: policy up to KFM_ALONE; GRANT: slots */
-	__le64	seq;	/* HELLO: its time, ns, or 0 from an older program */
+	union {
+		__le64	seq;	/* HELLO: its time, ns, or 0 from an older program */
+		__le64	epoch;	/* STATE: of the log; 0 if nothing is known of its end */
+	};
 	union {
 		struct {
 			union {
@@ -462,9 +516,19 @@ struct kfm_le_msg {
 				__le64	features;
 				__le64	hash;		/* HASH: see kfm_csum_hash() */
 			};
-			__le64	ring_addr;
-			__le64	bitmap_key;	/* GRANT: of wire regions */
-			__le64	bitmap_addr;
+			union {
+				__le64	ring_addr;
+				/* HELLO, STATE: what the sender knows of this node, see told.c */
+				__le64	told_node;
+			};
+			union {
+				__le64	bitmap_key;	/* GRANT: of wire regions */
+				__le64	told_super;
+			};
+			union {
+				__le64	bitmap_addr;
+				__le64	told_head;
+			};
 		};
 		__le64	nodes[KFM_PEERS];	/* SYNCED: those of the superblock */
 	};
@@ -473,8 +537,14 @@ struct kfm_le_msg {
 		__le32	versions;	/* HELLO: KFM_VERSIONS(); 0: 4 alone */
 	};
 	__le32	bitmap_len;
-	__le64	patch_key;	/* GRANT: patches of KFM_WRITE_MAX bytes that may be read */
-	__le64	patch_addr;
+	union {
+		__le64	patch_key;	/* GRANT: patches of KFM_WRITE_MAX bytes that may be read */
+		__le64	super;		/* what the sender has stored: kfm_told_speaks() */
+	};
+	union {
+		__le64	patch_addr;
+		__le64	head;
+	};
 	union {
 		__le64	id;	/* COPY, HASH, and repeated by their answers */
 		__le64	slots_key;	/* GRANT, answer to RAIL */
@@ -485,6 +555,7 @@ struct kfm_le_msg {
 		__le64	sector;	/* COPY, HASH */
 		__le64	slots_addr;	/* GRANT, answer to RAIL */
 		__le64	asked;	/* PING: see kfm.asked; repeated by PONG */
+		__le64	number;	/* STATE: of the last write in the log; SYNCED: see kfm.logged */
 	};
 	__le32	crc;		/* COPIED: CRC32C of the bytes in the patch */
 	__le64	node;		/* number of the sender; 0 if it has no metadata, in REFUSED */
@@ -506,7 +577,10 @@ struct kfm_msg {
 	u32	state;
 	u32	flags;
 	u32	arg;
-	u64	seq;
+	union {
+		u64	seq;
+		u64	epoch;
+	};
 	union {
 		struct {
 			union {
@@ -514,9 +588,18 @@ struct kfm_msg {
 				u64	features;
 				u64	hash;
 			};
-			u64	ring_addr;
-			u64	bitmap_key;
-			u64	bitmap_addr;
+			union {
+				u64	ring_addr;
+				u64	told_node;
+			};
+			union {
+				u64	bitmap_key;
+				u64	told_super;
+			};
+			union {
+				u64	bitmap_addr;
+				u64	told_head;
+			};
 		};
 		u64	nodes[KFM_PEERS];
 	};
@@ -525,8 +608,14 @@ struct kfm_msg {
 		u32	versions;
 	};
 	u32	bitmap_len;
-	u64	patch_key;
-	u64	patch_addr;
+	union {
+		u64	patch_key;
+		u64	super;
+	};
+	union {
+		u64	patch_addr;
+		u64	head;
+	};
 	union {
 		u64	id;
 		u64	slots_key;
@@ -537,6 +626,7 @@ struct kfm_msg {
 		u64	sector;
 		u64	slots_addr;
 		u64	asked;
+		u64	number;
 	};
 	u32	crc;
 	u64	node;

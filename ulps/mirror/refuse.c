@@ -37,6 +37,7 @@ static const char * const reasons[KFM_WHYS] = {
 	[KFM_W_NEEDS_LOG] = "the peer's module is too old for a node without a log",
 	[KFM_W_SECRET] = "one of both nodes has no secret, or another one",
 	[KFM_W_PORT] = "without a secret both ends need ports below 1024",
+	[KFM_W_EARLIER] = "the peer knows of later metadata: a disk has given back earlier data",
 };
 
 /**
@@ -75,6 +76,8 @@ const char *kfm_refused_word(const struct kfm_peer *p)
 	case KFM_R_VERSION:
 	case KFM_W_NEEDS_LOG:
 		return "other-version";
+	case KFM_W_EARLIER:
+		return "earlier";
 	default:
 		return NULL;
 	}

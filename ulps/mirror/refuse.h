@@ -21,6 +21,7 @@ enum kfm_why {
 	KFM_W_NEEDS_LOG,		/* it would write to a log, and this node has none */
 	KFM_W_SECRET,			/* the provider does not believe one of both nodes */
 	KFM_W_PORT,			/* the same, because a port is not reserved */
+	KFM_W_EARLIER,			/* the peer knows of a later superblock of this node */
 	KFM_WHYS
 };
 

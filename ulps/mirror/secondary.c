@@ -20,6 +20,7 @@
 #include "repair.h"
 #include "secondary.h"
 #include "session.h"
+#include "told.h"
 
 /*
  * The session with another primary than @p, unless that was silent for too long; or NULL. With
@@ -146,6 +147,7 @@ static bool is_late(struct kfm_peer *p, const struct kfm_msg *hello)
 void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg)
 {
 	struct kfm *m = p->m;
+	bool candidate = msg->flags & KFM_M_CANDIDATE;
 	u32 refusal = hello_refusal(p, msg);
 	struct kfm_msg answer = {
 		.type = KFM_STATE, .session = msg->session, .gens = m->sb.gens,
@@ -153,6 +155,10 @@ void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg)
 		.start = m->start,
 	};
 
+	if (!refusal && kfm_told_takes(m, msg)) {
+		refusal = hello_refusal(p, msg);
+		answer.state = m->sb.state;
+	}
 	if (refusal == KFM_R_POLICY && (msg->arg == KFM_ALONE || msg->features & KFM_F_QUORUM))
 		m->was_insync = false;	/* the peer may go on without this node */
 	if (refusal) {
@@ -161,12 +167,11 @@ void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg)
 			kfm_quorum_newer(p, msg);
 		return;
 	}
-	if (!m->logdev && ~msg->features & (KFM_F_NO_LOG | KFM_F_DIRECT) &&
-	    !(msg->flags & KFM_M_CANDIDATE)) {
+	if (!m->logdev && ~msg->features & (KFM_F_NO_LOG | KFM_F_DIRECT) && !candidate) {
 		kfm_peer_needs_log(p, msg);
 		return;
 	}
-	if (!(msg->flags & KFM_M_CANDIDATE)) {
+	if (!candidate) {
 		if (is_late(p, msg))
 			return;
 		if (m->log.open)
@@ -177,10 +182,11 @@ void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg)
 		p->session = msg->session;
 		p->refused = 0;
 		p->features = msg->features;
+		m->log.epoch = msg->features & KFM_F_NUMBERS ? msg->start : 0;
 		if (!m->witness)
 			p->sectors = msg->sectors;
 	}
-	if (m->left && !(msg->flags & KFM_M_CANDIDATE)) {
+	if (m->left && !candidate) {
 		kfm_leave_send(p);
 		return;
 	}
@@ -190,6 +196,10 @@ void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg)
 	if (kfm_wire_any(p))
 		answer.flags = KFM_M_DIRTY;
 	answer.flags |= kfm_quorum_flags(m);
+	kfm_told_speaks(m, &answer);
+	kfm_told_tells(p, &answer);
+	answer.epoch = m->log.head.epoch;
+	answer.number = READ_ONCE(m->log.end);
 	kfm_net_send_by(p->came, &answer);
 }
 
@@ -267,6 +277,8 @@ static void send_grant(struct kfm_peer *p)
 	}
 	if (p->features & KFM_F_CSUM)
 		grant.flags |= KFM_M_CSUM;
+	if (p->features & KFM_F_NUMBERS)
+		grant.flags |= KFM_M_NUMBERS;
 	kfm_net_send(p, &grant);
 }
 
@@ -373,9 +385,11 @@ static void on_synced(struct kfm_peer *p, const struct kfm_msg *msg)
 		return;
 	}
 	m->was_insync = true;
+	kfm_log_reached(m, msg->number);
 	if (new)	/* the status of the node says so by now */
 		kfm_peer_event(p, "synced");
 	answer.gens = m->sb.gens;
+	kfm_told_speaks(m, &answer);
 	kfm_net_send(p, &answer);
 }
 
@@ -392,6 +406,7 @@ static void on_ping(struct kfm_peer *p, const struct kfm_msg *ping)
 		return;
 	}
 	kfm_recent_clean(p, ping);
+	kfm_told_speaks(m, &pong);
 	kfm_net_send(p, &pong);
 }
 

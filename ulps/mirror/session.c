@@ -17,6 +17,7 @@
 #include "refuse.h"
 #include "resync.h"
 #include "session.h"
+#include "told.h"
 #include "write.h"
 
 #define HELLO_EVERY	(HZ / 2)
@@ -132,7 +133,7 @@ void kfm_peer_hello(struct kfm_rail *rail, u32 flags)
 		.start = m->start,
 		.seq = ktime_get_ns(),
 		.features = KFM_F_LEAVE | KFM_F_DIRECT | KFM_F_NO_LOG | KFM_F_ZEROES |
-			    KFM_F_PATCHES,
+			    KFM_F_PATCHES | KFM_F_NUMBERS,
 	};
 
 	if (kfm_caches(m) && m->direct_min != KFM_DIRECT_OFF)
@@ -143,6 +144,8 @@ void kfm_peer_hello(struct kfm_rail *rail, u32 flags)
 		hello.features |= KFM_F_WITNESS;
 	if (m->csum)
 		hello.features |= KFM_F_CSUM;
+	kfm_told_speaks(m, &hello);
+	kfm_told_tells(p, &hello);
 	hello.session = kfm_random();
 	if (flags & KFM_M_CANDIDATE)
 		p->candidate_session = hello.session;

@@ -23,6 +23,7 @@
 #include "peer.h"
 #include "quorum.h"
 #include "repair.h"
+#include "rest.h"
 #include "resync.h"
 #include "session.h"
 #include "write.h"
@@ -283,6 +284,7 @@ static void admit(struct kfm_write *w, struct bio *bio, struct list_head *batch)
 		kfm_flush_begins(w);
 	} else {
 		m->zeroes += w->kind == KFM_ZEROES;
+		kfm_rest_wrote(m, w->sector);
 		kfm_own_take(w);
 		kfm_for_each_peer(p, m)
 			kfm_active_set(p, w->sector, w->len);
