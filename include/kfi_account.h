@@ -27,7 +27,8 @@ struct mem_cgroup;
  * struct kfi_account - an account of kernel memory
  * @bytes: bytes that are charged. Several accounts may share one count
  * @max_mib: the most that may be charged, MiB. It may change at any time
- * @memcg: memory cgroup that pays for buffers that work items allocate, or NULL
+ * @memcg: memory cgroup that pays for what work items and softirqs allocate, or NULL
+ * @up: account to which the same bytes are charged as well, or NULL
  *
  * The owner of an account does not free it before it has closed the fabric, or the domain.
  */
@@ -35,6 +36,7 @@ struct kfi_account {
 	atomic_long_t		*bytes;
 	const unsigned int	*max_mib;
 	struct mem_cgroup	*memcg;
+	struct kfi_account	*up;
 };
 
 /**
@@ -67,28 +69,6 @@ static inline long kfi_account_max(const struct kfi_account *account)
 }
 
 /**
- * kfi_account_charge() - charge memory before it is allocated
- * @account: the account, or NULL
- * @bytes: number of bytes
- *
- * Context: any. Return: 0; -ENOBUFS if the account does not allow that much.
- */
-static inline int kfi_account_charge(struct kfi_account *account, size_t bytes)
-{
-	long max;
-
-	if (!account)
-		return 0;
-	max = kfi_account_max(account);
-	if (bytes > (unsigned long)max)
-		return -ENOBUFS;
-	if (atomic_long_add_return(bytes, account->bytes) <= max)
-		return 0;
-	atomic_long_sub(bytes, account->bytes);
-	return -ENOBUFS;
-}
-
-/**
  * kfi_account_uncharge() - undo kfi_account_charge()
  * @account: the account, or NULL
  * @bytes: number of bytes
@@ -97,8 +77,36 @@ static inline int kfi_account_charge(struct kfi_account *account, size_t bytes)
  */
 static inline void kfi_account_uncharge(struct kfi_account *account, size_t bytes)
 {
-	if (account)
+	for (; account; account = account->up)
 		atomic_long_sub(bytes, account->bytes);
+}
+
+/**
+ * kfi_account_charge() - charge memory before it is allocated
+ * @account: the account, or NULL
+ * @bytes: number of bytes
+ *
+ * Context: any. Return: 0; -ENOBUFS if the account, or one above it, does not allow that much.
+ */
+static inline int kfi_account_charge(struct kfi_account *account, size_t bytes)
+{
+	struct kfi_account *one;
+	long max;
+
+	for (one = account; one; one = one->up) {
+		max = kfi_account_max(one);
+		if (bytes > (unsigned long)max)
+			break;
+		if (atomic_long_add_return(bytes, one->bytes) > max) {
+			atomic_long_sub(bytes, one->bytes);
+			break;
+		}
+	}
+	if (!one)
+		return 0;
+	for (; account != one; account = account->up)
+		atomic_long_sub(bytes, account->bytes);
+	return -ENOBUFS;
 }
 
 /**
@@ -107,7 +115,11 @@ static inline void kfi_account_uncharge(struct kfi_account *account, size_t byte
  */
 static inline long kfi_account_left(const struct kfi_account *account)
 {
-	return max(kfi_account_max(account) - atomic_long_read(account->bytes), 0L);
+	long left = LONG_MAX;
+
+	for (; account; account = account->up)
+		left = min(left, kfi_account_max(account) - atomic_long_read(account->bytes));
+	return max(left, 0L);
 }
 
 #endif /* _KFI_ACCOUNT_H */

@@ -4,15 +4,19 @@
  *
  * A module that opens objects for processes has a payer for each open of its device: kfi_user.ko
  * for /dev/kfi, kfi_ib.ko for a context of verbs. All payers of a user share one count of objects
- * of each kind, and one account of kernel memory. The limits are parameters of kfi.ko.
+ * of each kind, one account of kernel memory, and one count of pinned pages. The limits are
+ * parameters of kfi.ko; that of pinned pages is RLIMIT_MEMLOCK.
+ *
+ * A user namespace has more users, as many as its owner has subordinate ids. So what is opened in
+ * it counts against the opener, and against the owner of the namespace and of each one above it
+ * as well, with the same limits, as the kernel's ucounts do. A namespace that root has made, as
+ * most containers are, counts by itself: such containers do not take the limits from one another.
  */
 #ifndef _KFI_PAYER_H
 #define _KFI_PAYER_H
 
 #include <linux/sizes.h>
 #include <kfi_account.h>
-
-struct user_struct;
 
 /* Kinds of objects, each of which has a limit */
 enum kfi_payer_kind {
@@ -92,9 +96,46 @@ void kfi_payer_give(struct kfi_payer *payer, enum kfi_payer_kind kind, size_t by
 struct kfi_account *kfi_payer_account(struct kfi_payer *payer);
 
 /**
- * kfi_payer_user() - return the user that pays
- * @payer: the payer, which holds the user
+ * kfi_payer_callers() - return the account of connections that peers begin to endpoints of the kernel
+ *
+ * Its limit is that of a user. For the message protocol.
+ * Context: any.
  */
-struct user_struct *kfi_payer_user(const struct kfi_payer *payer);
+struct kfi_account *kfi_payer_callers(void);
+
+/**
+ * kfi_payer_lock() - count pinned pages
+ * @payer: the payer
+ * @pages: number of pages
+ * @limit: pages that the calling process may have pinned, of its RLIMIT_MEMLOCK; LONG_MAX: its
+ *	namespaces do not limit it, either
+ *
+ * They count against the limit of the opener together with those of io_uring and AF_XDP, and against
+ * the RLIMIT_MEMLOCK that each user namespace was made with.
+ *
+ * Context: process. Return: 0; -ENOMEM if a limit does not allow that.
+ */
+int kfi_payer_lock(struct kfi_payer *payer, unsigned long pages, unsigned long limit);
+
+/**
+ * kfi_payer_may_lock() - would kfi_payer_lock() succeed when other pages have been released?
+ * @payer: the payer
+ * @pages: number of pages
+ * @limit: see kfi_payer_lock()
+ * @ending: number of pages that the payer has locked and will release
+ *
+ * Context: process.
+ */
+bool kfi_payer_may_lock(const struct kfi_payer *payer, unsigned long pages, unsigned long limit,
+			unsigned long ending);
+
+/**
+ * kfi_payer_unlock() - undo kfi_payer_lock()
+ * @payer: the payer
+ * @pages: number of pages
+ *
+ * Context: any.
+ */
+void kfi_payer_unlock(struct kfi_payer *payer, unsigned long pages);
 
 #endif /* _KFI_PAYER_H */

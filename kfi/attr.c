@@ -411,7 +411,7 @@ static int answer_auth_key(u8 **key, size_t *size, const u8 *from, size_t from_s
 
 	if (!from_size)
 		return 0;
-	copy = kmemdup(from, from_size, GFP_KERNEL);
+	copy = kmemdup(from, from_size, GFP_KERNEL_ACCOUNT);
 	if (!copy)
 		return -ENOMEM;
 	kfree_sensitive(*key);

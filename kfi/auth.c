@@ -27,7 +27,8 @@ int kfi_auth_inherit(struct kfi_info *info, const struct kfi_domain_attr *domain
 
 	if (attr->auth_key_size || !domain || !domain->auth_key_size)
 		return 0;
-	attr->auth_key = kmemdup(domain->auth_key, domain->auth_key_size, GFP_KERNEL);
+	attr->auth_key = kmemdup(domain->auth_key, domain->auth_key_size,
+				 GFP_KERNEL_ACCOUNT);
 	if (!attr->auth_key)
 		return -ENOMEM;
 	attr->auth_key_size = domain->auth_key_size;

@@ -103,7 +103,8 @@ static int add_entry(struct kfi_av *av, struct av_entry *e)
 {
 	int ret;
 
-	ret = xa_alloc_cyclic(&av->table, &e->index, NULL, AV_LIMIT, &av->next, GFP_KERNEL);
+	ret = xa_alloc_cyclic(&av->table, &e->index, NULL, AV_LIMIT, &av->next,
+			      GFP_KERNEL_ACCOUNT);
 	if (ret < 0)
 		return ret;
 	ret = rhashtable_insert_fast(&av->by_addr, &e->node, av->params);

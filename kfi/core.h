@@ -261,6 +261,8 @@ int kfi_mr_table_init(struct kfi_domain *domain);
 void kfi_mr_table_exit(struct kfi_domain *domain);
 void kfi_mr_init(void);
 void kfi_payer_init(void);	/* payer.c */
+/* kfi_payer_open() for a process with these credentials, by the caller's memory cgroup */
+struct kfi_payer *kfi_payer_open_as(const struct cred *cred);
 void kfi_mr_exit(void);		/* waits for RCU callbacks and done() callbacks */
 /*
  * The device is being removed: have the provider release every region that is registered with it.

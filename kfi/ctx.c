@@ -126,11 +126,11 @@ static int ctx_join(struct kfi_ep *ep, struct kfi_ep *sep, int idx)
 	int ret;
 
 	ep->ctx = idx;
-	ret = xa_insert(&sep->ctxs, ctx_key(ep), ep, GFP_KERNEL);
+	ret = xa_insert(&sep->ctxs, ctx_key(ep), ep, GFP_KERNEL_ACCOUNT);
 	if (ret)
 		return ret;
 	if (ep->fid.fid.fclass == KFI_CLASS_RX_CTX)
-		ret = xa_reserve(&sep->rx_ctxs, idx, GFP_KERNEL);
+		ret = xa_reserve(&sep->rx_ctxs, idx, GFP_KERNEL_ACCOUNT);
 	if (ret) {
 		xa_erase(&sep->ctxs, ctx_key(ep));
 		return ret;

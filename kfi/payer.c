@@ -7,6 +7,11 @@
  * what its calls allocate, and by kfi.ko, through the account of a payer, for connections and
  * unexpected messages. docs/user-space.md lists what is charged where.
  *
+ * A payer has a level for the opener, and one for each user namespace of the opener but the first:
+ * the owner of that namespace pays, too. The rule is that of the kernel's ucounts, whose functions
+ * are not exported to modules. A level counts once, although the opener may be the owner, and one
+ * user may own several of the namespaces.
+ *
  * payers_lock protects the list of users.
  */
 #include <linux/cred.h>
@@ -17,7 +22,9 @@
 #include <linux/mutex.h>
 #include <linux/refcount.h>
 #include <linux/sched.h>
+#include <linux/sched/user.h>
 #include <linux/slab.h>
+#include <linux/user_namespace.h>
 #include <kfi_payer.h>
 #include "core.h"
 
@@ -42,34 +49,52 @@ MODULE_PARM_DESC(max_objects,
 static unsigned int max_queue_mb;
 module_param(max_queue_mb, uint, 0644);
 MODULE_PARM_DESC(max_queue_mb,
-		 "MiB of kernel memory per user (default: a quarter of the machine's memory)");
+		 "MiB of kernel memory per user, and for callers of the kernel's endpoints (default: a quarter of the machine's memory)");
 
 /**
- * struct payer_user - a user with a payer
+ * struct payer_user - a user, or a user namespace, with a payer
  * @entry: entry in payer_users
- * @payers: how many; under payers_lock
- * @cred: credentials of the first opener, which hold the account of the user
+ * @levels: how many levels of payers count here; under payers_lock
+ * @uid: the user
+ * @ns: NULL; or the namespace, which root has made. A payer of a process in it holds it
  * @count: objects of each kind
  * @bytes: kernel memory
+ * @locked: pinned pages
  */
 struct payer_user {
 	struct list_head	entry;
-	unsigned int		payers;
-	const struct cred	*cred;
+	unsigned int		levels;
+	kuid_t			uid;
+	const struct user_namespace *ns;
 	atomic_t		count[KFI_PAYER_KINDS];
 	atomic_long_t		bytes;
+	atomic_long_t		locked;
+};
+
+/**
+ * struct payer_level - what counts for a payer
+ * @user: where
+ * @account: account of @user, whose @up is that of the next level
+ * @lockable: pages that may be pinned, as the namespaces say that @user owns
+ */
+struct payer_level {
+	struct payer_user	*user;
+	struct kfi_account	account;
+	unsigned long		lockable;
 };
 
 /**
  * struct kfi_payer - one open of a device
  * @refs: references
- * @user: the user
- * @account: account of the user, with the memory cgroup of the opener
+ * @cred: credentials of the opener, which hold its user and its namespaces
+ * @nr: number of levels
+ * @level: the opener, and the owners of its namespaces, the innermost first
  */
 struct kfi_payer {
 	refcount_t		refs;
-	struct payer_user	*user;
-	struct kfi_account	account;
+	const struct cred	*cred;
+	unsigned int		nr;
+	struct payer_level	level[];
 };
 
 static LIST_HEAD(payer_users);
@@ -81,31 +106,23 @@ void kfi_payer_init(void)
 		max_queue_mb = max(totalram_pages() >> (20 - PAGE_SHIFT + 2), 16UL);
 }
 
-static struct payer_user *user_of(const struct user_struct *account)
-{
-	struct payer_user *user;
-
-	lockdep_assert_held(&payers_lock);
-	list_for_each_entry(user, &payer_users, entry)
-		if (user->cred->user == account)
-			return user;
-	return NULL;
-}
-
-static struct payer_user *user_get(void)
+/* Return the entry of a user, or of @ns if that is not NULL, with another level; NULL: no memory */
+static struct payer_user *user_get(kuid_t uid, const struct user_namespace *ns)
 {
 	struct payer_user *user;
 
 	mutex_lock(&payers_lock);
-	user = user_of(current_user());
-	if (!user) {
-		user = kzalloc(sizeof(*user), GFP_KERNEL);
-		if (!user)
-			goto unlock;
-		user->cred = get_current_cred();
-		list_add(&user->entry, &payer_users);
-	}
-	user->payers++;
+	list_for_each_entry(user, &payer_users, entry)
+		if (user->ns == ns && uid_eq(user->uid, uid))
+			goto found;
+	user = kzalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
+	if (!user)
+		goto unlock;
+	user->uid = uid;
+	user->ns = ns;
+	list_add(&user->entry, &payer_users);
+found:
+	user->levels++;
 unlock:
 	mutex_unlock(&payers_lock);
 	return user;
@@ -114,39 +131,92 @@ unlock:
 static void user_put(struct payer_user *user)
 {
 	mutex_lock(&payers_lock);
-	if (!--user->payers) {
+	if (!--user->levels) {
 		list_del(&user->entry);
-		WARN_ON_ONCE(atomic_long_read(&user->bytes));
-		put_cred(user->cred);
+		WARN_ON_ONCE(atomic_long_read(&user->bytes) || atomic_long_read(&user->locked));
 		kfree(user);
 	}
 	mutex_unlock(&payers_lock);
 }
 
-struct kfi_payer *kfi_payer_open(void)
+/* Add a level, unless the payer has it. Return: 0, -ENOMEM */
+static int add_level(struct kfi_payer *payer, kuid_t uid, const struct user_namespace *ns,
+		     unsigned long lockable)
 {
-	struct kfi_payer *payer = kzalloc(sizeof(*payer), GFP_KERNEL_ACCOUNT);
-	int ret = -ENOMEM;
+	struct payer_user *user = user_get(uid, ns);
+	struct payer_level *level;
+	unsigned int i;
 
+	if (!user)
+		return -ENOMEM;
+	for (i = 0; i < payer->nr; i++) {
+		level = &payer->level[i];
+		if (level->user == user) {
+			user_put(user);
+			level->lockable = min(level->lockable, lockable);
+			return 0;
+		}
+	}
+	level = &payer->level[payer->nr++];
+	level->user = user;
+	level->account.bytes = &user->bytes;
+	level->account.max_mib = &max_queue_mb;
+	level->lockable = lockable;
+	if (level != payer->level)
+		level[-1].account.up = &level->account;
+	return 0;
+}
+
+static int add_levels(struct kfi_payer *payer)
+{
+	const struct user_namespace *ns;
+	unsigned long lockable;
+	bool by_root;
+	int ret;
+
+	ret = add_level(payer, payer->cred->user->uid, NULL, LONG_MAX);
+	for (ns = payer->cred->user_ns; !ret && ns->parent; ns = ns->parent) {
+		by_root = uid_eq(ns->owner, GLOBAL_ROOT_UID);
+		lockable = READ_ONCE(ns->rlimit_max[UCOUNT_RLIMIT_MEMLOCK]);
+		ret = add_level(payer, ns->owner, by_root ? ns : NULL, lockable >> PAGE_SHIFT);
+	}
+	return ret;
+}
+
+static void payer_free(struct kfi_payer *payer)
+{
+	while (payer->nr)
+		user_put(payer->level[--payer->nr].user);
+	put_cred(payer->cred);
+	kfree(payer);
+}
+
+struct kfi_payer *kfi_payer_open_as(const struct cred *cred)
+{
+	const struct user_namespace *ns;
+	struct kfi_payer *payer;
+	unsigned int most = 1;
+	int ret;
+
+	for (ns = cred->user_ns; ns->parent; ns = ns->parent)
+		most++;
+	payer = kzalloc(struct_size(payer, level, most), GFP_KERNEL_ACCOUNT);
 	if (!payer)
+		return ERR_PTR(-ENOMEM);
+	payer->cred = get_cred(cred);
+	ret = add_levels(payer) ?: kfi_payer_take(payer, KFI_PAYER_CONTEXTS, 0);
+	if (ret) {
+		payer_free(payer);
 		return ERR_PTR(ret);
-	payer->user = user_get();
-	if (!payer->user)
-		goto free;
-	payer->account.bytes = &payer->user->bytes;
-	payer->account.max_mib = &max_queue_mb;
-	ret = kfi_payer_take(payer, KFI_PAYER_CONTEXTS, 0);
-	if (ret)
-		goto put_user;
-	payer->account.memcg = get_mem_cgroup_from_mm(current->mm);
+	}
+	payer->level[0].account.memcg = get_mem_cgroup_from_mm(current->mm);
 	refcount_set(&payer->refs, 1);
 	return payer;
+}
 
-put_user:
-	user_put(payer->user);
-free:
-	kfree(payer);
-	return ERR_PTR(ret);
+struct kfi_payer *kfi_payer_open(void)
+{
+	return kfi_payer_open_as(current_cred());
 }
 EXPORT_SYMBOL_GPL(kfi_payer_open);
 
@@ -163,9 +233,8 @@ void kfi_payer_put(struct kfi_payer *payer)
 	if (!payer || !refcount_dec_and_test(&payer->refs))
 		return;
 	kfi_payer_give(payer, KFI_PAYER_CONTEXTS, 0);
-	mem_cgroup_put(payer->account.memcg);
-	user_put(payer->user);
-	kfree(payer);
+	mem_cgroup_put(payer->level[0].account.memcg);
+	payer_free(payer);
 }
 EXPORT_SYMBOL_GPL(kfi_payer_put);
 
@@ -177,36 +246,120 @@ int kfi_payer_take(struct kfi_payer *payer, enum kfi_payer_kind kind, size_t byt
 		[KFI_PAYER_REGIONS] = READ_ONCE(max_regions),
 		[KFI_PAYER_OTHERS] = READ_ONCE(max_objects),
 	};
-	atomic_t *count;
+	unsigned int i, counted;
 
 	if (!payer)
 		return 0;
-	count = &payer->user->count[kind];
-	if ((unsigned int)atomic_inc_return(count) <= limit[kind] &&
-	    !kfi_account_charge(&payer->account, bytes))
+	for (i = 0; i < payer->nr; i++) {
+		counted = atomic_inc_return(&payer->level[i].user->count[kind]);
+		if (counted > limit[kind])
+			goto undo;
+	}
+	if (!kfi_account_charge(&payer->level[0].account, bytes))
 		return 0;
-	atomic_dec(count);
+	i--;
+undo:
+	do {
+		atomic_dec(&payer->level[i].user->count[kind]);
+	} while (i--);
 	return -EMFILE;
 }
 EXPORT_SYMBOL_GPL(kfi_payer_take);
 
 void kfi_payer_give(struct kfi_payer *payer, enum kfi_payer_kind kind, size_t bytes)
 {
+	unsigned int i;
+
 	if (!payer)
 		return;
-	kfi_account_uncharge(&payer->account, bytes);
-	atomic_dec(&payer->user->count[kind]);
+	kfi_account_uncharge(&payer->level[0].account, bytes);
+	for (i = 0; i < payer->nr; i++)
+		atomic_dec(&payer->level[i].user->count[kind]);
 }
 EXPORT_SYMBOL_GPL(kfi_payer_give);
 
+/* Connections that peers have begun to endpoints of the kernel (proto/callers.c) */
+struct kfi_account *kfi_payer_callers(void)
+{
+	static atomic_long_t bytes;
+	static struct kfi_account callers = { .bytes = &bytes, .max_mib = &max_queue_mb };
+
+	return &callers;
+}
+
 struct kfi_account *kfi_payer_account(struct kfi_payer *payer)
 {
-	return payer ? &payer->account : NULL;
+	return payer ? &payer->level[0].account : NULL;
 }
 EXPORT_SYMBOL_GPL(kfi_payer_account);
 
-struct user_struct *kfi_payer_user(const struct kfi_payer *payer)
+/* ---- pinned pages ---- */
+
+/* Add pages to a count, if it stays within a limit. */
+static bool lock_pages(atomic_long_t *count, unsigned long pages, unsigned long limit)
 {
-	return payer->user->cred->user;
+	long old = atomic_long_read(count);
+
+	do {
+		if (old + pages > limit)
+			return false;
+	} while (!atomic_long_try_cmpxchg(count, &old, old + pages));
+	return true;
 }
-EXPORT_SYMBOL_GPL(kfi_payer_user);
+
+/* Pages that may count at a level: the opener has the limit of the process, too */
+static unsigned long level_lockable(const struct kfi_payer *payer, unsigned int i,
+				    unsigned long limit)
+{
+	if (limit == LONG_MAX)
+		return limit;
+	return i ? payer->level[i].lockable : min(payer->level[i].lockable, limit);
+}
+
+int kfi_payer_lock(struct kfi_payer *payer, unsigned long pages, unsigned long limit)
+{
+	atomic_long_t *of_user = &payer->cred->user->locked_vm;
+	unsigned int i;
+
+	if (!lock_pages(of_user, pages, limit))
+		return -ENOMEM;
+	for (i = 0; i < payer->nr; i++)
+		if (!lock_pages(&payer->level[i].user->locked, pages,
+				level_lockable(payer, i, limit)))
+			goto undo;
+	return 0;
+
+undo:
+	while (i--)
+		atomic_long_sub(pages, &payer->level[i].user->locked);
+	atomic_long_sub(pages, of_user);
+	return -ENOMEM;
+}
+EXPORT_SYMBOL_GPL(kfi_payer_lock);
+
+bool kfi_payer_may_lock(const struct kfi_payer *payer, unsigned long pages, unsigned long limit,
+			unsigned long ending)
+{
+	unsigned long locked = atomic_long_read(&payer->cred->user->locked_vm);
+	unsigned int i;
+
+	if (locked - min(locked, ending) + pages > limit)
+		return false;
+	for (i = 0; i < payer->nr; i++) {
+		locked = atomic_long_read(&payer->level[i].user->locked);
+		if (locked - min(locked, ending) + pages > level_lockable(payer, i, limit))
+			return false;
+	}
+	return true;
+}
+EXPORT_SYMBOL_GPL(kfi_payer_may_lock);
+
+void kfi_payer_unlock(struct kfi_payer *payer, unsigned long pages)
+{
+	unsigned int i;
+
+	for (i = 0; i < payer->nr; i++)
+		atomic_long_sub(pages, &payer->level[i].user->locked);
+	atomic_long_sub(pages, &payer->cred->user->locked_vm);
+}
+EXPORT_SYMBOL_GPL(kfi_payer_unlock);

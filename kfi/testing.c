@@ -4,6 +4,7 @@
  * with KFI_TESTS=y
  */
 #include <linux/export.h>
+#include <kfi_payer.h>
 #include "attr.h"
 #include "core.h"
 #include "cq.h"
@@ -11,6 +12,8 @@
 #include "registry.h"
 #include "proto/wire.h"
 
+EXPORT_SYMBOL_GPL(kfi_payer_open_as);
+EXPORT_SYMBOL_GPL(kfi_payer_callers);
 EXPORT_SYMBOL_GPL(kfi_obj_init);
 EXPORT_SYMBOL_GPL(kfi_pool_init);
 EXPORT_SYMBOL_GPL(kfi_pool_exit);

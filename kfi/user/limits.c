@@ -3,8 +3,8 @@
  * Limits of one user, besides those of ku_ctx.payer: copies, pinned memory, and ports.
  *
  * Pinned memory is charged to user_struct.locked_vm, as io_uring, AF_XDP and mlock() of shared
- * memory do, so that RLIMIT_MEMLOCK covers all of them together. docs/user-space.md lists what is
- * charged where.
+ * memory do, so that RLIMIT_MEMLOCK covers all of them together, and to the owners of the user
+ * namespaces (kfi_payer.h). docs/user-space.md lists what is charged where.
  */
 #include <linux/in6.h>
 #include <linux/mm.h>
@@ -93,28 +93,21 @@ unsigned long ku_limits_lockable(void)
 
 int ku_limits_lock(struct ku_ctx *ctx, unsigned long pages)
 {
-	unsigned long limit = ku_limits_lockable();
-	atomic_long_t *locked = &kfi_payer_user(ctx->payer)->locked_vm;
-	unsigned long old = atomic_long_read(locked);
+	int ret = kfi_payer_lock(ctx->payer, pages, ku_limits_lockable());
 
-	do {
-		if (old + pages > limit)
-			return -ENOMEM;
-	} while (!atomic_long_try_cmpxchg(locked, (long *)&old, old + pages));
-	atomic64_add(pages, &ctx->mm->pinned_vm);
-	return 0;
+	if (!ret)
+		atomic64_add(pages, &ctx->mm->pinned_vm);
+	return ret;
 }
 
 bool ku_limits_may_lock(struct ku_ctx *ctx, unsigned long pages, unsigned long ending)
 {
-	unsigned long locked = atomic_long_read(&kfi_payer_user(ctx->payer)->locked_vm);
-
-	return locked - min(locked, ending) + pages <= ku_limits_lockable();
+	return kfi_payer_may_lock(ctx->payer, pages, ku_limits_lockable(), ending);
 }
 
 void ku_limits_unlock(struct ku_ctx *ctx, unsigned long pages)
 {
-	atomic_long_sub(pages, &kfi_payer_user(ctx->payer)->locked_vm);
+	kfi_payer_unlock(ctx->payer, pages);
 	atomic64_sub(pages, &ctx->mm->pinned_vm);
 }
 

@@ -188,7 +188,7 @@ static int kv_region_fill(struct kv_region *region)
 
 static struct kv_region *kv_region_new(struct kfi_mr *mr, struct kv_domain *kdom)
 {
-	struct kv_region *region = kzalloc(sizeof(*region), GFP_KERNEL);
+	struct kv_region *region = kzalloc(sizeof(*region), GFP_KERNEL_ACCOUNT);
 	int ret;
 
 	if (!region)
@@ -201,7 +201,7 @@ static struct kv_region *kv_region_new(struct kfi_mr *mr, struct kv_domain *kdom
 	INIT_WORK(&region->dereg_work, kv_dereg_work);
 	INIT_DELAYED_WORK(&region->alloc_work, kv_alloc_work);
 	region->room = kv_region_pages(mr, kdom->max_key_pages);
-	region->sg = kv_alloc_sg(region->room, GFP_KERNEL);
+	region->sg = kv_alloc_sg(region->room, GFP_KERNEL_ACCOUNT);
 	ret = region->sg ? 0 : -ENOMEM;
 	if (!ret && !mr->per_io)
 		ret = kv_region_fill(region);

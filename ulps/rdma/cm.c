@@ -81,7 +81,7 @@ static int cm_set_source(struct kfi_info *info, const struct sockaddr_storage *a
 	union {
 		struct sockaddr_in	in;
 		struct sockaddr_in6	in6;
-	} *src = kmemdup(addr, len, GFP_KERNEL);
+	} *src = kmemdup(addr, len, GFP_KERNEL_ACCOUNT);
 
 	if (!src)
 		return -ENOMEM;

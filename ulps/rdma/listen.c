@@ -385,7 +385,7 @@ int kib_create_listen(struct iw_cm_id *id, int backlog)
 {
 	struct kib_dev *dev = to_kib_dev(id->device);
 	struct kib_fabric *fabric = dev->fabric;
-	struct kib_listener *l = kzalloc(sizeof(*l), GFP_KERNEL);
+	struct kib_listener *l = kzalloc(sizeof(*l), GFP_KERNEL_ACCOUNT);
 	int ret = 0;
 
 	if (!l)

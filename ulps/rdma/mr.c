@@ -26,7 +26,7 @@ int kib_mr_number(struct kib_dev *dev, struct kib_mr *mr, void *entry)
 {
 	u32 index;
 	int ret = xa_alloc_cyclic(&dev->mrs, &index, entry, XA_LIMIT(1, 0xfffffe), &dev->next_mr,
-				  GFP_KERNEL);
+				  GFP_KERNEL_ACCOUNT);
 
 	if (ret < 0)
 		return ret;

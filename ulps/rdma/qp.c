@@ -468,7 +468,7 @@ int kib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udat
 	ret = ret ?: qp_cq(qp);
 	if (!ret)
 		ret = xa_alloc_cyclic(&qp->dev->qps, &number, qp, XA_LIMIT(2, 0xfffffe),
-				      &qp->dev->next_qp, GFP_KERNEL);
+				      &qp->dev->next_qp, GFP_KERNEL_ACCOUNT);
 	if (ret < 0) {
 		qp_free(qp);
 		return ret;

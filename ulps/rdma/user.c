@@ -9,7 +9,9 @@
  * process is not to be trusted to wait for that: it may end the region first, and dies without any
  * order.
  */
+#include <linux/capability.h>
 #include <linux/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -146,12 +148,19 @@ static int user_mr_enter(struct kib_mr *mr, struct kib_pd *pd)
 	return ret;
 }
 
-/* With an entry of a scatterlist, and one of a page table, for each page */
+/*
+ * With an entry of a scatterlist, and one of a page table, for each page. The RDMA core counts the
+ * pages against RLIMIT_MEMLOCK for each process alone, so a user has the limit as many times as it
+ * has processes. Those whom it limits have the pages charged to their account, which bounds the sum.
+ */
 static size_t user_mr_bytes(u64 start, u64 length)
 {
 	u64 pages = DIV_ROUND_UP(offset_in_page(start) + length, PAGE_SIZE);
+	size_t each = sizeof(struct scatterlist) + sizeof(pte_t);
 
-	return KFI_PAYER_REGION_BYTES + pages * (sizeof(struct scatterlist) + sizeof(pte_t));
+	if (!capable(CAP_IPC_LOCK) && rlimit(RLIMIT_MEMLOCK) != RLIM_INFINITY)
+		each += PAGE_SIZE;
+	return KFI_PAYER_REGION_BYTES + pages * each;
 }
 
 /* Return: the region without its memory, or an error pointer */
