@@ -36,7 +36,7 @@ static kfid_t connreq_handle(const struct kfi_connreq *req)
 static bool replace_addr(void **addr, size_t *len, const void *by, size_t by_len)
 {
 	kfree(*addr);
-	*addr = kmemdup(by, by_len, GFP_KERNEL);
+	*addr = kmemdup(by, by_len, GFP_KERNEL_ACCOUNT);
 	*len = by_len;
 	return *addr || !by_len;
 }
@@ -86,6 +86,8 @@ static int pep_add_connreq(struct kfi_pep *pep, struct kfi_connreq *req, struct 
 int kfi_pep_connreq(struct kfi_pep *pep, struct kfi_connreq *req, const void *peer,
 		    const void *self, size_t addrlen, const void *data, size_t len)
 {
+	const struct kfi_account *payer = pep->fabric->account;
+	struct mem_cgroup *memcg;
 	struct kfi_info *info;
 	int ret;
 
@@ -94,7 +96,9 @@ int kfi_pep_connreq(struct kfi_pep *pep, struct kfi_connreq *req, const void *pe
 	req->number = atomic_long_inc_return(&newest_request);
 	req->pep = pep;
 	INIT_LIST_HEAD(&req->entry);
+	memcg = set_active_memcg(payer ? payer->memcg : NULL);
 	info = connreq_info(pep, req, peer, self, addrlen);
+	set_active_memcg(memcg);
 	if (!info)
 		return -ENOMEM;
 	mutex_lock(&pep->req_lock);

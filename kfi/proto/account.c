@@ -48,20 +48,12 @@
 #include <linux/slab.h>
 #include "conn.h"
 
-/* Bytes that a credit for unexpected messages pays for at most */
-#define KFP_CREDIT_MEM	(KFW_CREDIT_BYTES + sizeof(struct kfp_inmsg))
-
 /* Return the charge for the object of a dead connection that has left messages, in credits. */
 static u32 kfp_account_object(const struct kfp_conn *conn)
 {
 	size_t bytes = offsetof(struct kfp_conn, link) + conn->ops->link_size;
 
 	return DIV_ROUND_UP(bytes, KFP_CREDIT_MEM);
-}
-
-static size_t kfp_allowance_mem(u32 allowance)
-{
-	return 2 * allowance * KFP_CREDIT_MEM;
 }
 
 /* Return the credits of each allowance that @payer allows, at least KFP_ACCOUNT_MIN. */
@@ -104,7 +96,7 @@ static u32 kfp_account_limit(const struct kfp_accounts *accounts, int level)
 
 struct kfp_accounts *kfp_accounts_new(const struct kfi_proto *proto, struct kfi_account *payer)
 {
-	struct kfp_accounts *accounts = kzalloc(sizeof(*accounts), GFP_KERNEL);
+	struct kfp_accounts *accounts = kzalloc(sizeof(*accounts), GFP_KERNEL_ACCOUNT);
 
 	if (!accounts)
 		return NULL;

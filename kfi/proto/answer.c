@@ -2,13 +2,81 @@
 /*
  * answer.c - what this side owes to the peer: answers to its requests, and credit.
  *
- * A connection has an answer for each request that the peer may have outstanding (&kfp_conn.pool), so
- * an answer needs no memory. Objects that wait longer contain an answer of their own. An answer waits
+ * A connection has answers for some requests of the peer (&kfp_conn.pool), and gets more of them
+ * before a request is handled that finds none, up to one for each that the peer may have outstanding.
+ * Without memory for more, the requests wait until those are sent that there are. So an idle connection
+ * is small. Objects that wait longer contain an answer of their own. An answer waits
  * in &kfp_conn.answers until the transmit side encodes it (&kfp_answer_row.send). ACKs that may be
  * late wait in &kfp_conn.lazy until other frames are sent, until there are KFP_LAZY_MAX, or for a
  * jiffy.
  */
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
 #include "conn.h"
+
+/**
+ * struct kfp_answers - a piece of the answers of a connection
+ * @next: the piece before
+ * @answer: the answers
+ */
+struct kfp_answers {
+	struct kfp_answers	*next;
+	struct kfp_answer	answer[16];
+};
+
+static_assert(sizeof(struct kfp_answers) <= 4096);
+
+/*
+ * Add a piece to the pool, of as many answers as the peer may still have. Called when the connection
+ * gets its buffers, and then under (L). Return: 0, -ENOMEM
+ */
+int kfp_answers_more(struct kfp_conn *conn, gfp_t gfp)
+{
+	unsigned int i, n = kfp_params(conn)->requests - conn->nr_pool;
+	struct kfp_answers *more = kzalloc(sizeof(*more), gfp);
+
+	if (!more)
+		return -ENOMEM;
+	n = min_t(unsigned int, n, ARRAY_SIZE(more->answer));
+	more->next = conn->pool;
+	conn->pool = more;
+	conn->nr_pool += n;
+	spin_lock_bh(&conn->lock);
+	for (i = 0; i < n; i++)
+		list_add_tail(&more->answer[i].link, &conn->free_answers);
+	spin_unlock_bh(&conn->lock);
+	return 0;
+}
+
+/*
+ * The request that follows finds no answer: add some, unless the peer has more requests outstanding
+ * than this side announced, which kfp_answer_get() refuses. Called under (L). Return: 0, -ENOMEM
+ */
+int kfp_answers_grow(struct kfp_conn *conn)
+{
+	struct mem_cgroup *memcg;
+	int ret;
+
+	if (conn->nr_pool >= kfp_params(conn)->requests)
+		return 0;
+	memcg = set_active_memcg(kfp_memcg(conn));
+	ret = kfp_answers_more(conn, kfp_gfp_atomic(conn));
+	set_active_memcg(memcg);
+	return ret;
+}
+
+/* The connection has ended, and owes no answer. */
+void kfp_answers_free(struct kfp_conn *conn)
+{
+	struct kfp_answers *piece;
+
+	INIT_LIST_HEAD(&conn->free_answers);
+	while ((piece = conn->pool)) {
+		conn->pool = piece->next;
+		kfree(piece);
+	}
+	conn->nr_pool = 0;
+}
 
 /*
  * Take an answer of the pool for the request that is being handled. Return: NULL if the peer has more
@@ -80,12 +148,16 @@ struct kfp_answer *kfp_answer_next(struct kfp_conn *conn)
 /* The connection has ended: drop what the answers of the pool hold. */
 void kfp_answers_drop(struct kfp_conn *conn)
 {
-	struct kfp_answer *answer = conn->pool;
+	struct kfp_answers *piece;
+	struct kfp_answer *answer;
 	unsigned int i;
 
-	for (i = 0; i < kfp_params(conn)->requests; i++, answer++)
-		if (answer->row && answer->row->drop)
-			answer->row->drop(conn, answer);
+	for (piece = conn->pool; piece; piece = piece->next)
+		for (i = 0; i < ARRAY_SIZE(piece->answer); i++) {
+			answer = &piece->answer[i];
+			if (answer->row && answer->row->drop)
+				answer->row->drop(conn, answer);
+		}
 }
 
 /* ---- ACKs ---- */

@@ -28,18 +28,15 @@
  */
 static void kfp_conn_free_buffers(struct kfp_conn *conn)
 {
-	kvfree(conn->pool);
+	kfp_answers_free(conn);
 	kvfree(conn->rx.segs);
 	kvfree(conn->tx.held);
 	kfree(conn->auth);
 	kfp_protocols_call(free, conn);
 	conn->auth = NULL;
-	conn->pool = NULL;
 	conn->rx.segs = NULL;
 	conn->tx.held = NULL;
-	kfi_account_uncharge(conn->payer, conn->paid);
-	conn->payer = NULL;
-	conn->paid = 0;
+	kfp_conn_unpay(conn);
 }
 
 void kfp_conn_put(struct kfp_conn *conn)
@@ -54,16 +51,6 @@ void kfp_conn_put(struct kfp_conn *conn)
 	/* The module of @proto may be gone after the decrement: only the address is used. */
 	if (atomic_dec_and_test(&proto->conns))
 		wake_up_var(&proto->conns);
-}
-
-/* Charge memory of the connection to the account of its fabric. Return: 0, -ENOBUFS */
-static int kfp_conn_pay(struct kfp_conn *conn, size_t bytes)
-{
-	int ret = kfi_account_charge(conn->payer, bytes);
-
-	if (!ret)
-		conn->paid += bytes;
-	return ret;
 }
 
 /*
@@ -87,7 +74,8 @@ int kfp_conn_charge(struct kfp_conn *conn, struct kfi_account *payer)
 /*
  * Return the bytes of the buffers of a connection, and of what its peer's requests may hold: each
  * has an answer, and a message object, or operands and old values of an atomic operation; reads
- * with several segments have copies of them.
+ * with several segments have copies of them. The smallest allowances are beyond the bounds of
+ * account.c, which bound those of the kernel, and a process pays for its allowances there.
  */
 static size_t kfp_conn_bytes(const struct kfp_conn *conn)
 {
@@ -100,6 +88,8 @@ static size_t kfp_conn_bytes(const struct kfp_conn *conn)
 		request += sizeof(struct kfp_places);
 		bytes += KFP_GRANTS_BYTES;
 	}
+	if (conn->account && !kfi_ep_account(&conn->ep->ep))
+		bytes += kfp_allowance_mem(KFP_ACCOUNT_MIN);
 	return bytes + kfp_params(conn)->requests * request;
 }
 
@@ -111,26 +101,28 @@ static size_t kfp_conn_bytes(const struct kfp_conn *conn)
 int kfp_conn_alloc(struct kfp_conn *conn)
 {
 	const struct kfp_protocol *const *p;
-	unsigned int i, requests = kfp_params(conn)->requests;
 	struct mem_cgroup *memcg;
 	gfp_t gfp = kfp_gfp(conn);
-	int ret = kfp_conn_pay(conn, kfp_conn_bytes(conn));
+	int ret = kfp_conn_pay(conn, kfp_conn_bytes(conn), true);
 
 	if (ret)
 		return ret;
-	memcg = set_active_memcg(conn->payer ? conn->payer->memcg : NULL);
+	memcg = set_active_memcg(kfp_memcg(conn));
 	conn->tx.held = kvmalloc(KFP_STAGE, gfp);
 	conn->tx.stage = conn->tx.held;
 	conn->rx.segs = kvmalloc(KFP_SEGS_BYTES, gfp);
-	conn->pool = kvcalloc(requests, sizeof(struct kfp_answer), gfp);
+	do {
+		ret = kfp_answers_more(conn, gfp);
+		/* Memory reclaim may wait for answers, so those need no memory. */
+	} while (!ret && conn->ep->ep.reclaim && conn->nr_pool < kfp_params(conn)->requests);
 	set_active_memcg(memcg);
-	if (!conn->tx.held || !conn->rx.segs || !conn->pool)
+	if (!conn->tx.held || !conn->rx.segs)
 		return -ENOMEM;
-	for (i = 0; i < requests; i++)
-		list_add_tail(&conn->pool[i].link, &conn->free_answers);
 	for (p = kfp_protocols; *p && !ret; p++)
 		if ((*p)->alloc)
 			ret = (*p)->alloc(conn);
+	if (!ret)
+		kfp_callers_add(conn);
 	return ret;
 }
 
@@ -169,19 +161,24 @@ static void kfp_conn_init(struct kfp_conn *conn)
 	for (level = 0; level < KFP_ACCOUNT_LEVELS; level++)
 		INIT_LIST_HEAD(&conn->dead[level]);
 	INIT_LIST_HEAD(&conn->of_origin);
+	INIT_LIST_HEAD(&conn->caller);
 }
 
 /*
- * Allocate a connection in handshake, which @pe dials, or whose peer has called @pe or @ppep.
+ * Allocate a connection in handshake, which @pe dials, or whose peer has @called @pe or @ppep.
  * Return: ERR_PTR(-ENOMEM); ERR_PTR(-ENOBUFS) if the account of the fabric is full.
  */
 struct kfp_conn *kfp_conn_new(struct kfi_proto *proto, struct kfi_proto_ep *pe,
-			      struct kfi_proto_pep *ppep)
+			      struct kfi_proto_pep *ppep, bool called)
 {
-	struct kfp_conn *conn = kmem_cache_zalloc(proto->cache, GFP_NOIO);
+	struct kfi_account *payer = pe ? kfi_ep_account(&pe->ep) : ppep->pep.fabric->account;
+	struct mem_cgroup *memcg = set_active_memcg(payer ? payer->memcg : NULL);
 	const struct kfi_proto_params *params = &proto->params;
+	struct kfp_conn *conn;
 	int ret;
 
+	conn = kmem_cache_zalloc(proto->cache, payer ? GFP_NOIO | __GFP_ACCOUNT : GFP_NOIO);
+	set_active_memcg(memcg);
 	if (!conn)
 		return ERR_PTR(-ENOMEM);
 	atomic_inc(&proto->conns);
@@ -191,11 +188,11 @@ struct kfp_conn *kfp_conn_new(struct kfi_proto *proto, struct kfi_proto_ep *pe,
 	conn->ops = proto->ops;
 	conn->link.proto = proto;
 	conn->link.ep = pe;
-	conn->payer = pe ? kfi_ep_account(&pe->ep) : ppep->pep.fabric->account;
+	conn->payer = called ? kfp_caller_payer(payer) : payer;
 	conn->allowance = params->unexpected;
 	conn->link.eager = params->eager_size;
 	conn->deadline = jiffies + msecs_to_jiffies(READ_ONCE(params->connect_timeout_ms));
-	ret = kfp_conn_pay(conn, offsetof(struct kfp_conn, link) + conn->ops->link_size) ?:
+	ret = kfp_conn_pay(conn, offsetof(struct kfp_conn, link) + conn->ops->link_size, false) ?:
 	      kfp_auth_new(conn);
 	if (ret) {
 		kfp_conn_put(conn);
@@ -206,7 +203,7 @@ struct kfp_conn *kfp_conn_new(struct kfi_proto *proto, struct kfi_proto_ep *pe,
 
 struct kfi_link *kfi_link_new(struct kfi_proto_ep *pe, struct kfi_proto_pep *ppep)
 {
-	struct kfp_conn *conn = kfp_conn_new(pe ? pe->proto : ppep->proto, pe, ppep);
+	struct kfp_conn *conn = kfp_conn_new(pe ? pe->proto : ppep->proto, pe, ppep, true);
 
 	return IS_ERR(conn) ? NULL : &conn->link;
 }
@@ -278,7 +275,7 @@ struct kfp_conn *kfp_dial(struct kfi_proto_ep *pe, const void *to, struct kfi_pe
 	struct kfp_conn *conn;
 	int ret;
 
-	conn = kfp_conn_new(pe->proto, pe, NULL);
+	conn = kfp_conn_new(pe->proto, pe, NULL, false);
 	ret = PTR_ERR_OR_ZERO(conn);
 	if (ret)
 		goto restore;
@@ -520,6 +517,7 @@ static void kfp_conn_end(struct kfp_conn *conn)
 		kfp_answers_drop(conn);
 		kfp_protocols_call(end, conn, conn->error);
 	}
+	kfp_callers_remove(conn);
 	kfp_account_down(conn);
 	kfp_conn_report(conn);
 	kfp_conn_free_buffers(conn);

@@ -14,6 +14,7 @@
  *   kfp_conn.lock (spin, bh)	inbound messages, answers, credits granted to the peer. Only leaf
  *				locks of the core and kfp_accounts.lock are taken under it
  *   kfp_accounts.lock (spin, bh)	accounts of unexpected messages (account.c). A leaf
+ *   callers_lock (spin, bh)	connections to endpoints of the kernel (callers.c). A leaf
  *   kfp_dev_places_lock (spin, bh)	the members that lead from a place of devices to its
  *				connection (device_place.c). A leaf; there is one for the module
  *
@@ -29,6 +30,7 @@
 #define _KFI_PROTO_CONN_H
 
 #include <linux/refcount.h>
+#include <kfi_payer.h>
 #include <kfi_runner.h>
 #include <trace/events/kfi.h>
 #include "account.h"
@@ -128,7 +130,9 @@ static_assert(offsetof(struct kfp_hello_out, tail) == sizeof(struct kfw_hello));
  *	under (L) alone
  * @messages: inbound messages
  * @free_answers: unused answers of @pool
- * @pool: an answer for each request that the peer may have outstanding
+ * @pool: answers, in pieces: one for each request that the peer has had outstanding. Grows under
+ *	(L), before a request is handled that needs another one
+ * @nr_pool: number of answers in @pool
  * @rdvs: long messages of the peer that have found their receive
  * @commits: commits for the peer
  * @orphaned: the connection is down and has left messages: kfp_inmsg_free() reports each to the
@@ -139,9 +143,11 @@ static_assert(offsetof(struct kfp_hello_out, tail) == sizeof(struct kfw_hello));
  * @account: RDM: account of the peer, from kfp_account_join() until the endpoint holds nothing
  *	of this connection; under kfp_accounts.lock
  * @credits: credits charged to @account; under kfp_accounts.lock
- * @payer: account of the domain, or of the fabric of a passive endpoint, or NULL. Used until the
- *	connection leaves its connection set
+ * @payer: account of the domain, or of the fabric of a passive endpoint; that of callers.c; or
+ *	NULL. Used until the connection leaves its connection set
  * @paid: bytes charged to @payer for the connection and its buffers
+ * @caller: entry in the list of callers.c, under callers_lock
+ * @leaving: the connection ends to make room for another one; under callers_lock
  * @dead: entries in &kfp_account.dead of each level; under kfp_accounts.lock
  * @of_origin: entry in &kfp_account.conns; under kfp_accounts.lock
  * @late: the connection is ended because its peer was late
@@ -201,7 +207,8 @@ struct kfp_conn {
 	struct kfi_credit_rx	credit[KFP_CLS];
 	struct kfp_messages	messages;
 	struct list_head	free_answers;
-	struct kfp_answer	*pool;
+	struct kfp_answers	*pool;
+	unsigned int		nr_pool;
 	struct kfp_rdvs		rdvs;
 	struct kfp_commits	commits;
 
@@ -212,6 +219,8 @@ struct kfp_conn {
 	u32			credits;
 	struct kfi_account	*payer;
 	size_t			paid;
+	struct list_head	caller;
+	bool			leaving;
 	struct list_head	dead[KFP_ACCOUNT_LEVELS];
 	struct list_head	of_origin;
 	bool			late;
@@ -273,10 +282,31 @@ static inline unsigned long kfp_transfer_time(u64 bytes)
 	return min_t(u64, div_u64(bytes * HZ, KFP_RATE_MIN), LONG_MAX);
 }
 
-/* Flags of an allocation in a work item: a process pays for its connections (kfi_account.h). */
+/* The memory cgroup that pays for what work items and softirqs allocate, or NULL (kfi_account.h) */
+static inline struct mem_cgroup *kfp_memcg(const struct kfp_conn *conn)
+{
+	return conn->payer ? conn->payer->memcg : NULL;
+}
+
+/* Bytes that a credit for unexpected messages pays for at most */
+#define KFP_CREDIT_MEM	(KFW_CREDIT_BYTES + sizeof(struct kfp_inmsg))
+
+/* Bytes that the peer may make this side hold because of two allowances */
+static inline size_t kfp_allowance_mem(u32 allowance)
+{
+	return 2 * allowance * KFP_CREDIT_MEM;
+}
+
+/* Flags of an allocation in a work item: a process pays for its connections. */
 static inline gfp_t kfp_gfp(const struct kfp_conn *conn)
 {
-	return conn->payer ? GFP_NOIO | __GFP_ACCOUNT : GFP_NOIO;
+	return kfp_memcg(conn) ? GFP_NOIO | __GFP_ACCOUNT : GFP_NOIO;
+}
+
+/* Flags of an allocation under the link's lock, or in a post */
+static inline gfp_t kfp_gfp_atomic(const struct kfp_conn *conn)
+{
+	return GFP_ATOMIC | __GFP_NOWARN | (kfp_memcg(conn) ? __GFP_ACCOUNT : 0);
 }
 
 /* Jiffies, without those in which this side did not read: a clock for what the peer has to send */
@@ -413,13 +443,20 @@ void kfp_dial_start(struct kfp_conn *conn);
 void kfp_conn_named(struct kfp_conn *conn);
 void kfp_conn_set_ops_init(struct kfi_proto *proto);
 struct kfp_conn *kfp_conn_new(struct kfi_proto *proto, struct kfi_proto_ep *pe,
-			      struct kfi_proto_pep *ppep);
+			      struct kfi_proto_pep *ppep, bool called);
 int kfp_conn_charge(struct kfp_conn *conn, struct kfi_account *payer);
 int kfp_conn_alloc(struct kfp_conn *conn);
 void kfp_conn_put(struct kfp_conn *conn);
 bool kfp_conn_failed(const struct kfi_peer_conn *pc);
 void kfp_conn_prepare(struct kfp_conn *conn);
 void kfp_conn_start(struct kfp_conn *conn);
+
+/* callers.c: memory of connections, which bounds those that peers begin */
+struct kfi_account *kfp_caller_payer(struct kfi_account *of_consumer);
+int kfp_conn_pay(struct kfp_conn *conn, size_t bytes, bool admitted);
+void kfp_conn_unpay(struct kfp_conn *conn);
+void kfp_callers_add(struct kfp_conn *conn);
+void kfp_callers_remove(struct kfp_conn *conn);
 
 /* hello.c: the handshake */
 bool kfp_trusted(const struct kfp_conn *conn);

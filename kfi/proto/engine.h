@@ -502,6 +502,9 @@ void kfp_send_payload(struct kfp_conn *conn, struct kfi_oper *op, u32 len, bool 
 		      const struct kfp_places *into, u64 at);
 
 /* answer.c: answers that this side owes to the peer */
+int kfp_answers_more(struct kfp_conn *conn, gfp_t gfp);
+int kfp_answers_grow(struct kfp_conn *conn);
+void kfp_answers_free(struct kfp_conn *conn);
 struct kfp_answer *kfp_answer_get(struct kfp_conn *conn, const struct kfp_answer_row *row);
 void kfp_answer_put(struct kfp_conn *conn, struct kfp_answer *answer);
 void kfp_answer_queue(struct kfp_conn *conn, struct kfp_answer *answer);

@@ -12,6 +12,7 @@
  * whose receive the link may still read. After that the connection grants nothing.
  */
 #include <linux/export.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include "conn.h"
 
@@ -19,7 +20,7 @@
  * Reuse a message object of this connection, if there is one. So a series of long messages
  * allocates no memory.
  */
-static struct kfp_inmsg *kfp_inmsg_alloc(struct kfp_conn *conn)
+static struct kfp_inmsg *kfp_inmsg_alloc(struct kfp_conn *conn, gfp_t gfp)
 {
 	struct list_head *spare;
 
@@ -27,7 +28,7 @@ static struct kfp_inmsg *kfp_inmsg_alloc(struct kfp_conn *conn)
 	spare = kfp_spare_get(&conn->messages.spares);
 	spin_unlock_bh(&conn->lock);
 	if (!spare)
-		return kmem_cache_zalloc(kfp_inmsg_cache, GFP_ATOMIC | __GFP_NOWARN);
+		return kmem_cache_zalloc(kfp_inmsg_cache, gfp);
 	return memset(list_entry(spare, struct kfp_inmsg, entry), 0, sizeof(struct kfp_inmsg));
 }
 
@@ -46,9 +47,8 @@ static void kfp_inmsg_buf_free(struct kfp_inmsg *in)
  * there may be no longer ones, and a connection handles no frame until the allocation succeeds.
  * After a failure, too, kfp_inmsg_buf_free() has to be called.
  */
-static bool kfp_inmsg_buf_alloc(struct kfp_inmsg *in, size_t len)
+static bool kfp_inmsg_buf_alloc(struct kfp_inmsg *in, size_t len, gfp_t gfp)
 {
-	const gfp_t gfp = GFP_ATOMIC | __GFP_NOWARN;
 	unsigned int n = DIV_ROUND_UP(len, PAGE_SIZE);
 	struct kvec *vec = n > 1 ? kmalloc_array(n, sizeof(*vec), gfp) : &in->one;
 
@@ -63,6 +63,28 @@ static bool kfp_inmsg_buf_alloc(struct kfp_inmsg *in, size_t len)
 	return vec;
 }
 
+/* Allocate a message object, and a buffer for @payload bytes of an eager message. */
+static struct kfp_inmsg *kfp_inmsg_alloc_all(struct kfp_conn *conn, size_t payload, gfp_t gfp)
+{
+	struct kfp_inmsg *in = kfp_inmsg_alloc(conn, gfp);
+
+	if (!in || !payload || kfp_inmsg_buf_alloc(in, payload, gfp))
+		return in;
+	kfp_inmsg_buf_free(in);
+	kmem_cache_free(kfp_inmsg_cache, in);
+	return NULL;
+}
+
+/* The same for a connection for which a memory cgroup pays */
+static struct kfp_inmsg *kfp_inmsg_alloc_paid(struct kfp_conn *conn, size_t payload)
+{
+	struct mem_cgroup *memcg = set_active_memcg(kfp_memcg(conn));
+	struct kfp_inmsg *in = kfp_inmsg_alloc_all(conn, payload, kfp_gfp_atomic(conn));
+
+	set_active_memcg(memcg);
+	return in;
+}
+
 /*
  * Allocate a message object and, for an eager message, its buffer. The credit of the peer bounds
  * both. @granted: NULL for an eager message.
@@ -70,15 +92,14 @@ static bool kfp_inmsg_buf_alloc(struct kfp_inmsg *in, size_t len)
 struct kfp_inmsg *kfp_inmsg_new(struct kfp_conn *conn, const struct kfw_frame *f, u32 cost,
 				void (*granted)(struct kfp_inmsg *in))
 {
-	struct kfp_inmsg *in = kfp_inmsg_alloc(conn);
+	struct kfp_inmsg *in;
 
+	if (unlikely(kfp_memcg(conn)))
+		in = kfp_inmsg_alloc_paid(conn, f->payload);
+	else
+		in = kfp_inmsg_alloc_all(conn, f->payload, GFP_ATOMIC | __GFP_NOWARN);
 	if (!in)
 		return NULL;
-	if (f->payload && !kfp_inmsg_buf_alloc(in, f->payload)) {
-		kfp_inmsg_buf_free(in);
-		kmem_cache_free(kfp_inmsg_cache, in);
-		return NULL;
-	}
 	in->state = granted ? KFP_IN_REQUESTED : KFP_IN_ARRIVING;
 	in->granted = granted;
 	in->cls = kfp_rx_cls(f);

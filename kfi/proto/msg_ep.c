@@ -93,7 +93,8 @@ EXPORT_SYMBOL_GPL(kfi_proto_accept);
 /* Send the accept. Called in the hello work. */
 int kfp_msg_accepted(struct kfp_conn *conn)
 {
-	int ret = kfp_conn_charge(conn, kfi_ep_account(&conn->ep->ep)) ?: kfp_conn_alloc(conn);
+	int ret = kfp_conn_charge(conn, kfp_caller_payer(kfi_ep_account(&conn->ep->ep))) ?:
+		  kfp_conn_alloc(conn);
 
 	if (ret)
 		return ret;

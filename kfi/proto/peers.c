@@ -9,6 +9,7 @@
 #include <linux/err.h>
 #include <linux/random.h>
 #include <linux/rculist.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include "peers.h"
 
@@ -44,9 +45,14 @@ static struct kfi_peer *kfi_peer_lookup(struct kfi_peers *peers, const void *nam
 
 static struct kfi_peer *kfi_peer_new(struct kfi_peers *peers, const void *name, int ctx_id)
 {
+	struct kfi_account *payer = kfi_ep_account(peers->ep);
+	struct mem_cgroup *memcg = set_active_memcg(payer ? payer->memcg : NULL);
 	size_t len = link_ops(peers)->name_len;
-	struct kfi_peer *peer = kzalloc(struct_size(peer, name, len), GFP_ATOMIC | __GFP_NOWARN);
+	struct kfi_peer *peer;
 
+	peer = kzalloc(struct_size(peer, name, len),
+		       GFP_ATOMIC | __GFP_NOWARN | (payer ? __GFP_ACCOUNT : 0));
+	set_active_memcg(memcg);
 	if (!peer)
 		return NULL;
 	peer->peers = peers;

@@ -170,6 +170,8 @@ static void kfp_rx_proceed(struct kfp_conn *conn)
 	rx->row = kfp_frame_rows[rx->f.type];
 	if (unlikely(conn->ep->ep.fid.fid.fclass == KFI_CLASS_TX_CTX) && rx->row->request)
 		ret = -EPROTO;		/* a transmit context accepts answers only */
+	else if (unlikely(rx->row->request && list_empty(&conn->free_answers)))
+		ret = kfp_answers_grow(conn) ?: rx->row->receive(conn);
 	else
 		ret = rx->row->receive(conn);
 	rx->since = jiffies;

@@ -3,6 +3,7 @@
  * How much the peers of an RDM endpoint can make it hold, and which callers are refused. The peers
  * are those of hostile_peer.h, and a node is an origin.
  */
+#include <kfi_payer.h>
 #include "hostile_peer.h"
 
 #define NODE		2
@@ -226,6 +227,65 @@ static void account_process(struct kunit *test)
 	KUNIT_EXPECT_GE(test, atomic_long_read(&paid), 0L);	/* the peers are left */
 }
 
+/* Call from new names of a node until the victim refuses. Return: the calls, all of which it accepts */
+static unsigned int call_all(u64 node, struct ph_peer **peers, unsigned int most)
+{
+	struct kfw_hello hello;
+	unsigned int n;
+	int refused = 0;
+
+	for (n = 0; n < most; n++) {
+		hello = ph_hello(n + 1, KFW_HELLO);
+		peers[n] = ph_connect(node);
+		refused = ph_ask(peers[n], &hello);
+		if (refused)
+			break;
+	}
+	KUNIT_EXPECT_EQ(ph.test, ENOBUFS, refused);
+	return n;
+}
+
+static unsigned int closed(struct ph_peer **peers, unsigned int n)
+{
+	unsigned int i, count = 0;
+
+	for (i = 0; i < n; i++)
+		count += READ_ONCE(peers[i]->closed);
+	return count;
+}
+
+/*
+ * Callers of the kernel's endpoints have one account. If it is full, a node that has fewer
+ * connections than another one takes places of that, and no node takes those of callers that have
+ * proved who they are.
+ */
+static void account_callers(struct kunit *test)
+{
+	static const unsigned int mib = 4;
+	struct kfi_account *callers = kfi_payer_callers();
+	const unsigned int *old = callers->max_mib;
+	struct kfw_hello hello = ph_hello(1, KFW_HELLO);
+	struct ph_peer *first[60], *second[60];
+	unsigned int n, m;
+
+	callers->max_mib = &mib;
+	ph_proto.params.origin_peers = 100;
+	ph.room = 8192;
+	n = call_all(NODE, first, ARRAY_SIZE(first));
+	KUNIT_EXPECT_GT(test, n, 8U);
+	KUNIT_EXPECT_EQ(test, 0U, closed(first, n));
+	m = call_all(NODE + 1, second, ARRAY_SIZE(second));
+	KUNIT_EXPECT_EQ(test, n / 2, m);
+	KUNIT_EXPECT_TRUE(test, fake_soon(closed(first, n) == m));
+	KUNIT_EXPECT_EQ(test, 0U, closed(second, m));
+	KUNIT_EXPECT_LE(test, atomic_long_read(callers->bytes), (long)(mib + 1) << 20);
+	ph_proto.identity = "its key";
+	KUNIT_EXPECT_EQ(test, ENOBUFS, ph_ask(ph_connect(NODE + 2), &hello));
+	ph_proto.identity = NULL;
+	KUNIT_EXPECT_EQ(test, 0, ph_ask(ph_connect(NODE + 2), &hello));
+	callers->max_mib = old;
+}
+
 /* An endpoint keeps to what it has announced. It needs no adjacent pages to keep a message. */
 static void account_eager(struct kunit *test)
 {
@@ -256,4 +316,5 @@ KFI_SUITE_IN(kfi_proto_account, ph_init, ph_exit,
 	KUNIT_CASE(account_all_full),
 	KUNIT_CASE(account_origin),
 	KUNIT_CASE(account_port_zero),
-	KUNIT_CASE(account_process));
+	KUNIT_CASE(account_process),
+	KUNIT_CASE(account_callers));

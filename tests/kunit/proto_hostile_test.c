@@ -56,6 +56,7 @@ static void silent_callers_cost_little(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, ph_get(peer, &peer->said, sizeof(peer->said), PH_WAIT_MS));
 	KUNIT_EXPECT_EQ(test, (u8)KFW_ACCEPT, peer->said.kind);
 	KUNIT_EXPECT_NOT_NULL(test, conn->tx.held);
+	KUNIT_EXPECT_LT(test, conn->nr_pool, ph_proto.params.requests);	/* more when it asks for more */
 }
 
 /* Request to send, and wait for the receive. Return: the header of the payload */

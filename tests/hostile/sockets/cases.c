@@ -13,6 +13,7 @@
 #include <kfi_cxi_ext.h>
 #include <kfi_domain.h>
 #include <kfi_endpoint.h>
+#include <kfi_payer.h>
 #include <kfi_tagged.h>
 #include "hostile.h"
 
@@ -437,6 +438,47 @@ release:
 	return ok;
 }
 
+/* ---- many addresses ---- */
+
+#define ADDRESSES	6
+#define FROM_EACH	20
+#define CALLERS_MIB	6U
+
+/*
+ * A peer with several addresses and no key has as many idle connections as it gets. All of them
+ * together take no more memory than callers may have, and an honest peer gets its place.
+ */
+static bool many_addresses(struct victim *v)
+{
+	static const unsigned int mib = CALLERS_MIB;
+	struct kfi_account *callers = kfi_payer_callers();
+	const unsigned int *old = callers->max_mib;
+	struct hs_call call = { .port = 700 };
+	struct hs *all[ADDRESSES * FROM_EACH], *honest;
+	unsigned int i, admitted = 0;
+	bool bounded, served;
+
+	callers->max_mib = &mib;
+	for (i = 0; i < ARRAY_SIZE(all); i++) {
+		call.node = 10 + i % ADDRESSES;
+		call.port = 700 + i / ADDRESSES;
+		all[i] = hs_open(v, &call);
+		admitted += !IS_ERR(all[i]);
+	}
+	bounded = atomic_long_read(callers->bytes) <= (long)(CALLERS_MIB + 1) << 20;
+	call.node = 20;
+	honest = hs_open(v, &call);
+	served = !IS_ERR(honest);
+	hs_close(honest);
+	for (i = 0; i < ARRAY_SIZE(all); i++)
+		hs_reset(all[i]);
+	callers->max_mib = old;
+	return check(admitted > ADDRESSES, "callers are refused that have room") &
+	       check(admitted < ARRAY_SIZE(all), "there is no bound for all addresses") &
+	       check(bounded, "callers take more memory than they may") &
+	       check(served, "an honest peer is locked out");
+}
+
 /**
  * struct hostile_case - a case; it runs only by name if one of these is set
  * @stopped: lo must transmit nothing, or late; no peer is served afterwards
@@ -456,6 +498,7 @@ static const struct hostile_case hostile_cases[] = {
 	{ "known_key", known_key },
 	{ "forgotten_caller", forgotten_caller },
 	{ "shared_ports", shared_ports },
+	{ "many_addresses", many_addresses },
 	{ "closed_window", closed_window, .patient = true },
 	{ "dgram_stop", dgram_stop, .stopped = true },
 	{ "queued_pages", queued_pages, .stopped = true },
