@@ -681,6 +681,52 @@ static void limit_events(void)
 	rdma_destroy_ep(id);
 }
 
+#define ARMED	1000
+#define EVENTS	64		/* entries of the queue */
+
+/*
+ * A process arms its queue, lets a receive be flushed and polls, again and again, and reads no
+ * event: as many are kept as the queue has entries. When it has read them, there are events again.
+ */
+static void completion_events(void)
+{
+	struct rdma_cm_id *id = endpoint(false, true);
+	struct ibv_comp_channel *channel = ibv_create_comp_channel(id->verbs);
+	struct ibv_cq *cq = ibv_create_cq(id->verbs, EVENTS, NULL, channel, 0);
+	struct ibv_qp_attr error = { .qp_state = IBV_QPS_ERR };
+	struct ibv_qp_init_attr attr = plain;
+	struct ibv_qp *qp;
+	struct ibv_cq *of;
+	void *context;
+	int i, n, again;
+
+	if (!channel || !cq)
+		die("ibv_create_cq");
+	attr.send_cq = cq;
+	attr.recv_cq = cq;
+	qp = ibv_create_qp(id->pd, &attr);
+	if (!qp || ibv_modify_qp(qp, &error, IBV_QP_STATE))
+		die("ibv_create_qp");
+	for (i = 0; i < ARMED; i++)
+		if (ibv_req_notify_cq(cq, 0) || post_recv(qp, NULL, 0, 0) ||
+		    ended(cq) != IBV_WC_WR_FLUSH_ERR)
+			die("ibv_post_recv");
+	fcntl(channel->fd, F_SETFL, O_NONBLOCK);
+	for (n = 0; !ibv_get_cq_event(channel, &of, &context); n++)
+		;
+	if (ibv_req_notify_cq(cq, 0) || post_recv(qp, NULL, 0, 0) || ended(cq) < 0)
+		die("ibv_post_recv");
+	for (again = 0; !ibv_get_cq_event(channel, &of, &context); again++)
+		;
+	judge("completion events that are not read are as many as the queue has entries",
+	      n == EVENTS && again == 1);
+	ibv_ack_cq_events(cq, n + again);
+	ibv_destroy_qp(qp);
+	ibv_destroy_cq(cq);
+	ibv_destroy_comp_channel(channel);
+	rdma_destroy_ep(id);
+}
+
 #define MANY	200
 
 /*
@@ -922,6 +968,7 @@ int main(int argc, char **argv)
 	refuse_elements();
 	refuse_foreign();
 	limit_events();
+	completion_events();
 	refused_write();
 	limits();
 	printf("%d passed, %d failed\n", passed, failed);

@@ -13,6 +13,7 @@
 #include <linux/log2.h>
 #include <linux/mm.h>
 #include "kib.h"
+#include "uverbs.h"
 
 static bool cq_is_mapped(const struct kib_cq *cq)
 {
@@ -40,6 +41,7 @@ int kib_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 		mem = kib_map_new(context, kfi_ib_cq_udata(attrs),
 				  struct_size(cq->user, entries, ib->cqe), &cq->map);
 		cq->user = mem;
+		cq->uverbs = kib_uverbs_cq(ib);
 	} else {
 		mem = kvcalloc(ib->cqe, sizeof(*cq->wc), GFP_KERNEL_ACCOUNT) ?: ERR_PTR(-ENOMEM);
 		cq->wc = mem;
@@ -218,7 +220,32 @@ bool kib_cq_reserve(struct ib_cq *ib)
 	return room;
 }
 
-/* Write an entry of a process. Return: whether it has armed the queue */
+/* Unread events of a short queue: some programs arm it more than once before they read one */
+#define CQ_EVENTS	16U
+
+/*
+ * May another event be reported to a process? It may leave as many unread as the queue has entries.
+ * After that it has events to read anyway. uverbs may have had no memory for some that were
+ * counted; when all are read they are forgotten.
+ */
+static bool cq_may_report(struct kib_cq *cq)
+{
+	const struct kib_uverbs_cq *uverbs = cq->uverbs;
+	u32 read;
+
+	lockdep_assert_held(&cq->lock);
+	if (!uverbs)
+		return true;
+	read = READ_ONCE(uverbs->comp_events_reported);
+	if (list_empty(&uverbs->comp_list))
+		cq->events = read;
+	if ((s32)(cq->events - read) >= (s32)max_t(u32, cq->ib.cqe, CQ_EVENTS))
+		return false;
+	cq->events++;
+	return true;
+}
+
+/* Write an entry of a process. Return: whether it has armed the queue, and gets an event */
 static bool cq_add_mapped(struct kib_cq *cq, const struct ib_wc *wc)
 {
 	struct kfi_ib_cq *user = cq->user;
@@ -234,7 +261,7 @@ static bool cq_add_mapped(struct kib_cq *cq, const struct ib_wc *wc)
 		   (wc->wc_flags & IB_WC_WITH_INVALIDATE ? KIB_CQE_INV : 0);
 	smp_store_release(&e->number, cq->head);	/* a process looks at it first */
 	smp_mb();	/* a process looks for an entry when it has set @armed */
-	if (likely(!READ_ONCE(user->armed)))
+	if (likely(!READ_ONCE(user->armed)) || !cq_may_report(cq))
 		return false;
 	WRITE_ONCE(user->armed, 0);
 	return true;

@@ -219,6 +219,8 @@ struct kib_pd {
  * @armed: the handler is due with the next entry; of a process &kfi_ib_cq.armed
  * @full: requests that have ended wait for room
  * @reserved: entries written, and those that kib_cq_add() is about to write
+ * @uverbs: what uverbs notes of the queue of a process, or NULL. Constant
+ * @events: completions that were reported to the process, roughly
  */
 struct kib_cq {
 	struct ib_cq		ib;
@@ -231,6 +233,8 @@ struct kib_cq {
 	bool			armed;
 	bool			full;
 	atomic_t		reserved;
+	const struct kib_uverbs_cq *uverbs;
+	u32			events;
 };
 
 /**
