@@ -23,7 +23,7 @@
 #include "user.h"
 
 #define CACHE_MAX	4096U			/* pins of one cache */
-#define PIN_MAX		(1UL << 24)		/* pages of one pin */
+#define PIN_MAX		(1UL << 28)		/* pages of one pin: 1 TiB, as a region of verbs */
 #define PIN_BATCH	(PAGE_SIZE / sizeof(struct page *))
 
 /* ---- unpinning ---- */
@@ -223,6 +223,15 @@ void ku_cache_exit(struct ku_ctx *ctx)
 
 /* ---- pinning ---- */
 
+/* An array with an element for each page, which kvfree() frees. kvmalloc() ends at INT_MAX bytes. */
+static void *page_array(unsigned int pages, size_t size)
+{
+	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_NOWARN;
+	size_t bytes = array_size(pages, size);
+
+	return bytes > INT_MAX ? __vmalloc(bytes, gfp) : kvmalloc(bytes, gfp);
+}
+
 /*
  * Charge pages to the limit, and release pins of the cache if necessary.
  *
@@ -301,7 +310,7 @@ static struct ku_pin *pin_new(struct ku_ctx *ctx, unsigned long start, unsigned 
 	pin = kzalloc(sizeof(*pin), GFP_KERNEL_ACCOUNT);
 	if (!pin)
 		goto uncharge;
-	pin->bvec = kvmalloc_array(pages, sizeof(*pin->bvec), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	pin->bvec = page_array(pages, sizeof(*pin->bvec));
 	if (!pin->bvec)
 		goto free_pin;
 	refcount_set(&pin->ref, 1);
@@ -352,6 +361,8 @@ static int whole_pages(u64 base, u64 len, unsigned long *start, unsigned int *pa
 	n = (PAGE_ALIGN(end) - *start) >> PAGE_SHIFT;
 	if (n > PIN_MAX)
 		return -EINVAL;
+	if (n > totalram_pages())	/* before memory is allocated for what can't be pinned */
+		return -ENOMEM;
 	*pages = n;
 	return 0;
 }
@@ -409,7 +420,7 @@ void *ku_pin_map(struct ku_pin *pin)
 	mutex_lock(&pin->ctx->pinning);
 	if (pin->mapped)
 		goto unlock;
-	pages = kvmalloc_array(pin->nr_pages, sizeof(*pages), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	pages = page_array(pin->nr_pages, sizeof(*pages));
 	if (!pages)
 		goto unlock;
 	for (i = 0; i < pin->nr_pages; i++)

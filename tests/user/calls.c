@@ -367,6 +367,21 @@ static void unmapped_region(void)
 	CHECK(!read_region(&s, to, 64 * KIB, from, key) && raw_all_bytes(to, 64 * KIB, 'b'));
 }
 
+/* A region may be longer than any limit but those of the user, and of the machine's memory. */
+static void long_region(void)
+{
+	size_t len = (64UL << 30) + (64 << 20);
+	char *from = mmap(NULL, len, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct side s;
+
+	CHECK(from != MAP_FAILED);
+	open_side(&s);
+	CHECK(raw_mr(s.fd, s.domain, from, len, NULL) == -ENOMEM);	/* root may pin all */
+	CHECK(!setgid(65534) && !setuid(65534));
+	CHECK(raw_mr(s.fd, s.domain, from, len, NULL) == -ENOMEM);
+}
+
 /*
  * A buffer that stays pinned for the next send is released when it is unmapped or discarded. What
  * is then at its address is sent.
@@ -693,6 +708,7 @@ static const struct {
 	{ "full_of_receives", full_of_receives },
 	{ "low_ports", low_ports },
 	{ "unmapped_region", unmapped_region },
+	{ "long_region", long_region },
 	{ "unmapped_buffer", unmapped_buffer },
 	{ "forked", forked },
 	{ "executed", executed },

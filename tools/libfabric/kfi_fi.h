@@ -38,6 +38,7 @@
 
 /* Versions of libfabric's interface from which on some flags and modes have another meaning */
 #define KFI_API_MODES	FI_VERSION(1, 5)	/* mr_mode is a set of bits */
+#define KFI_API_HMEM	FI_VERSION(1, 9)	/* struct fi_mr_attr has iface */
 #define KFI_API_2	FI_VERSION(2, 0)	/* bits 45, 46 and 48 of caps have new meanings */
 
 /* Values of mr_mode from before it was a set of bits; headers of libfabric 2 warn of their names */

@@ -114,6 +114,9 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 
 	if (attr->auth_key_size)
 		return -FI_ENOSYS;
+	/* What is behind a pointer to memory of a device is not what the program means. */
+	if (domain->fabric->fid.api_version >= KFI_API_HMEM && attr->iface != FI_HMEM_SYSTEM)
+		return -FI_ENOSYS;
 	if (attr->iov_count > KFI_USER_IOV_MAX)
 		return -FI_EINVAL;
 	for (i = 0; i < attr->iov_count; i++)

@@ -161,6 +161,28 @@ static void test_flags(void)
 	CHECK(kfi_getinfo(V1, NULL, NULL, 1ULL << 59, NULL, &info) == -FI_ENODATA && !info);
 }
 
+/* There is no device, so a region that the library does not refuse is refused by its descriptor. */
+static void test_memory_of_devices(void)
+{
+	struct kfi_fabric fabric = { .fd = -1, .fid.api_version = V1 };
+	struct kfi_domain domain = { .fabric = &fabric };
+	char host[8];
+	struct iovec iov = { host, sizeof(host) };
+	struct fi_mr_attr attr = { .mr_iov = &iov, .iov_count = 1, .access = FI_REMOTE_READ };
+	struct fid_mr *mr;
+	int ret;
+
+	for (attr.iface = FI_HMEM_CUDA; attr.iface <= FI_HMEM_NEURON; attr.iface++)
+		CHECK(kfi_mr_ops.regattr(&domain.fid.fid, &attr, 0, &mr) == -FI_ENOSYS);
+	fabric.fid.api_version = V_OLD;		/* its programs have no such member */
+	ret = kfi_mr_ops.regattr(&domain.fid.fid, &attr, 0, &mr);
+	CHECK(ret && ret != -FI_ENOSYS);
+	fabric.fid.api_version = V1;
+	attr.iface = FI_HMEM_SYSTEM;
+	ret = kfi_mr_ops.regattr(&domain.fid.fid, &attr, 0, &mr);
+	CHECK(ret && ret != -FI_ENOSYS);
+}
+
 int main(void)
 {
 	test_split();
@@ -169,6 +191,7 @@ int main(void)
 	test_round();
 	test_modes();
 	test_flags();
+	test_memory_of_devices();
 	printf("test_info: %s\n", failures ? "failed" : "passed");
 	return failures != 0;
 }
