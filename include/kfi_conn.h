@@ -26,6 +26,7 @@
 #include <kfi_cm.h>
 #include <kfi_rma.h>
 
+struct kfi_account;
 struct kfi_conn;
 struct kfi_dom;
 struct kfi_fab;
@@ -137,6 +138,7 @@ struct kfi_dom {
 	struct list_head	entry;
 	struct kfi_fab		*fab;
 	unsigned int		users;
+	struct kfi_account	*account;
 	int			mr_mode;
 	u64			caps;
 	/* public: */
@@ -156,6 +158,21 @@ struct kfi_dom {
  * Return: the domain, to be dropped with kfi_dom_put(); or ERR_PTR.
  */
 struct kfi_dom *kfi_dom_get(struct net *net, const struct kfi_info *info, struct module *owner);
+
+/**
+ * kfi_dom_get_paid() - as kfi_dom_get(), for a domain whose endpoints an account pays for
+ * @net: network namespace of @info
+ * @info: what kfi_find() has found
+ * @owner: THIS_MODULE
+ * @account: the account, which the ULP keeps until all its domains and listeners in @net are closed;
+ *	or NULL. Domains are shared by those with the same account
+ *
+ * Context: Process context, may sleep.
+ * Return: as kfi_dom_get().
+ */
+struct kfi_dom *kfi_dom_get_paid(struct net *net, const struct kfi_info *info,
+				 struct module *owner, struct kfi_account *account);
+
 /**
  * kfi_dom_put() - drop a reference; the last one closes the domain
  * @dom: domain. Connections have references of their own
@@ -196,8 +213,11 @@ enum kfi_conn_where {
  *	returned 0, except for requests without an answer at the time of a stop. @err is 0, or that
  *	of a send after kfi_req_map(). Called where the last of its events happens: in a function of
  *	the connection, in softirq when the region ends, in kfi_req_send() or kfi_req_put()
+ * @answered: kfi_conn_dialed() has an outcome now. May be called more than once for a
+ *	kfi_conn_dial(), in process context. NULL: nobody waits for that
  * @lost: the connection can't be used any more. Called once for each connection, in any context
- *	including hard interrupts; not after kfi_conn_stop(), nor if kfi_conn_connect() fails. The
+ *	including hard interrupts; not after kfi_conn_stop(), nor if kfi_conn_connect() or
+ *	kfi_conn_dialed() fails. The
  *	error of an accepted connection is -ETIMEDOUT after &kfi_listener.ready_ms, -EBUSY if it
  *	made room for another caller, -ESHUTDOWN after kfi_listener_close(). NULL: nothing to do
  * @ending: accepted connections: no post begins between kfi_conn_enter() and kfi_conn_exit() any
@@ -215,6 +235,7 @@ struct kfi_conn_ops {
 	void (*received)(struct kfid_cq *cq, struct kfi_cqe *cqe,
 			 const struct kfi_cq_err_entry *wc);
 	void (*req_done)(struct kfi_req *req, int err);
+	void (*answered)(struct kfi_conn *conn);
 	void (*lost)(struct kfi_conn *conn, int err);
 	void (*ending)(struct kfi_conn *conn);
 	void (*release)(struct kfi_conn *conn);
@@ -234,6 +255,7 @@ struct kfi_conn_ops {
  * @region_segs: pieces of memory of a request's region; 0: no regions
  * @where: context of the functions of the connection: @received, @req_done and &kfi_rw.done
  * @eager: KFI_OPT_EAGER_SIZE, see kfi_setopt(); 0: that of the provider
+ * @account: accepted connections: pays for the connection, see kfi_dom_get_paid(); or NULL
  * @reclaim: memory reclaim may wait for this connection
  * @timeout_ms: time limit of each operation; 0: none
  * @av_only: RDM: callers that are not the peer are refused, where the provider can do that
@@ -248,6 +270,7 @@ struct kfi_conn_attr {
 	unsigned int		region_segs;
 	enum kfi_conn_where	where;
 	size_t			eager;
+	struct kfi_account	*account;
 	bool			reclaim;
 	unsigned int		timeout_ms;
 	bool			av_only;
@@ -381,6 +404,45 @@ int kfi_conn_connect(struct kfi_conn *conn, const void *addr, const void *data, 
 		     void *answer, size_t *answer_len, unsigned int ms);
 
 /**
+ * kfi_conn_dial() - kfi_conn_connect() without the wait
+ * @conn: open connection of an MSG endpoint
+ * @addr: address of the peer, &kfi_info.dest_addr
+ * @data: private data
+ * @len: bytes of @data
+ * @answer: as in kfi_conn_connect()
+ * @answer_len: the same. Both are used until kfi_conn_dialed() has returned
+ *
+ * After 0 the ULP calls kfi_conn_dialed(): when &kfi_conn_ops.answered is called, or when it has
+ * waited for long enough.
+ *
+ * Context: Process context, may sleep.
+ * Return: 0; or a negative error, as kfi_conn_connect().
+ */
+int kfi_conn_dial(struct kfi_conn *conn, const void *addr, const void *data, size_t len,
+		  void *answer, size_t *answer_len);
+
+/**
+ * kfi_conn_dialed() - end kfi_conn_dial()
+ * @conn: connection
+ *
+ * Context: Process context, may sleep.
+ * Return: as kfi_conn_connect(). -ETIMEDOUT: there was no outcome yet.
+ */
+int kfi_conn_dialed(struct kfi_conn *conn);
+
+/**
+ * kfi_conn_answered() - does kfi_conn_dialed() have an outcome?
+ * @conn: connection
+ *
+ * Context: Any.
+ * Return: true also if the answer is an error.
+ */
+static inline bool kfi_conn_answered(struct kfi_conn *conn)
+{
+	return completion_done(&conn->connected);
+}
+
+/**
  * kfi_conn_fail() - the connection has to end
  * @conn: connection
  * @err: reason, a negative error
@@ -399,7 +461,8 @@ void kfi_conn_fail(struct kfi_conn *conn, int err);
  * kfi_conn_cancel() - the connection has to end, also if it has not come about yet
  * @conn: connection
  *
- * kfi_conn_fail() with -ECANCELED; and kfi_conn_connect() returns if it waits.
+ * kfi_conn_fail() with -ECANCELED; and kfi_conn_connect() returns if it waits, or
+ * &kfi_conn_ops.answered is called.
  *
  * Context: Process context or softirq. Beside a stop it may end the next connection as well.
  */
@@ -642,6 +705,8 @@ struct kfi_caller {
  *	so many milliseconds; 0: never
  * @weak: the namespace is not held: the ULP closes the listener when it ends
  * @need_privilege: KFI_OPT_NEED_PRIVILEGE, where the provider has that
+ * @account: pays for callers until they are accepted, see kfi_dom_get_paid(); or NULL. It is that of
+ *	the first listener or domain of the module in the namespace
  * @max_unready: sum of depth and spare of such connections, 0: no limit. Beyond it the oldest ones
  *	end; those of one source, if it has more than half of the limit, its own ones. As many again
  *	may be in release
@@ -653,6 +718,7 @@ struct kfi_listener {
 	int			(*called)(struct kfi_caller *caller);
 	unsigned int		ready_ms, max_unready;
 	bool			weak, need_privilege;
+	struct kfi_account	*account;
 	/* private: */
 	struct module		*owner;
 	struct net		*net;

@@ -266,6 +266,28 @@ void kfi_conn_set_remove(struct kfi_peer_conn *conn);
 void kfi_conn_set_stop(struct kfi_conn_set *set, int err);
 
 /**
+ * kfi_conn_set_end() - kfi_conn_set_stop(), and begin the ends of all connections
+ * @set: the set
+ * @err: reason, a negative errno
+ *
+ * kfi_conn_set_drain() follows.
+ *
+ * Context: process or softirq.
+ */
+void kfi_conn_set_end(struct kfi_conn_set *set, int err);
+
+/**
+ * kfi_conn_set_each() - call a function for each connection of a set
+ * @set: the set
+ * @fn: called without a lock, may sleep. The connection has a reference, and may have left the set
+ *
+ * Connections that enter or leave the set meanwhile may be left out.
+ *
+ * Context: process, may sleep.
+ */
+void kfi_conn_set_each(struct kfi_conn_set *set, void (*fn)(struct kfi_peer_conn *conn));
+
+/**
  * kfi_conn_set_drain() - fail all connections of a set, and wait until they have ended
  * @set: the set, after kfi_conn_set_stop()
  *

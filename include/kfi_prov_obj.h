@@ -89,6 +89,7 @@ struct kfi_obj {
  * @account: account that pays for connections and unexpected messages, or NULL. Does not change
  *	after the first object was opened in the fabric
  * @dead: the namespace has gone, and all objects of the fabric return -ENODEV
+ * @walks: calls of kfi_walk_fabrics() that look at the fabric, for which its close waits
  * @lock: protects @domains and @peps
  * @domains: open domains
  * @peps: open passive endpoints
@@ -101,6 +102,7 @@ struct kfi_fabric {
 	char			name[KFI_NAME_MAX];
 	struct kfi_account	*account;
 	bool			dead;
+	unsigned int		walks;
 	struct mutex		lock;
 	struct list_head	domains;
 	struct list_head	peps;

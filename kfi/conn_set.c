@@ -301,6 +301,35 @@ static bool kfi_conn_set_empty(struct kfi_conn_set *set)
 	return empty;
 }
 
+/* The list is turned, so that the next connection is its first one. */
+void kfi_conn_set_each(struct kfi_conn_set *set, void (*fn)(struct kfi_peer_conn *conn))
+{
+	struct kfi_peer_conn *conn;
+	size_t n = 0;
+
+	spin_lock_bh(&set->lock);
+	list_for_each_entry(conn, &set->conns, entry)
+		n++;
+	for (; n; n--) {
+		conn = list_first_entry_or_null(&set->conns, struct kfi_peer_conn, entry);
+		if (!conn)
+			break;
+		list_move_tail(&conn->entry, &set->conns);
+		set->ops->get(conn);
+		spin_unlock_bh(&set->lock);
+		fn(conn);
+		set->ops->put(conn);
+		spin_lock_bh(&set->lock);
+	}
+	spin_unlock_bh(&set->lock);
+}
+
+void kfi_conn_set_end(struct kfi_conn_set *set, int err)
+{
+	kfi_conn_set_stop(set, err);
+	kfi_conn_set_empty(set);
+}
+
 /*
  * Connections end in work items of their own, in parallel, so all of them take one or two grace
  * periods. A connection of another set may wait for its peer meanwhile, and does not matter here.

@@ -2,6 +2,7 @@
 /* fabric.c - fabrics: open and close, and walks over the open objects. */
 #include <linux/nsproxy.h>
 #include <linux/slab.h>
+#include <linux/wait_bit.h>
 #include <net/net_namespace.h>
 
 #include "ep.h"
@@ -9,10 +10,10 @@
 
 LIST_HEAD(kfi_fabrics);
 /*
- * Protects kfi_fabrics. A fabric in the list can't be closed while the lock is held. Taken outside
- * of all other locks of the core.
+ * Protects kfi_fabrics, and &kfi_fabric.walks. Each open of a fabric takes it, so nothing waits
+ * under it: a walk does not hold it while it looks at a fabric.
  */
-DEFINE_MUTEX(kfi_fabrics_lock);
+static DEFINE_MUTEX(kfi_fabrics_lock);
 
 /**
  * kfi_current_net() - the network namespace of the calling task
@@ -125,6 +126,9 @@ static int close_fabric(struct kfid *fid)
 	mutex_lock(&kfi_fabrics_lock);
 	list_del(&fabric->obj.entry);
 	mutex_unlock(&kfi_fabrics_lock);
+	wait_var_event(&fabric->walks, !READ_ONCE(fabric->walks));
+	mutex_lock(&kfi_fabrics_lock);	/* the last walk has left the lock */
+	mutex_unlock(&kfi_fabrics_lock);
 	mutex_destroy(&fabric->lock);
 	kfree(fabric);
 	kfi_provider_put(prov);
@@ -139,9 +143,39 @@ const struct kfi_fid_class kfi_fabric_class = {
 
 /* ---- walks ---- */
 
+/* Is the fabric in the namespace? NULL: in any */
 static bool in_net(const struct kfi_fabric *fabric, const struct net *net)
 {
-	return !fabric->dead && net_eq(read_pnet(&fabric->net), net);
+	return !READ_ONCE(fabric->dead) && (!net || net_eq(read_pnet(&fabric->net), net));
+}
+
+/*
+ * Look at the first fabric with a greater id than @last, until walk_leave(). The one of the step
+ * before may have left the list meanwhile, so the id says where to continue.
+ */
+static struct kfi_fabric *walk_next(struct net *net, u32 last)
+{
+	struct kfi_fabric *fabric, *next = NULL;
+
+	mutex_lock(&kfi_fabrics_lock);
+	list_for_each_entry(fabric, &kfi_fabrics, obj.entry) {
+		if (fabric->obj.id <= last || !in_net(fabric, net))
+			continue;
+		WRITE_ONCE(fabric->walks, fabric->walks + 1);
+		next = fabric;
+		break;
+	}
+	mutex_unlock(&kfi_fabrics_lock);
+	return next;
+}
+
+/* close_fabric() takes the lock, too, before it frees the fabric. */
+static void walk_leave(struct kfi_fabric *fabric)
+{
+	mutex_lock(&kfi_fabrics_lock);
+	WRITE_ONCE(fabric->walks, fabric->walks - 1);
+	wake_up_var(&fabric->walks);
+	mutex_unlock(&kfi_fabrics_lock);
 }
 
 static int walk_domain(struct kfi_domain *domain, kfi_ep_fn fn, void *arg)
@@ -185,9 +219,9 @@ int kfi_fabric_walk_eps(struct kfi_fabric *fabric, kfi_ep_fn fn, void *arg)
 
 /**
  * kfi_walk_fabrics() - call a function for each fabric of a namespace that is not dead
- * @net: namespace
- * @fn: called under kfi_fabrics_lock, so the fabric can't be closed meanwhile. May sleep. A nonzero
- *	result ends the walk
+ * @net: namespace; NULL: all
+ * @fn: called without a lock. May sleep. The close of the fabric waits for it, and the fabric may
+ *	have no objects any more. A nonzero result ends the walk
  * @arg: argument for @fn
  *
  * Return: the last result of @fn, or 0.
@@ -196,16 +230,13 @@ int kfi_walk_fabrics(struct net *net, kfi_fabric_fn fn, void *arg)
 {
 	struct kfi_fabric *fabric;
 	int ret = 0;
+	u32 id = 0;
 
-	mutex_lock(&kfi_fabrics_lock);
-	list_for_each_entry(fabric, &kfi_fabrics, obj.entry) {
-		if (!in_net(fabric, net))
-			continue;
+	while (!ret && (fabric = walk_next(net, id))) {
 		ret = fn(fabric, arg);
-		if (ret)
-			break;
+		id = fabric->obj.id;
+		walk_leave(fabric);
 	}
-	mutex_unlock(&kfi_fabrics_lock);
 	return ret;
 }
 

@@ -7,13 +7,15 @@
  * opened at the same time, under the locks that are taken here, either sees that its parent is
  * dead, or is found in the parent's list and killed.
  *
- * Lock order: kfi_fabrics_lock, &kfi_fabric.lock, then &kfi_pep.lock, or &kfi_domain.lock and
- * &kfi_ep.lock. A reconnect for which memory reclaim waits takes them, too, so memory is allocated
- * under them without I/O.
+ * Lock order: &kfi_fabric.lock, then &kfi_pep.lock, or &kfi_domain.lock and &kfi_ep.lock. A
+ * reconnect for which memory reclaim waits takes them, too, so memory is allocated under them
+ * without I/O. The list of all fabrics is not locked meanwhile: the end of a fabric may take long,
+ * and must not stop those who open another one.
  */
 #include <linux/notifier.h>
 #include <linux/sched/mm.h>
 #include <net/net_namespace.h>
+#include <kfi_conn_set.h>
 
 #include "ep.h"
 #include "registry.h"
@@ -29,11 +31,27 @@ static void kill_eps(struct kfi_domain *domain, bool shared)
 			kfi_ep_kill(ep);
 }
 
+/*
+ * Begin the ends of all connections, so that they run in parallel. The end of a connection waits for
+ * its packets in queues of this machine, and a namespace that ends makes the ends of others wait.
+ * Peers of an RDM endpoint end in parallel anyway.
+ */
+static void end_conns(struct kfi_domain *domain)
+{
+	struct kfi_ep *ep;
+
+	lockdep_assert_held(&domain->lock);
+	list_for_each_entry(ep, &domain->eps, obj.entry)
+		if (ep->type == KFI_EP_MSG && ep->conn_set)
+			kfi_conn_set_end(ep->conn_set, -ENODEV);
+}
+
 static void kill_domain(struct kfi_domain *domain)
 {
 	mutex_lock(&domain->lock);
 	if (!domain->dead) {
 		WRITE_ONCE(domain->dead, true);
+		end_conns(domain);
 		kill_eps(domain, false);
 		kill_eps(domain, true);
 		kfi_mr_device_gone(domain);
@@ -110,18 +128,19 @@ EXPORT_SYMBOL_GPL(kfi_unregister_devices_notifier);
 
 /* ---- the end of a device ---- */
 
+static int device_left(struct kfi_fabric *fabric, void *device)
+{
+	kfi_fabric_kill(fabric, device);
+	return 0;
+}
+
 /**
  * kfi_device_gone() - see kfi_prov.h
  * @device: the pointer that the provider has stored in the objects
  */
 void kfi_device_gone(const void *device)
 {
-	struct kfi_fabric *fabric;
-
-	mutex_lock(&kfi_fabrics_lock);
-	list_for_each_entry(fabric, &kfi_fabrics, obj.entry)
-		kfi_fabric_kill(fabric, device);
-	mutex_unlock(&kfi_fabrics_lock);
+	kfi_walk_fabrics(NULL, device_left, (void *)device);
 	devices_changed();
 }
 EXPORT_SYMBOL_GPL(kfi_device_gone);

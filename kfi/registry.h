@@ -19,10 +19,9 @@ int kfi_walk_providers(kfi_provider_fn fn, void *arg);
 /* ---- fabric.c ---- */
 
 /*
- * All fabrics of all namespaces, ordered by id. docs/locking.md has the place of the lock.
+ * All fabrics of all namespaces, ordered by id; for the walks of fabric.c
  */
 extern struct list_head kfi_fabrics;
-extern struct mutex kfi_fabrics_lock;
 
 struct net *kfi_current_net(void);
 typedef int (*kfi_fabric_fn)(struct kfi_fabric *fabric, void *arg);

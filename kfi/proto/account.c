@@ -399,14 +399,17 @@ void kfp_account_msg_close(struct kfi_proto_ep *pe)
 /*
  * Determine the allowances of a connection that has its MSG endpoint now. A consumer that wants
  * long messages without a request may have several of them under way, so that credit returns with
- * other frames. It is in the kernel, and pays for nothing.
+ * other frames. Without room for them in its account it has to ask for the longest ones.
  */
 void kfp_account_msg_join(struct kfp_conn *conn)
 {
-	const struct kfi_ep *ep = &conn->ep->ep;
-	u32 ahead = ep->eager_set ? KFP_AHEAD * kfw_cost(ep->eager_size) : 0;
+	struct kfi_proto_ep *pe = conn->ep;
+	u32 ahead = pe->ep.eager_set ? KFP_AHEAD * kfw_cost(pe->ep.eager_size) : 0;
 
-	kfp_set_allowance(conn, max(conn->ep->allowance, ahead));
+	if (ahead > pe->allowance &&
+	    !kfi_account_charge(kfi_ep_account(&pe->ep), kfp_allowance_mem(ahead - pe->allowance)))
+		pe->allowance = ahead;
+	kfp_set_allowance(conn, pe->allowance);
 }
 
 /* ---- late peers ---- */

@@ -148,11 +148,17 @@ void kfi_proto_pep_open(struct kfi_pep *pep, struct kfi_proto *proto)
 }
 EXPORT_SYMBOL_GPL(kfi_proto_pep_open);
 
+/* Only the callers of this passive endpoint: the handshakes of others may take long. */
+static void kfp_pep_answer(struct kfi_peer_conn *pc)
+{
+	flush_delayed_work(&to_kfp_conn(pc)->hello_work);
+}
+
 void kfi_proto_pep_close(struct kfi_pep *pep)
 {
 	struct kfi_proto_pep *ppep = to_proto_pep(pep);
 
-	flush_workqueue(kfp_cm_wq);	/* rejected callers get their answer */
+	kfi_conn_set_each(&ppep->conn_set, kfp_pep_answer);	/* rejected callers get their answer */
 	kfi_conn_set_stop(&ppep->conn_set, -ECONNREFUSED);
 	kfi_conn_set_drain(&ppep->conn_set);
 }

@@ -49,11 +49,18 @@ void kfi_conn_fail(struct kfi_conn *conn, int err)
 }
 EXPORT_SYMBOL_GPL(kfi_conn_fail);
 
+static void conn_outcome(struct kfi_conn *conn)
+{
+	complete_all(&conn->connected);
+	if (conn->ops->answered)
+		conn->ops->answered(conn);
+}
+
 /* A refusal fails the receives, too, and these must not hide the answer of the peer: conn_event(). */
 void kfi_conn_cancel(struct kfi_conn *conn)
 {
 	kfi_conn_fail(conn, -ECANCELED);
-	complete(&conn->connected);
+	conn_outcome(conn);
 }
 EXPORT_SYMBOL_GPL(kfi_conn_cancel);
 
@@ -77,7 +84,7 @@ static void conn_answer(struct kfi_conn *conn, const struct kfi_event *ev)
 		*conn->answer_len = min(*conn->answer_len, ev->len);
 		memcpy(answer, ev->data, *conn->answer_len);
 	}
-	complete(&conn->connected);
+	conn_outcome(conn);
 }
 
 static void conn_event(struct kfid_eq *eq, void *context)
@@ -373,38 +380,75 @@ int kfi_conn_open(struct kfi_conn *conn, struct kfi_dom *dom, const struct kfi_i
 }
 EXPORT_SYMBOL_GPL(kfi_conn_open);
 
-static int conn_connect(struct kfi_conn *conn, const void *addr, const void *data, size_t len,
-			unsigned int ms)
+static int conn_dialed(struct kfi_conn *conn)
 {
-	int ret = kfi_rxset_post(conn, &conn->rx[0]) ?: kfi_connect(conn->ep, addr, data, len);
+	int ret;
 
-	if (ret)
-		return ret;
-	if (!wait_for_completion_timeout(&conn->connected, msecs_to_jiffies(ms)))
-		return -ETIMEDOUT;
-	return READ_ONCE(conn->err);
-}
-
-int kfi_conn_connect(struct kfi_conn *conn, const void *addr, const void *data, size_t len,
-		     void *answer, size_t *answer_len, unsigned int ms)
-{
-	size_t none = 0;
-	int ret = -ENOTCONN;
-
-	mutex_lock(&conn->lock);
-	if (!conn->ep)
-		goto unlock;
-	conn_begin(conn);
-	conn->answer_len = answer ? answer_len : &none;
-	conn->answer = answer;
-	ret = conn_connect(conn, addr, data, len, ms);
+	lockdep_assert_held(&conn->lock);
+	ret = completion_done(&conn->connected) ? READ_ONCE(conn->err) : -ETIMEDOUT;
 	if (ret)
 		conn_disconnect(conn);	/* waits for conn_event() */
 	if (xchg(&conn->answer, NULL))
 		*conn->answer_len = 0;
 	if (!ret)
 		conn_opened(conn);
-unlock:
+	return ret;
+}
+
+static int conn_dial(struct kfi_conn *conn, const void *addr, const void *data, size_t len,
+		     void *answer, size_t *answer_len)
+{
+	int ret;
+
+	lockdep_assert_held(&conn->lock);
+	if (!conn->ep)
+		return -ENOTCONN;
+	conn_begin(conn);
+	conn->answer_len = answer_len;
+	conn->answer = answer;
+	ret = kfi_rxset_post(conn, &conn->rx[0]) ?: kfi_connect(conn->ep, addr, data, len);
+	if (!ret)
+		return 0;
+	conn_disconnect(conn);
+	if (xchg(&conn->answer, NULL))
+		*answer_len = 0;
+	return ret;
+}
+
+int kfi_conn_dial(struct kfi_conn *conn, const void *addr, const void *data, size_t len,
+		  void *answer, size_t *answer_len)
+{
+	int ret;
+
+	mutex_lock(&conn->lock);
+	ret = conn_dial(conn, addr, data, len, answer, answer_len);
+	mutex_unlock(&conn->lock);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(kfi_conn_dial);
+
+int kfi_conn_dialed(struct kfi_conn *conn)
+{
+	int ret;
+
+	mutex_lock(&conn->lock);
+	ret = conn->active ? conn_dialed(conn) : -ENOTCONN;
+	mutex_unlock(&conn->lock);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(kfi_conn_dialed);
+
+int kfi_conn_connect(struct kfi_conn *conn, const void *addr, const void *data, size_t len,
+		     void *answer, size_t *answer_len, unsigned int ms)
+{
+	int ret;
+
+	mutex_lock(&conn->lock);
+	ret = conn_dial(conn, addr, data, len, answer, answer_len);
+	if (!ret) {
+		wait_for_completion_timeout(&conn->connected, msecs_to_jiffies(ms));
+		ret = conn_dialed(conn);
+	}
 	mutex_unlock(&conn->lock);
 	return ret;
 }

@@ -3,19 +3,24 @@
  * dom.c - finds a provider for an address, and keeps the domains that connections of one module
  * share.
  *
- * A reconnect for which memory reclaim waits takes doms_lock. So allocations under the lock never
- * wait for I/O, whoever makes them.
+ * fabs_lock protects the list of fabrics and &kfi_fab.users, and nothing waits under it: all modules
+ * and namespaces share it. &kfi_fab.lock is held while a domain of the fabric is opened, which may
+ * wait for what else happens in this fabric, and so in this namespace.
+ *
+ * A reconnect for which memory reclaim waits takes both. So allocations under them never wait for
+ * I/O, whoever makes them.
  */
 #include <linux/kmod.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <kfi_account.h>
 #include "ulp.h"
 
 #define ULP_API	KFI_VERSION(KFI_MAJOR_VERSION, KFI_MINOR_VERSION)
 
 static LIST_HEAD(fabs);
-static DEFINE_MUTEX(doms_lock);
+static DEFINE_MUTEX(fabs_lock);
 
 /* ---- search ---- */
 
@@ -96,11 +101,12 @@ EXPORT_SYMBOL_GPL(kfi_find);
 
 /* ---- fabrics ---- */
 
-static struct kfi_fab *fab_new(struct net *net, const struct kfi_info *info, struct module *owner)
+static struct kfi_fab *fab_new(struct net *net, const struct kfi_info *info, struct module *owner,
+			       struct kfi_account *account)
 {
 	const char *prov = info->fabric_attr->prov_name, *name = info->fabric_attr->name;
 	size_t len = strlen(prov) + 1, all = len + strlen(name) + 1;
-	struct kfi_fab *fab = kzalloc(struct_size(fab, prov, all), GFP_KERNEL);
+	struct kfi_fab *fab = kzalloc(struct_size(fab, prov, all), GFP_KERNEL_ACCOUNT);
 	int ret;
 
 	if (!fab)
@@ -110,70 +116,95 @@ static struct kfi_fab *fab_new(struct net *net, const struct kfi_info *info, str
 		kfree(fab);
 		return ERR_PTR(ret);
 	}
+	kfi_fabric_set_account(fab->fabric, account);
 	fab->owner = owner;
 	fab->net_cookie = net->net_cookie;
+	mutex_init(&fab->lock);
 	INIT_LIST_HEAD(&fab->doms);
 	fab->name = fab->prov + len;
 	memcpy(fab->prov, prov, len);
 	memcpy(fab->name, name, all - len);
-	list_add(&fab->entry, &fabs);
 	return fab;
 }
 
-static struct kfi_fab *fab_get(struct net *net, const struct kfi_info *info, struct module *owner)
+static void fab_free(struct kfi_fab *fab)
+{
+	WARN_ON(kfi_close(&fab->fabric->fid));
+	mutex_destroy(&fab->lock);
+	kfree(fab);
+}
+
+static struct kfi_fab *fab_find(struct net *net, const struct kfi_info *info, struct module *owner)
 {
 	struct kfi_fab *fab;
 
-	lockdep_assert_held(&doms_lock);
+	lockdep_assert_held(&fabs_lock);
 	list_for_each_entry(fab, &fabs, entry)
 		if (fab->owner == owner && fab->net_cookie == net->net_cookie &&
 		    !strcmp(fab->prov, info->fabric_attr->prov_name) &&
 		    !strcmp(fab->name, info->fabric_attr->name))
-			goto found;
-	fab = fab_new(net, info, owner);
-	if (IS_ERR(fab))
-		return fab;
-found:
-	fab->users++;
+			return fab;
+	return NULL;
+}
+
+/* Enter @new, if there is no such fabric yet. Return: the fabric in the list, with a user; or NULL */
+static struct kfi_fab *fab_enter(struct net *net, const struct kfi_info *info,
+				 struct module *owner, struct kfi_fab *new)
+{
+	struct kfi_fab *fab;
+
+	mutex_lock(&fabs_lock);
+	fab = fab_find(net, info, owner);
+	if (!fab && new) {
+		fab = new;
+		list_add(&fab->entry, &fabs);
+	}
+	if (fab)
+		fab->users++;
+	mutex_unlock(&fabs_lock);
 	return fab;
 }
 
-static void fab_put(struct kfi_fab *fab)
+struct kfi_fab *kfi_fab_get(struct net *net, const struct kfi_info *info, struct module *owner,
+			    struct kfi_account *account)
 {
-	lockdep_assert_held(&doms_lock);
-	if (--fab->users)
-		return;
-	list_del(&fab->entry);
-	WARN_ON(kfi_close(&fab->fabric->fid));
-	kfree(fab);
-}
+	struct kfi_fab *fab = fab_enter(net, info, owner, NULL), *new;
+	unsigned int noio;
 
-struct kfi_fab *kfi_fab_get(struct net *net, const struct kfi_info *info, struct module *owner)
-{
-	unsigned int noio = memalloc_noio_save();
-	struct kfi_fab *fab;
-
-	mutex_lock(&doms_lock);
-	fab = fab_get(net, info, owner);
-	mutex_unlock(&doms_lock);
+	if (fab)
+		return fab;
+	noio = memalloc_noio_save();
+	new = fab_new(net, info, owner, account);
 	memalloc_noio_restore(noio);
+	if (IS_ERR(new))
+		return new;
+	fab = fab_enter(net, info, owner, new);
+	if (fab != new)
+		fab_free(new);
 	return fab;
 }
 
 void kfi_fab_put(struct kfi_fab *fab)
 {
-	mutex_lock(&doms_lock);
-	fab_put(fab);
-	mutex_unlock(&doms_lock);
+	bool last;
+
+	mutex_lock(&fabs_lock);
+	last = !--fab->users;
+	if (last)
+		list_del(&fab->entry);
+	mutex_unlock(&fabs_lock);
+	if (last)
+		fab_free(fab);
 }
 
 /* ---- domains ---- */
 
-static struct kfi_dom *dom_new(struct kfi_fab *fab, const struct kfi_info *info)
+static struct kfi_dom *dom_new(struct kfi_fab *fab, const struct kfi_info *info,
+			       struct kfi_account *account)
 {
 	const char *name = info->domain_attr->name;
 	size_t len = strlen(name) + 1;
-	struct kfi_dom *dom = kzalloc(struct_size(dom, name, len), GFP_KERNEL);
+	struct kfi_dom *dom = kzalloc(struct_size(dom, name, len), GFP_KERNEL_ACCOUNT);
 	int ret;
 
 	if (!dom)
@@ -184,11 +215,12 @@ static struct kfi_dom *dom_new(struct kfi_fab *fab, const struct kfi_info *info)
 	ret = kfi_domain_limits(dom->domain, &dom->limits);
 	if (ret)
 		goto close;
+	kfi_domain_set_account(dom->domain, account);
 	memcpy(dom->name, name, len);
+	dom->account = account;
 	dom->mr_mode = info->domain_attr->mr_mode;
 	dom->caps = info->domain_attr->caps;
 	dom->fab = fab;
-	fab->users++;
 	list_add(&dom->entry, &fab->doms);
 	return dom;
 
@@ -200,73 +232,82 @@ free:
 }
 
 /* A domain that lost its device is not found any more. */
-static struct kfi_dom *dom_get(struct kfi_fab *fab, const struct kfi_info *info)
+static struct kfi_dom *dom_find(struct kfi_fab *fab, const struct kfi_info *info,
+				const struct kfi_account *account)
 {
 	struct kfi_domain_limits limits;
 	struct kfi_dom *dom;
 
-	lockdep_assert_held(&doms_lock);
+	lockdep_assert_held(&fab->lock);
 	list_for_each_entry(dom, &fab->doms, entry) {
-		if (strcmp(dom->name, info->domain_attr->name) ||
+		if (strcmp(dom->name, info->domain_attr->name) || dom->account != account ||
 		    dom->mr_mode != info->domain_attr->mr_mode ||
 		    dom->caps != info->domain_attr->caps)
 			continue;
 		if (!kfi_domain_limits(dom->domain, &limits))
-			goto found;
+			return dom;
 		list_del_init(&dom->entry);
 		break;
 	}
-	dom = dom_new(fab, info);
-	if (IS_ERR(dom))
-		return dom;
-found:
-	dom->users++;
+	return NULL;
+}
+
+struct kfi_dom *kfi_dom_get_paid(struct net *net, const struct kfi_info *info,
+				 struct module *owner, struct kfi_account *account)
+{
+	struct kfi_fab *fab = kfi_fab_get(net, info, owner, account);
+	struct kfi_dom *dom;
+	unsigned int noio;
+	bool new;
+
+	if (IS_ERR(fab))
+		return ERR_CAST(fab);
+	noio = memalloc_noio_save();
+	mutex_lock(&fab->lock);
+	dom = dom_find(fab, info, account);
+	new = !dom;
+	if (new)
+		dom = dom_new(fab, info, account);
+	if (!IS_ERR(dom))
+		dom->users++;
+	mutex_unlock(&fab->lock);
+	memalloc_noio_restore(noio);
+	if (!new || IS_ERR(dom))
+		kfi_fab_put(fab);	/* a new domain keeps this reference */
 	return dom;
 }
+EXPORT_SYMBOL_GPL(kfi_dom_get_paid);
 
 struct kfi_dom *kfi_dom_get(struct net *net, const struct kfi_info *info, struct module *owner)
 {
-	unsigned int noio = memalloc_noio_save();
-	struct kfi_dom *dom = ERR_PTR(-ENODEV);
-	struct kfi_fab *fab;
-
-	mutex_lock(&doms_lock);
-	fab = fab_get(net, info, owner);
-	if (IS_ERR(fab)) {
-		dom = ERR_CAST(fab);
-	} else {
-		dom = dom_get(fab, info);
-		fab_put(fab);
-	}
-	mutex_unlock(&doms_lock);
-	memalloc_noio_restore(noio);
-	return dom;
+	return kfi_dom_get_paid(net, info, owner, NULL);
 }
 EXPORT_SYMBOL_GPL(kfi_dom_get);
 
 struct kfi_dom *kfi_dom_ref(struct kfi_dom *dom)
 {
-	mutex_lock(&doms_lock);
+	mutex_lock(&dom->fab->lock);
 	dom->users++;
-	mutex_unlock(&doms_lock);
+	mutex_unlock(&dom->fab->lock);
 	return dom;
 }
 
 void kfi_dom_put(struct kfi_dom *dom)
 {
+	struct kfi_fab *fab = dom->fab;
 	bool last;
 
-	mutex_lock(&doms_lock);
+	mutex_lock(&fab->lock);
 	last = !--dom->users;
 	if (last)
 		list_del(&dom->entry);
-	mutex_unlock(&doms_lock);
+	mutex_unlock(&fab->lock);
 	if (!last)
 		return;
 	if (dom->closing)
 		dom->closing(dom);
 	WARN_ON(kfi_close(&dom->domain->fid));
-	kfi_fab_put(dom->fab);
+	kfi_fab_put(fab);
 	kfree(dom);
 }
 EXPORT_SYMBOL_GPL(kfi_dom_put);

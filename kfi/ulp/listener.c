@@ -21,6 +21,7 @@
  * bridges and cables, are one source. Releases take time, so as much again is permitted for
  * connections in release.
  */
+#include <linux/ratelimit.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <net/ipv6.h>
@@ -225,7 +226,7 @@ int kfi_conn_accept(struct kfi_conn *conn, struct kfi_caller *caller,
 	conn_source(conn, caller->info);
 	if (!conn_enter(conn))
 		return -EBUSY;
-	dom = kfi_dom_get(l->net, caller->info, l->owner);
+	dom = kfi_dom_get_paid(l->net, caller->info, l->owner, attr->account);
 	ret = PTR_ERR_OR_ZERO(dom) ?: kfi_conn_objects(conn, dom, caller->info, attr);
 	if (!IS_ERR(dom))
 		kfi_dom_put(dom);
@@ -338,7 +339,8 @@ static void place_free(struct place *place)
 /* @info: @place->info, or an answer for the same address */
 static int place_objects(struct place *place, struct kfi_info *info)
 {
-	struct kfi_fab *fab = kfi_fab_get(place->l->net, info, place->l->owner);
+	struct kfi_fab *fab = kfi_fab_get(place->l->net, info, place->l->owner,
+					  place->l->account);
 
 	if (IS_ERR(fab))
 		return PTR_ERR(fab);
@@ -353,6 +355,14 @@ static int place_objects(struct place *place, struct kfi_info *info)
 	       kfi_listen(place->pep);
 }
 
+/* The administrator of another namespace may be anybody, and the log is that of the machine. */
+static bool may_log(const struct kfi_listener *l)
+{
+	static DEFINE_RATELIMIT_STATE(limit, DEFAULT_RATELIMIT_INTERVAL, DEFAULT_RATELIMIT_BURST);
+
+	return net_eq(l->net, &init_net) || __ratelimit(&limit);
+}
+
 static int place_listen(struct place *place, struct kfi_info *info)
 {
 	const char *module = module_name(place->l->owner);
@@ -360,9 +370,9 @@ static int place_listen(struct place *place, struct kfi_info *info)
 	char at[PLACE_TEXT];
 
 	place_text(place, info, at);
-	if (!ret)
+	if (!ret && may_log(place->l))
 		pr_info("%s: listens at %s over %s\n", module, at, info->fabric_attr->prov_name);
-	else if (!place->told)
+	else if (ret && !place->told && may_log(place->l))
 		pr_warn("%s: can't listen at %s over %s (%d)\n", module, at,
 			info->fabric_attr->prov_name, ret);
 	place->told = ret;
@@ -373,7 +383,7 @@ static int place_listen(struct place *place, struct kfi_info *info)
 
 static struct place *place_new(struct kfi_listener *l, const struct kfi_info *info)
 {
-	struct place *place = kzalloc(sizeof(*place), GFP_KERNEL);
+	struct place *place = kzalloc(sizeof(*place), GFP_KERNEL_ACCOUNT);
 
 	if (!place)
 		return NULL;
@@ -422,8 +432,9 @@ static void place_lost(struct place *place)
 
 	place_stop(place);
 	place_text(place, place->info, at);
-	pr_info("%s: does not listen at %s over %s until its device is there again\n",
-		module_name(place->l->owner), at, place->info->fabric_attr->prov_name);
+	if (may_log(place->l))
+		pr_info("%s: does not listen at %s over %s until its device is there again\n",
+			module_name(place->l->owner), at, place->info->fabric_attr->prov_name);
 	place->told = false;	/* the log shall have why it does not listen then */
 }
 

@@ -14,19 +14,21 @@
  * @net_cookie: of the namespace. No later namespace has the same, so the fabric of one that has
  *	ended is not found any more
  * @fabric: fabric
- * @doms: domains, by &kfi_dom.entry
  * @users: references: of domains, and of places of listeners
+ * @lock: protects @doms and &kfi_dom.users; held while a domain is opened
+ * @doms: domains, by &kfi_dom.entry
  * @prov: name of the provider, and behind it that of the fabric
  *
- * All under the lock of dom.c.
+ * @entry and @users are under fabs_lock, the lock of dom.c; it and @lock are never held together.
  */
 struct kfi_fab {
 	struct list_head	entry;
 	struct module		*owner;
 	u64			net_cookie;
 	struct kfid_fabric	*fabric;
-	struct list_head	doms;
 	unsigned int		users;
+	struct mutex		lock;
+	struct list_head	doms;
 	char			*name;
 	char			prov[];
 };
@@ -38,7 +40,9 @@ struct kfi_fab {
  */
 int kfi_ulp_query(struct net *net, const struct kfi_need *need, const char *src, const char *node,
 		  const char *service, u64 flags, struct kfi_info **info);
-struct kfi_fab *kfi_fab_get(struct net *net, const struct kfi_info *info, struct module *owner);
+/* @account: pays for what is opened in the fabric, if there is none yet; or NULL */
+struct kfi_fab *kfi_fab_get(struct net *net, const struct kfi_info *info, struct module *owner,
+			    struct kfi_account *account);
 void kfi_fab_put(struct kfi_fab *fab);
 struct kfi_dom *kfi_dom_ref(struct kfi_dom *dom);
 

@@ -34,7 +34,7 @@ struct kit_msg {
 
 struct kit_client {
 	struct kfi_conn	conn;
-	int		lost, err;
+	int		lost, err, answered;
 };
 
 struct kit_rq {
@@ -80,6 +80,8 @@ static const struct kit_lie kit_truth = { "the truth", .data = true, .detach = t
  * @by_task: @other is called by @task; else by another one
  * @early: a post of a request returns when the answer has been taken, unless this needs the CPU
  * @hold: releases wait
+ * @hold_call: calls wait for their answer
+ * @hold_open: work items that open a domain wait; @opening: one does
  * @late: begin this transfer in the next release
  * @ask_name: ask for the name of the first client while it connects
  * @back: a message that is given back while the server is called
@@ -109,7 +111,7 @@ static struct kit {
 	int			refuse, refusal, nr_kept;
 	struct kfid_ep		*refuse_ep;
 	void			(*other)(void);
-	bool			by_task, early, hold, late, ask_name;
+	bool			by_task, early, hold, hold_call, hold_open, opening, late, ask_name;
 	struct kit_kept		*back, *kept[4];
 	wait_queue_head_t	held;
 	int			answers, early_answers, done_early, waits, moved, moved_err, name_err;
@@ -181,15 +183,27 @@ static bool kit_llist_add(struct llist_node *node, struct llist_head *head)
 	return first;
 }
 
+static int kit_domain(struct kfid_fabric *fabric, struct kfi_info *info,
+		      struct kfid_domain **domain, void *context)
+{
+	if (current != kit.task) {
+		WRITE_ONCE(kit.opening, true);
+		wait_event(kit.held, !READ_ONCE(kit.hold_open));
+	}
+	return kfi_domain(fabric, info, domain, context);
+}
+
 #undef EXPORT_SYMBOL_GPL
 #define EXPORT_SYMBOL_GPL(symbol)
 #define kfi_getinfo_net			kit_getinfo
+#define kfi_domain(fabric, info, domain, context)	kit_domain(fabric, info, domain, context)
 #define __kfi_sendmsg			kit_sendmsg
 #define __kfi_writemsg			kit_writemsg
 #define synchronize_rcu_expedited()	kit_synchronize()
 #undef smp_mb__after_atomic
 #define smp_mb__after_atomic()		do { smp_mb(); kit_gap(); } while (0) /* as it is */
 #include "../../kfi/ulp/dom.c"
+#undef kfi_domain
 #include "../../kfi/ulp/conn.c"
 #include "../../kfi/ulp/rx.c"
 #include "../../kfi/ulp/listener.c"
@@ -234,8 +248,15 @@ static void kit_lost(struct kfi_conn *conn, int err)
 	WRITE_ONCE(c->lost, c->lost + 1);
 }
 
+static void kit_told(struct kfi_conn *conn)
+{
+	struct kit_client *c = container_of(conn, struct kit_client, conn);
+
+	WRITE_ONCE(c->answered, c->answered + 1);
+}
+
 static const struct kfi_conn_ops kit_client_ops = {
-	.received = kit_received, .req_done = kit_req_done, .lost = kit_lost,
+	.received = kit_received, .req_done = kit_req_done, .answered = kit_told, .lost = kit_lost,
 };
 
 static int kit_connect(unsigned int i)
@@ -365,6 +386,7 @@ static int kit_called(struct kfi_caller *caller)
 		return -ENOMEM;
 	if (kit.back)
 		kfi_rx_done(&kit.back->rx);
+	wait_event(kit.held, !READ_ONCE(kit.hold_call));
 	if (kit.ask_name)
 		kit.name_err = kfi_conn_name(&kit.clients[0].conn, name, &len);
 	kfi_conn_init(conn, &kit_server_ops);
@@ -859,55 +881,7 @@ static void kit_reopened(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1234, ms);
 }
 
-static void kit_reopen(struct work_struct *work)
-{
-	struct kfi_dom *dom = kfi_dom_get(&init_net, kit.info, THIS_MODULE);
-
-	if (!IS_ERR(dom))
-		kfi_dom_put(dom);
-}
-
-static DECLARE_WORK(kit_reopen_work, kit_reopen);
-
-static void kit_closing(struct kfi_dom *dom)
-{
-	schedule_work(&kit_reopen_work);
-	KUNIT_EXPECT_TRUE(kit.test, fake_soon(!work_busy(&kit_reopen_work)));
-}
-
-/* What closes a domain may wait for one who opens a domain. */
-static void kit_domain_closes(struct kunit *test)
-{
-	kit.dom->closing = kit_closing;
-	kfi_dom_put(kit.dom);
-	flush_work(&kit_reopen_work);
-	kit.dom = kfi_dom_get(&init_net, kit.info, THIS_MODULE);
-	KUNIT_EXPECT_PTR_EQ(test, NULL, kit.dom->closing);
-}
-
-/* One that can't be opened takes nothing from others, and one without its device is replaced. */
-static void kit_domains_shared(struct kunit *test)
-{
-	struct kfi_domain_attr *attr = kit.info->domain_attr;
-	struct kfi_dom *old = kit.dom, *other;
-	int device;
-
-	attr->mr_mode ^= KFI_MR_VIRT_ADDR;	/* for another domain */
-	attr->auth_key_size = 1;		/* without a key */
-	other = kfi_dom_get(&init_net, kit.info, THIS_MODULE);
-	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR_OR_ZERO(other));
-	attr->auth_key_size = 0;
-	other = kfi_dom_get(&init_net, kit.info, THIS_MODULE);
-	attr->mr_mode ^= KFI_MR_VIRT_ADDR;
-	KUNIT_ASSERT_FALSE(test, IS_ERR(other));
-	kfi_to_domain(old->domain)->device = &device;
-	kfi_device_gone(&device);
-	kit.dom = kfi_dom_get(&init_net, kit.info, THIS_MODULE);
-	KUNIT_EXPECT_PTR_NE(test, old, kit.dom);
-	KUNIT_EXPECT_TRUE(test, old->fab == other->fab && other->fab == kit.dom->fab);
-	kfi_dom_put(old);
-	kfi_dom_put(other);
-}
+#include "ulp_opens.h"
 
 /* ---- callers ---- */
 
@@ -989,6 +963,10 @@ KFI_SUITE_IN(kfi_ulp, kit_init, kit_exit,
 	KUNIT_CASE(kit_timeout_late),
 	KUNIT_CASE(kit_name_connecting),
 	KUNIT_CASE(kit_reopened),
+	KUNIT_CASE(kit_dials),
+	KUNIT_CASE(kit_opens_alone),
+	KUNIT_CASE(kit_walks_alone),
+	KUNIT_CASE(kit_domains_paid),
 	KUNIT_CASE(kit_domain_closes),
 	KUNIT_CASE(kit_domains_shared),
 	KUNIT_CASE(kit_callers_crowd),

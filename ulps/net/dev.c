@@ -20,8 +20,8 @@ static int knet_alloc(struct net_device *dev)
 	struct knet *kn = netdev_priv(dev);
 
 	netdev_lockdep_set_classes(dev);	/* frames are sent by another device below */
-	kn->counters = alloc_percpu(struct knet_counters);
-	dev->tstats = netdev_alloc_pcpu_stats(struct pcpu_sw_netstats);
+	kn->counters = alloc_percpu_gfp(struct knet_counters, GFP_KERNEL_ACCOUNT);
+	dev->tstats = __netdev_alloc_pcpu_stats(struct pcpu_sw_netstats, GFP_KERNEL_ACCOUNT);
 	if (kn->counters && dev->tstats)
 		return 0;
 	knet_free(dev);
@@ -37,6 +37,7 @@ static int knet_open(struct net_device *dev)
 
 	mutex_lock(&kn->lock);
 	kn->running = true;
+	kn->load = kn->lower;
 	kn->session = get_random_u64();
 	ether_addr_copy(kn->mac, dev->dev_addr);
 	for (i = 1; i < kn->end; i++)
@@ -136,6 +137,15 @@ static void knet_set_rx_mode(struct net_device *dev)
 {
 }
 
+/*
+ * The device goes. The ends of its peers begin here, under the RTNL, and of all devices that go
+ * together; knet_destroy() waits for them.
+ */
+static void knet_peers_end(struct net_device *dev)
+{
+	knet_peers_remove(netdev_priv(dev));
+}
+
 static int knet_iflink(const struct net_device *dev)
 {
 	const struct knet *kn = netdev_priv(dev);
@@ -145,6 +155,7 @@ static int knet_iflink(const struct net_device *dev)
 
 static const struct net_device_ops knet_ops = {
 	.ndo_init		= knet_alloc,
+	.ndo_uninit		= knet_peers_end,
 	.ndo_open		= knet_open,
 	.ndo_stop		= knet_stop,
 	.ndo_start_xmit		= knet_xmit,
@@ -169,9 +180,10 @@ static void knet_destroy(struct net_device *dev)
 {
 	struct knet *kn = netdev_priv(dev);
 
-	knet_peers_remove(kn);
+	knet_peers_wait(kn);
 	memzero_explicit(&kn->secret, sizeof(kn->secret));
 	knet_free(dev);
+	knet_leave(kn);
 }
 
 #define KNET_FEATURES	(NETIF_F_SG | NETIF_F_HW_CSUM | NETIF_F_TSO | NETIF_F_TSO6 |	\
@@ -262,9 +274,11 @@ static int newlink(struct net_device *dev, struct rtnl_newlink_params *params,
 	kn->below = lower;
 	kn->lower = lower->ifindex;
 	kfi_netns_immutable(dev);
-	ret = register_netdevice(dev);
-	if (ret)
+	ret = knet_enter(kn, net, extack) ?: register_netdevice(dev);
+	if (ret) {
+		knet_leave(kn);
 		return ret;
+	}
 	ret = netdev_upper_dev_link(lower, dev, extack);
 	if (ret)
 		unregister_netdevice(dev);

@@ -2,17 +2,11 @@
 /*
  * ear.c - local addresses at which peers are awaited. Several peers, also of several devices, may
  * reach this node by one address.
- *
- * Only work items of peers take ears_lock. It is held while a listener is opened or closed, so a
- * call never takes it.
  */
 #include <linux/in.h>
 #include <linux/slab.h>
 #include <net/ipv6.h>
 #include "knet.h"
-
-static LIST_HEAD(ears);
-static DEFINE_MUTEX(ears_lock);
 
 /* ---- calls ---- */
 
@@ -63,26 +57,34 @@ static int called(struct kfi_caller *caller)
 
 /* ---- life ---- */
 
-static void put(struct knet_ear *ear)
+/* Drop a user of an address. Return: the ear, if it was the last one: it listens no more */
+static struct knet_ear *put(struct knet_net *ns, struct knet_ear *ear)
 {
-	lockdep_assert_held(&ears_lock);
+	lockdep_assert_held(&ns->ears_lock);
 	if (--ear->users)
-		return;
+		return NULL;
 	list_del(&ear->entry);
 	kfi_listener_close(&ear->listener);
+	return ear;
+}
+
+/* Its connections may take long to end, so the lock is not held. */
+static void end(struct knet_ear *ear)
+{
+	if (!ear)
+		return;
 	kfi_listener_wait(&ear->listener);
 	kfree_sensitive(ear);
 }
 
-static struct knet_ear *open(struct net *net, const struct kfi_need *need,
+static struct knet_ear *open(struct knet *kn, const struct kfi_need *need,
 			     const struct knet_secret *secret, const char *node)
 {
-	struct knet_ear *ear = kzalloc(sizeof(*ear), GFP_KERNEL);
+	struct knet_ear *ear = kzalloc(sizeof(*ear), GFP_KERNEL_ACCOUNT);
 	int ret;
 
 	if (!ear)
 		return ERR_PTR(-ENOMEM);
-	ear->net = net;
 	ear->secret = *secret;
 	strscpy(ear->device, need->device, sizeof(ear->device));
 	strscpy(ear->node, node, sizeof(ear->node));
@@ -91,32 +93,33 @@ static struct knet_ear *open(struct net *net, const struct kfi_need *need,
 	ear->listener.called = called;
 	ear->listener.weak = true;
 	ear->listener.need_privilege = true;
-	ret = kfi_listener_open(&ear->listener, net, need, node, knet_service, THIS_MODULE);
+	ear->listener.account = kfi_payer_account(kn->ns->payer);
+	ret = kfi_listener_open(&ear->listener, kn->net, need, node, knet_service, THIS_MODULE);
 	if (ret) {
 		kfree_sensitive(ear);
 		return ERR_PTR(ret);
 	}
-	list_add(&ear->entry, &ears);
+	list_add(&ear->entry, &kn->ns->ears);
 	return ear;
 }
 
-static bool is_at(const struct knet_ear *ear, struct net *net, const char *device,
-		  const struct knet_secret *secret, const char *node)
+static bool is_at(const struct knet_ear *ear, const char *device, const struct knet_secret *secret,
+		  const char *node)
 {
-	return ear->net == net && !strcmp(ear->device, device) && !strcmp(ear->node, node) &&
+	return !strcmp(ear->device, device) && !strcmp(ear->node, node) &&
 	       knet_same_secret(&ear->secret, secret);
 }
 
-static struct knet_ear *get(struct net *net, const struct kfi_need *need,
+static struct knet_ear *get(struct knet *kn, const struct kfi_need *need,
 			    const struct knet_secret *secret, const char *node)
 {
 	struct knet_ear *ear;
 
-	lockdep_assert_held(&ears_lock);
-	list_for_each_entry(ear, &ears, entry)
-		if (is_at(ear, net, need->device, secret, node))
+	lockdep_assert_held(&kn->ns->ears_lock);
+	list_for_each_entry(ear, &kn->ns->ears, entry)
+		if (is_at(ear, need->device, secret, node))
 			goto found;
-	ear = open(net, need, secret, node);
+	ear = open(kn, need, secret, node);
 	if (IS_ERR(ear))
 		return ear;
 found:
@@ -141,17 +144,18 @@ static int enter(struct knet_ear *ear, struct knet_peer *peer)
 	return ret;
 }
 
-static void leave(struct knet_peer *peer)
+/* Return: as put() */
+static struct knet_ear *leave(struct knet_peer *peer)
 {
 	struct knet_ear *ear = peer->ear;
 
 	if (!ear)
-		return;
+		return NULL;
 	mutex_lock(&ear->lock);
 	list_del(&peer->ear_entry);
 	mutex_unlock(&ear->lock);
 	peer->ear = NULL;
-	put(ear);
+	return put(peer->kn->ns, ear);
 }
 
 /* Write a local address as kfi_listener_open() takes it. %pIS has another form for the scope. */
@@ -173,8 +177,8 @@ static void print_ip(const struct sockaddr *addr, char *node, size_t size)
 int knet_ear_join(struct knet_peer *peer, const struct kfi_need *need,
 		  const struct knet_secret *secret, const struct kfi_info *info)
 {
-	struct net *net = peer->kn->net;
-	struct knet_ear *ear;
+	struct knet_ear *ear, *old = NULL, *unused = NULL;
+	struct knet_net *ns = peer->kn->ns;
 	char node[KNET_NODE];
 	int ret = 0;
 
@@ -182,28 +186,34 @@ int knet_ear_join(struct knet_peer *peer, const struct kfi_need *need,
 		print_ip(info->src_addr, node, sizeof(node));
 	else
 		strscpy(node, need->device, sizeof(node));
-	mutex_lock(&ears_lock);
-	if (peer->ear && is_at(peer->ear, net, need->device, secret, node))
+	mutex_lock(&ns->ears_lock);
+	if (peer->ear && is_at(peer->ear, need->device, secret, node))
 		goto unlock;
-	leave(peer);
-	ear = get(net, need, secret, node);
+	old = leave(peer);
+	ear = get(peer->kn, need, secret, node);
 	ret = PTR_ERR_OR_ZERO(ear);
 	if (ret)
 		goto unlock;
 	ret = enter(ear, peer);
 	if (ret)
-		put(ear);
+		unused = put(ns, ear);
 	else
 		peer->ear = ear;
 unlock:
-	mutex_unlock(&ears_lock);
+	mutex_unlock(&ns->ears_lock);
+	end(old);
+	end(unused);
 	return ret;
 }
 
 /* No call for the peer is answered any more. Context: &knet_peer.work */
 void knet_ear_leave(struct knet_peer *peer)
 {
-	mutex_lock(&ears_lock);
-	leave(peer);
-	mutex_unlock(&ears_lock);
+	struct knet_net *ns = peer->kn->ns;
+	struct knet_ear *old;
+
+	mutex_lock(&ns->ears_lock);
+	old = leave(peer);
+	mutex_unlock(&ns->ears_lock);
+	end(old);
 }

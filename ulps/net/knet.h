@@ -3,10 +3,11 @@
  * knet.h - shared by the files of kfi_net.ko. docs/network-device.md describes how they work
  * together.
  *
- * Locks, outermost first: the lock of ear.c, &knet_ear.lock, the RTNL, &knet.lock, the lock of the
- * device, which the calls of NAPI take since Linux 6.14, and &knet_link.done_lock, a leaf. Nothing
- * that waits for &knet_peer.work, for a connection or for a query of providers is done under the
- * RTNL or in a file of sysfs: all of them may need the RTNL.
+ * Locks, outermost first: &knet_net.ears_lock, &knet_ear.lock, the RTNL, &knet_net.lock, &knet.lock,
+ * the lock of the device, which the calls of NAPI take since Linux 6.14, and &knet_link.done_lock, a
+ * leaf. All but the RTNL belong to a network namespace, so none of them makes another one wait.
+ * Nothing that waits for &knet_peer.work, for a connection or for a query of providers is done under
+ * the RTNL or in a file of sysfs: all of them may need the RTNL.
  */
 #ifndef KNET_H
 #define KNET_H
@@ -22,6 +23,7 @@
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 #include <kfi_conn.h>
+#include <kfi_payer.h>
 #include "hello.h"
 
 /**
@@ -53,6 +55,11 @@ enum {
 	KNET_AGAIN_MS	= 500,		/* a call that has failed is repeated after so long */
 	KNET_WAIT_MS	= 5000,		/* for a call of the peer; then this side calls */
 	KNET_NODE	= 64,		/* bytes of the name of a peer or a domain */
+	KNET_WORKERS	= 8,		/* of a namespace, for its peers; as many for their ends */
+	/* Bytes that are charged for a link: its pages, also those that the stack gets first */
+	KNET_LINK_BYTES	= (2 * KNET_BUFS + KNET_GIVEN) * KNET_BUF,
+	/* ... and for its endpoint, which a call has already */
+	KNET_EP_BYTES	= KFI_PAYER_ENDPOINT_BYTES + (KNET_TX + KNET_BUFS) * KFI_PAYER_OPER_BYTES,
 };
 
 /* Counters for ethtool -S, in the order of counter_names (show.c) */
@@ -79,10 +86,38 @@ struct knet_counters {
 };
 
 /**
+ * struct knet_net - what the devices of a network namespace share
+ *
+ * Any user can be the administrator of a namespace. So what waits for a peer, or holds memory, is
+ * counted here, and no namespace waits for another one. The initial namespace has no limits.
+ *
+ * @lock: protects @devices, @payer, and the making of queues
+ * @devices: devices
+ * @peers: peers of all devices
+ * @wq: does &knet_peer.work; NULL before the first device
+ * @in_ops: functions of links that peers have dialed; with the queue for their ends, for which
+ *	@wq waits
+ * @payer: while there are devices, that of the first one, see &knet.payer; pays for callers that are
+ *	not known yet
+ * @ears_lock: protects @ears, and is held while an address is opened or closed. Only work items of
+ *	peers take it, so a call never waits for it
+ * @ears: addresses at which peers are awaited
+ */
+struct knet_net {
+	struct mutex		lock;
+	unsigned int		devices;
+	atomic_t		peers;
+	struct workqueue_struct	*wq;
+	struct kfi_conn_ops	in_ops;
+	struct kfi_payer	*payer;
+	struct mutex		ears_lock;
+	struct list_head	ears;
+};
+
+/**
  * struct knet_ear - a local address at which peers of devices are awaited
- * @entry: in the list of all, under the lock of ear.c
- * @net: namespace; not held, its end ends the devices
- * @users: peers that use it, under the lock of ear.c
+ * @entry: in &knet_net.ears
+ * @users: peers that use it, under &knet_net.ears_lock
  * @listener: the kit's part
  * @lock: protects @peers; held while a call is answered
  * @peers: peers that may call
@@ -92,7 +127,6 @@ struct knet_counters {
  */
 struct knet_ear {
 	struct list_head	entry;
-	struct net		*net;
 	unsigned int		users;
 	struct kfi_listener	listener;
 	struct mutex		lock;
@@ -118,8 +152,8 @@ struct knet_buf {
  * struct knet_link - a connection to a peer
  * @conn: the kit's part
  * @peer: its peer, which exists longer
- * @napi: reads the queue of @conn while @polling
- * @polling: @napi is enabled, under &knet.lock
+ * @polling: &knet_peer.napi is enabled, and reads the queue of @conn; under &knet.lock
+ * @paid: KNET_LINK_BYTES are charged
  * @broken: the endpoint takes no receives any more; only knet_poll() uses it
  * @lost: the kit has reported the end; only for the link that this side has dialed
  * @mac: Ethernet address of the peer; constant while the link can be found
@@ -133,8 +167,8 @@ struct knet_buf {
 struct knet_link {
 	struct kfi_conn		conn;
 	struct knet_peer	*peer;
-	struct napi_struct	napi;
 	bool			polling;
+	bool			paid;
 	bool			broken;
 	bool			lost;
 	u8			mac[ETH_ALEN];
@@ -153,10 +187,18 @@ struct knet_link {
  * @link: the connection, for knet_xmit(); written under &knet.lock
  * @owner: the link that is in use or still ends, under &knet.lock. There is no other one before
  *	all frames of this one have ended: queue limits count frames of one link
+ * @napi: reads the queue of @owner, which does not change while it is enabled
+ * @has_napi: the device has @napi; only @work uses it
  * @gone: the peer was removed, under &knet.lock
- * @work: dials, ends @out, and ends the peer. It does one thing after the other
+ * @work: dials, ends @out, and ends the peer. It does one thing after the other, and waits for no
+ *	answer of the peer
  * @warned: the last call was refused for a port or the secret; only @work uses it
  * @out: the link that this side dials; only @work opens and closes it
+ * @dialing: @out waits for the answer to its call, until @deadline; both only @work uses
+ * @deadline: in jiffies
+ * @hello: private data of the call
+ * @answer: that of the answer, @answer_len bytes
+ * @answer_len: length of @answer
  * @in: links that the peer has dialed
  * @ear: where it may call; only @work changes it
  * @ear_entry: in &knet_ear.peers
@@ -169,10 +211,16 @@ struct knet_peer {
 	unsigned int		slot;
 	struct knet_link __rcu	*link;
 	struct knet_link	*owner;
+	struct napi_struct	napi;
+	bool			has_napi;
 	bool			gone;
 	struct delayed_work	work;
 	bool			warned;
 	struct knet_link	out;
+	bool			dialing;
+	unsigned long		deadline;
+	struct knet_hello	hello, answer;
+	size_t			answer_len;
 	atomic_t		in;
 	struct knet_ear		*ear;
 	struct list_head	ear_entry;
@@ -185,6 +233,9 @@ struct knet_peer {
  * struct knet - a network device
  * @dev: the device
  * @net: namespace of the fabric; not held, because its end ends the device
+ * @ns: what is known of @net; NULL before the device was registered
+ * @payer: pays for memory: the user that has made the device, and its memory cgroup. NULL: the
+ *	device is in the initial namespace, and the kernel's
  * @lower: index of the interface below, 0: a way, @domain
  * @below: this interface, until @dev is unregistered; under the RTNL
  * @domain: name of the domain of the way
@@ -192,6 +243,7 @@ struct knet_peer {
  * @entry: in the list of main.c, if it has no interface below
  * @lock: protects the following members, and what struct knet_peer and struct knet_link say
  * @running: the device is up
+ * @load: the next call may load the provider: once for each time that the device comes up
  * @mac: its address, as peers know it
  * @session: &knet_hello.session
  * @secret: of calls and callers
@@ -205,6 +257,8 @@ struct knet_peer {
 struct knet {
 	struct net_device	*dev;
 	struct net		*net;
+	struct knet_net		*ns;
+	struct kfi_payer	*payer;
 	int			lower;
 	struct net_device	*below;
 	char			domain[KNET_NODE];
@@ -212,6 +266,7 @@ struct knet {
 	struct list_head	entry;
 	struct mutex		lock;
 	bool			running;
+	bool			load;
 	u8			mac[ETH_ALEN];
 	u64			session;
 	struct knet_secret	secret;
@@ -232,8 +287,16 @@ static inline struct knet_peer *knet_peer(struct knet *kn, unsigned int slot)
 }
 
 /* main.c */
-extern struct workqueue_struct *knet_wq, *knet_end_wq;
 extern char knet_service[KFI_NAME_MAX];
+
+/* net.c */
+int knet_net_init(void);
+void knet_net_exit(void);
+int knet_enter(struct knet *kn, struct net *net, struct netlink_ext_ack *extack);
+void knet_leave(struct knet *kn);
+int knet_count_peer(struct knet *kn);
+void knet_uncount_peer(struct knet *kn);
+struct mem_cgroup *knet_charge_to(struct knet *kn);
 
 /* dev.c */
 extern struct rtnl_link_ops knet_link_ops;
@@ -248,10 +311,11 @@ extern const struct ethtool_ops knet_ethtool_ops;
 extern const struct attribute_group knet_group;
 
 /* peer.c */
-extern struct kfi_conn_ops knet_in_ops;
+extern const struct kfi_conn_ops knet_in_ops;
 int knet_peer_add(struct knet *kn, const char *node);
 int knet_peer_remove(struct knet *kn, const char *node);
 void knet_peers_remove(struct knet *kn);
+void knet_peers_wait(struct knet *kn);
 void knet_peer_again(struct knet_peer *peer, unsigned int ms);
 int knet_answer(struct knet_peer *peer, const struct knet_secret *secret,
 		struct kfi_caller *caller, const struct knet_hello *hello);
@@ -263,8 +327,9 @@ int knet_ear_join(struct knet_peer *peer, const struct kfi_need *need,
 void knet_ear_leave(struct knet_peer *peer);
 
 /* link.c */
-extern const struct kfi_conn_attr knet_conn_attr;
-int knet_link_alloc(struct knet_link *link, struct knet_peer *peer);
+struct kfi_conn_attr knet_conn_attr(struct knet *kn);
+int knet_link_begin(struct knet_link *link, struct knet_peer *peer);
+int knet_link_alloc(struct knet_link *link);
 void knet_link_free(struct knet_link *link);
 void knet_link_up(struct knet_link *link, const struct knet_hello *hello);
 void knet_link_hide(struct knet_link *link);
@@ -281,6 +346,6 @@ void knet_release(struct knet_link *link);
 /* recv.c */
 int knet_poll(struct napi_struct *napi, int budget);
 void knet_ready(struct kfid_cq *cq, void *conn);
-struct page *knet_page(gfp_t gfp);
+struct page *knet_page(struct knet *kn, gfp_t gfp);
 
 #endif /* KNET_H */

@@ -2,7 +2,8 @@
 /*
  * link.c - the life of a connection to a peer.
  *
- *	knet_link_alloc()	memory of receives
+ *	knet_link_begin()	the endpoint is counted, and opened then
+ *	knet_link_alloc()	memory of receives; a link that is dialed has none before the answer
  *	knet_link_up()		connected: frames may be sent, and are received
  *	knet_link_hide()	no frame is sent or received any more; knet_link_down() follows
  *	knet_link_down()	all frames have ended; the peer may connect again
@@ -11,38 +12,43 @@
  */
 #include "knet.h"
 
-const struct kfi_conn_attr knet_conn_attr = {
-	.depth = KNET_BUFS, .tx = KNET_TX, .where = KFI_CONN_READ, .reclaim = true,
-	.timeout_ms = KNET_OP_MS, .need_privilege = true,
-	/*
-	 * Receives are posted when the connection is up, in memory that no peer writes to. So a
-	 * request for one of them would gain nothing.
-	 */
-	.eager = SIZE_MAX,
-};
-
 /*
- * An endpoint may call knet_ready() as soon as it is open: the poll is known then, but not
- * enabled. Without all of its receives a peer would be slow for ever, so it is better to connect
- * later. The RTNL guards the device's list of polls: Linux before 6.14 has no lock of its own for
- * it, and dumps it under the RTNL.
+ * Receives are posted when the connection is up, in memory that no peer writes to. So a request for
+ * one of them would gain nothing: frames of all lengths come without. Who pays for the device does
+ * not get the memory reserve.
  */
-int knet_link_alloc(struct knet_link *link, struct knet_peer *peer)
+struct kfi_conn_attr knet_conn_attr(struct knet *kn)
 {
-	unsigned int i;
+	return (struct kfi_conn_attr) {
+		.depth = KNET_BUFS, .tx = KNET_TX, .where = KFI_CONN_READ, .eager = SIZE_MAX,
+		.timeout_ms = KNET_OP_MS, .need_privilege = true, .reclaim = !kn->payer,
+		.account = kfi_payer_account(kn->payer),
+	};
+}
 
+/* Count the endpoint that will be opened. knet_link_free() follows, unless this fails. */
+int knet_link_begin(struct knet_link *link, struct knet_peer *peer)
+{
 	link->peer = peer;
 	link->broken = false;
 	spin_lock_init(&link->done_lock);
-	rtnl_lock();
-	netif_napi_add(peer->kn->dev, &link->napi, knet_poll);
-	rtnl_unlock();
+	return kfi_payer_take(peer->kn->payer, KFI_PAYER_ENDPOINTS, KNET_EP_BYTES);
+}
+
+/* Without all of its receives a peer would be slow for ever, so it is better to connect later. */
+int knet_link_alloc(struct knet_link *link)
+{
+	struct knet *kn = link->peer->kn;
+	unsigned int i;
+	int ret = kfi_account_charge(kfi_payer_account(kn->payer), KNET_LINK_BYTES);
+
+	if (ret)
+		return ret;
+	link->paid = true;
 	for (i = 0; i < KNET_BUFS; i++) {
-		link->bufs[i].page = knet_page(GFP_KERNEL);
-		if (!link->bufs[i].page) {
-			knet_link_free(link);
+		link->bufs[i].page = knet_page(kn, GFP_KERNEL);
+		if (!link->bufs[i].page)
 			return -ENOMEM;
-		}
 	}
 	return 0;
 }
@@ -50,12 +56,10 @@ int knet_link_alloc(struct knet_link *link, struct knet_peer *peer)
 /* The endpoint is closed, or was never open. */
 void knet_link_free(struct knet_link *link)
 {
+	struct kfi_payer *payer = link->peer->kn->payer;
 	struct knet_buf *buf;
 	unsigned int i;
 
-	rtnl_lock();
-	netif_napi_del(&link->napi);
-	rtnl_unlock();
 	for (buf = link->bufs; buf < link->bufs + KNET_BUFS; buf++) {
 		if (buf->page)
 			put_page(buf->page);
@@ -68,6 +72,10 @@ void knet_link_free(struct knet_link *link)
 			put_page(link->given[i]);
 		link->given[i] = NULL;
 	}
+	if (link->paid)
+		kfi_account_uncharge(kfi_payer_account(payer), KNET_LINK_BYTES);
+	link->paid = false;
+	kfi_payer_give(payer, KFI_PAYER_ENDPOINTS, KNET_EP_BYTES);
 }
 
 /* The first poll posts the receives. */
@@ -80,10 +88,10 @@ void knet_link_up(struct knet_link *link, const struct knet_hello *hello)
 	ether_addr_copy(link->mac, hello->mac);
 	link->session = le64_to_cpu(hello->session);
 	peer->owner = link;
-	napi_enable(&link->napi);
+	napi_enable(&peer->napi);
 	link->polling = true;
 	local_bh_disable();
-	napi_schedule(&link->napi);
+	napi_schedule(&peer->napi);
 	local_bh_enable();
 	rcu_assign_pointer(peer->link, link);
 	knet_count(kn, KNET_UP);
@@ -102,7 +110,7 @@ void knet_link_hide(struct knet_link *link)
 	RCU_INIT_POINTER(peer->link, NULL);
 	if (!--kn->up)
 		netif_carrier_off(kn->dev);
-	napi_disable(&link->napi);
+	napi_disable(&peer->napi);
 	link->polling = false;
 	knet_count(kn, KNET_LOST);
 }

@@ -3,6 +3,7 @@
  * main.c - kfi_net, Ethernet devices whose frames are messages of kfabric. docs/network-device.md
  *
  *	main.c		the module; devices of ways, and interfaces that go
+ *	net.c		namespaces: limits, and who pays
  *	dev.c  show.c	a device; ip link, ethtool and sysfs
  *	peer.c  ear.c	peers: which side calls, and the addresses at which calls are awaited
  *	link.c		a connection
@@ -16,8 +17,6 @@
 char knet_service[KFI_NAME_MAX] = "342";
 KFI_PARAM_TEXT(service, knet_service, 0444,
 	       "service of the provider at which peers are awaited (default 342)");
-
-struct workqueue_struct *knet_wq, *knet_end_wq;
 
 /* ---- devices of ways ---- */
 
@@ -41,9 +40,10 @@ static void way_add(const char *domain)
 	strscpy(kn->domain, domain, sizeof(kn->domain));
 	knet_init(dev, &init_net);
 	dev->mtu = KNET_WAY_MTU;	/* a way has no limit, and TCP begins slowly */
-	ret = register_netdev(dev);
+	ret = knet_enter(kn, &init_net, NULL) ?: register_netdev(dev);
 	if (ret) {
 		pr_warn("kfi_net: no device for %s (%d)\n", domain, ret);
+		knet_leave(kn);
 		free_netdev(dev);
 		return;
 	}
@@ -156,16 +156,13 @@ static struct notifier_block netdev_nb = { .notifier_call = netdev_event };
 
 static int __init knet_module_init(void)
 {
-	int ret = -ENOMEM;
+	int ret = knet_net_init();
 
-	knet_wq = alloc_workqueue("kfi_net", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
-	knet_end_wq = alloc_workqueue("kfi_net_end", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
-	if (!knet_wq || !knet_end_wq)
-		goto destroy;
-	knet_in_ops.end_wq = knet_end_wq;
+	if (ret)
+		return ret;
 	ret = register_netdevice_notifier(&netdev_nb);
 	if (ret)
-		goto destroy;
+		goto exit_net;
 	ret = rtnl_link_register(&knet_link_ops);
 	if (ret)
 		goto unregister;
@@ -174,11 +171,8 @@ static int __init knet_module_init(void)
 	return 0;
 unregister:
 	unregister_netdevice_notifier(&netdev_nb);
-destroy:
-	if (knet_end_wq)
-		destroy_workqueue(knet_end_wq);
-	if (knet_wq)
-		destroy_workqueue(knet_wq);
+exit_net:
+	knet_net_exit();
 	return ret;
 }
 
@@ -193,8 +187,7 @@ static void __exit knet_module_exit(void)
 		way_remove(kn);
 	rtnl_link_unregister(&knet_link_ops);
 	unregister_netdevice_notifier(&netdev_nb);
-	destroy_workqueue(knet_end_wq);
-	destroy_workqueue(knet_wq);
+	knet_net_exit();
 }
 
 module_init(knet_module_init);

@@ -7,11 +7,28 @@
  * the caller has no connection, so one that this side still has is dead.
  */
 #include <linux/inet.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 #include <net/addrconf.h>
 #include <net/route.h>
 #include "knet.h"
+
+/* Why there is no connection, if its administrator can change that */
+static const char *reason(int err)
+{
+	switch (err) {
+	case -EACCES:
+		return "both nodes need ports below 1024";
+	case -EKEYREJECTED:
+		return "both nodes need the same secret";
+	case -EMFILE:
+	case -ENOBUFS:
+		return "its user has too many connections, or too much memory of kfabric";
+	default:
+		return NULL;
+	}
+}
 
 /* ---- hello ---- */
 
@@ -34,10 +51,12 @@ bool knet_hello_ok(const struct knet_hello *hello, size_t len)
 /* Have the work done in so many milliseconds, or at once. Any context */
 void knet_peer_again(struct knet_peer *peer, unsigned int ms)
 {
+	struct workqueue_struct *wq = peer->kn->ns->wq;
+
 	if (ms)
-		queue_delayed_work(knet_wq, &peer->work, msecs_to_jiffies(ms));
+		queue_delayed_work(wq, &peer->work, msecs_to_jiffies(ms));
 	else
-		mod_delayed_work(knet_wq, &peer->work, 0);
+		mod_delayed_work(wq, &peer->work, 0);
 }
 
 /* ---- calls of the peer ---- */
@@ -57,20 +76,8 @@ static void in_release(struct kfi_conn *conn)
 	rcu_read_unlock();
 }
 
-struct kfi_conn_ops knet_in_ops = { .ready = knet_ready, .release = in_release };
-
-static struct knet_link *in_alloc(struct knet_peer *peer)
-{
-	struct knet_link *link = kzalloc(sizeof(*link), GFP_KERNEL);
-
-	if (!link)
-		return NULL;
-	kfi_conn_init(&link->conn, &knet_in_ops);
-	if (!knet_link_alloc(link, peer))
-		return link;
-	kfree(link);
-	return NULL;
-}
+/* Without &kfi_conn_ops.end_wq, see &knet_net.in_ops */
+const struct kfi_conn_ops knet_in_ops = { .ready = knet_ready, .release = in_release };
 
 static void in_free(struct knet_link *link)
 {
@@ -78,17 +85,39 @@ static void in_free(struct knet_link *link)
 	kfree(link);
 }
 
+static struct knet_link *in_alloc(struct knet_peer *peer)
+{
+	struct knet_link *link = kzalloc(sizeof(*link), GFP_KERNEL_ACCOUNT);
+	int ret;
+
+	if (!link)
+		return ERR_PTR(-ENOMEM);
+	kfi_conn_init(&link->conn, &peer->kn->ns->in_ops);
+	ret = knet_link_begin(link, peer);
+	if (ret) {
+		kfree(link);
+		return ERR_PTR(ret);
+	}
+	ret = knet_link_alloc(link);
+	if (ret) {
+		in_free(link);
+		return ERR_PTR(ret);
+	}
+	return link;
+}
+
 static int accept(struct knet_link *link, struct kfi_caller *caller,
 		  const struct knet_hello *hello)
 {
 	struct knet_peer *peer = link->peer;
+	struct kfi_conn_attr attr = knet_conn_attr(peer->kn);
 	struct knet_hello answer;
 	int ret;
 
 	lockdep_assert_held(&peer->kn->lock);
 	fill_hello(peer->kn, &answer, KNET_OK);
 	atomic_inc(&peer->in);
-	ret = kfi_conn_accept(&link->conn, caller, &knet_conn_attr, &answer, sizeof(answer));
+	ret = kfi_conn_accept(&link->conn, caller, &attr, &answer, sizeof(answer));
 	if (ret)
 		atomic_dec(&peer->in);
 	else
@@ -116,12 +145,8 @@ static enum knet_status judge(struct knet_peer *peer, const struct knet_hello *h
 	return owner ? KNET_BUSY : KNET_OK;
 }
 
-/*
- * Answer a call, whose caller has proved @secret. Context: &kfi_listener.called, with
- * &knet_ear.lock. Return: 0; or a negative error, with which the call is refused
- */
-int knet_answer(struct knet_peer *peer, const struct knet_secret *secret,
-		struct kfi_caller *caller, const struct knet_hello *hello)
+static int answer_call(struct knet_peer *peer, const struct knet_secret *secret,
+		       struct kfi_caller *caller, const struct knet_hello *hello)
 {
 	struct knet_link *link = NULL;
 	struct knet *kn = peer->kn;
@@ -136,9 +161,9 @@ again:
 	status = judge(peer, hello);
 	if (status == KNET_OK && !link) {
 		mutex_unlock(&kn->lock);
-		link = in_alloc(peer);	/* takes the RTNL */
-		if (!link)
-			return -ENOMEM;
+		link = in_alloc(peer);
+		if (IS_ERR(link))
+			return PTR_ERR(link);
 		goto again;
 	}
 	if (status == KNET_OK) {
@@ -160,6 +185,24 @@ unlock:
 	return ret;
 }
 
+/*
+ * Answer a call, whose caller has proved @secret. Context: &kfi_listener.called, with
+ * &knet_ear.lock. All namespaces share the work items of such calls, so the RTNL is not waited for.
+ * Return: 0; or a negative error, with which the call is refused
+ */
+int knet_answer(struct knet_peer *peer, const struct knet_secret *secret,
+		struct kfi_caller *caller, const struct knet_hello *hello)
+{
+	struct mem_cgroup *memcg = knet_charge_to(peer->kn);
+	int ret = answer_call(peer, secret, caller, hello);
+
+	set_active_memcg(memcg);
+	if (reason(ret) && net_ratelimit())
+		netdev_warn(peer->kn->dev, "no connection from %s: %s, see kfi_net(7)\n",
+			    peer->node, reason(ret));
+	return ret;
+}
+
 /* ---- calls of this side ---- */
 
 /* Softirq, or a hard interrupt */
@@ -171,7 +214,14 @@ static void out_lost(struct kfi_conn *conn, int err)
 	knet_peer_again(link->peer, 0);
 }
 
-static const struct kfi_conn_ops out_ops = { .ready = knet_ready, .lost = out_lost };
+static void out_answered(struct kfi_conn *conn)
+{
+	knet_peer_again(container_of(conn, struct knet_link, conn)->peer, 0);
+}
+
+static const struct kfi_conn_ops out_ops = {
+	.ready = knet_ready, .answered = out_answered, .lost = out_lost,
+};
 
 /* @device: buffer for the name of the domain; @secret: the same */
 static int fill_need(struct knet *kn, char *device, struct knet_secret *secret,
@@ -179,9 +229,12 @@ static int fill_need(struct knet *kn, char *device, struct knet_secret *secret,
 {
 	struct net_device *lower;
 	int ret = 0;
+	bool load;
 
 	mutex_lock(&kn->lock);
 	*secret = kn->secret;
+	load = kn->load;
+	kn->load = false;
 	mutex_unlock(&kn->lock);
 
 	strscpy(device, kn->domain, KNET_NODE);
@@ -196,65 +249,120 @@ static int fill_need(struct knet *kn, char *device, struct knet_secret *secret,
 	}
 	*need = (struct kfi_need) {
 		.device = device, .type = KFI_EP_MSG, .order = KFI_ORDER_SAS, .max_len = KNET_MSG,
-		.tx_segs = KNET_SEGS, .one_peer = !kn->lower, .load = kn->lower,
+		.tx_segs = KNET_SEGS, .one_peer = !kn->lower, .load = load,
 		.auth_key = secret->len ? secret->bytes : NULL, .auth_key_size = secret->len,
 	};
 	return ret;
 }
 
-/* Connect. The link is up then, unless something has changed meanwhile. */
-static int connect(struct knet_peer *peer, const struct kfi_info *info)
+/* The link is up then, unless something has changed since the call. */
+static int connected(struct knet_peer *peer)
 {
-	struct knet_hello hello, answer = {};
 	struct knet_link *out = &peer->out;
-	size_t len = sizeof(answer);
 	struct knet *kn = peer->kn;
-	int ret;
+	int ret = 0;
 
-	mutex_lock(&kn->lock);
-	fill_hello(kn, &hello, KNET_OK);
-	mutex_unlock(&kn->lock);
-	WRITE_ONCE(out->lost, false);
-	ret = kfi_conn_connect(&out->conn, info->dest_addr, &hello, sizeof(hello), &answer, &len,
-			       KNET_CONNECT_MS);
-	if (ret && knet_hello_ok(&answer, len) && answer.status == KNET_WAIT)
-		return -EALREADY;
+	if (!knet_hello_ok(&peer->answer, peer->answer_len) || peer->answer.status != KNET_OK ||
+	    ether_addr_equal(peer->answer.mac, peer->hello.mac))
+		return -EPROTO;
+	ret = knet_link_alloc(out);
 	if (ret)
 		return ret;
-	if (!knet_hello_ok(&answer, len) || answer.status != KNET_OK ||
-	    ether_addr_equal(answer.mac, hello.mac))
-		return -EPROTO;
 	mutex_lock(&kn->lock);
-	if (kn->running && !peer->gone && !peer->owner && kn->session == le64_to_cpu(hello.session))
-		knet_link_up(out, &answer);
+	if (kn->running && !peer->gone && !peer->owner &&
+	    kn->session == le64_to_cpu(peer->hello.session))
+		knet_link_up(out, &peer->answer);
 	else
 		ret = -ESTALE;
 	mutex_unlock(&kn->lock);
 	return ret;
 }
 
+static void close_out(struct knet_peer *peer)
+{
+	kfi_conn_stop(&peer->out.conn);
+	knet_link_free(&peer->out);
+	peer->dialing = false;
+}
+
+/* The call was answered, or is not waited for any longer. Return: 0: the link is up */
+static int dialed(struct knet_peer *peer)
+{
+	int ret = kfi_conn_dialed(&peer->out.conn);
+
+	if (!ret)
+		ret = connected(peer);
+	else if (knet_hello_ok(&peer->answer, peer->answer_len) &&
+		 peer->answer.status == KNET_WAIT)
+		ret = -EALREADY;
+	peer->dialing = false;
+	if (ret)
+		close_out(peer);
+	return ret;
+}
+
+static int call(struct knet_peer *peer, const struct kfi_info *info)
+{
+	struct knet_link *out = &peer->out;
+	struct knet *kn = peer->kn;
+
+	mutex_lock(&kn->lock);
+	fill_hello(kn, &peer->hello, KNET_OK);
+	mutex_unlock(&kn->lock);
+	WRITE_ONCE(out->lost, false);
+	peer->answer = (struct knet_hello){};
+	peer->answer_len = sizeof(peer->answer);
+	peer->deadline = jiffies + msecs_to_jiffies(KNET_CONNECT_MS);
+	peer->dialing = true;
+	return kfi_conn_dial(&out->conn, info->dest_addr, &peer->hello, sizeof(peer->hello),
+			     &peer->answer, &peer->answer_len);
+}
+
 static int open_link(struct knet_peer *peer, struct net *net, const struct kfi_info *info)
 {
+	struct kfi_conn_attr attr = knet_conn_attr(peer->kn);
 	struct knet_link *out = &peer->out;
 	struct kfi_dom *dom;
 	int ret;
 
-	dom = kfi_dom_get(net, info, THIS_MODULE);
+	dom = kfi_dom_get_paid(net, info, THIS_MODULE, attr.account);
 	if (IS_ERR(dom))
 		return PTR_ERR(dom);
-	ret = knet_link_alloc(out, peer);
+	ret = knet_link_begin(out, peer);
 	if (ret)
 		goto put;
-	ret = kfi_conn_open(&out->conn, dom, info, &knet_conn_attr) ?: connect(peer, info);
-	if (ret) {
-		kfi_conn_stop(&out->conn);
-		knet_link_free(out);
-	}
+	ret = kfi_conn_open(&out->conn, dom, info, &attr) ?: call(peer, info);
+	if (ret)
+		close_out(peer);
 put:
 	kfi_dom_put(dom);
 	return ret;
 }
 
+/*
+ * The device knows the poll from the first call on. The RTNL guards its list of polls: Linux before
+ * 6.14 has no lock of its own for it, and dumps it under the RTNL.
+ */
+static void add_napi(struct knet_peer *peer)
+{
+	if (peer->has_napi)
+		return;
+	rtnl_lock();
+	netif_napi_add(peer->kn->dev, &peer->napi, knet_poll);
+	rtnl_unlock();
+	peer->has_napi = true;
+}
+
+static void del_napi(struct knet_peer *peer)
+{
+	if (!peer->has_napi)
+		return;
+	rtnl_lock();
+	netif_napi_del(&peer->napi);
+	rtnl_unlock();
+}
+
+/* Begin a call. Return: 0: peer_work() hears of the answer */
 static int dial(struct knet_peer *peer)
 {
 	struct net *net = maybe_get_net(peer->kn->net);
@@ -267,6 +375,7 @@ static int dial(struct knet_peer *peer)
 
 	if (!net)
 		return -ENODEV;
+	add_napi(peer);
 	ret = fill_need(peer->kn, device, &secret, &need) ?:
 	      kfi_find(net, &need, NULL, node, knet_service, &info);
 	if (!ret) {
@@ -281,13 +390,12 @@ static int dial(struct knet_peer *peer)
 /* Say once why there will be no connection. */
 static void warn(struct knet_peer *peer, int err)
 {
-	bool refused = err == -EACCES || err == -EKEYREJECTED;
+	const char *why = reason(err);
 
-	if (refused && !peer->warned)
-		netdev_warn(peer->kn->dev,
-			    "no connection to %s: both nodes need %s, see kfi_net(7)\n",
-			    peer->node, err == -EACCES ? "ports below 1024" : "the same secret");
-	peer->warned = refused;
+	if (why && !peer->warned && net_ratelimit())
+		netdev_warn(peer->kn->dev, "no connection to %s: %s, see kfi_net(7)\n", peer->node,
+			    why);
+	peer->warned = why;
 }
 
 /* ---- life ---- */
@@ -306,10 +414,12 @@ static void peer_end(struct knet_peer *peer)
 	wait_var_event(&peer->in, !atomic_read(&peer->in));
 	synchronize_rcu();
 	kfi_conn_close(&peer->out.conn);
+	del_napi(peer);
 	mutex_lock(&kn->lock);
 	RCU_INIT_POINTER(kn->peers[slot], NULL);
 	WRITE_ONCE(kn->nr_peers, kn->nr_peers - 1);
 	mutex_unlock(&kn->lock);
+	knet_uncount_peer(kn);
 	cancel_delayed_work(&peer->work);
 	kfree_rcu(peer, rcu);
 	rcu_read_lock();	/* the end of the device waits for the end of the wake-up */
@@ -318,36 +428,70 @@ static void peer_end(struct knet_peer *peer)
 	rcu_read_unlock();
 }
 
-static void peer_work(struct work_struct *work)
+/* Wait on for the answer to a call if it is @wanted, or take it. */
+static void take_answer(struct knet_peer *peer, bool wanted)
 {
-	struct knet_peer *peer = container_of(to_delayed_work(work), struct knet_peer, work);
-	struct knet *kn = peer->kn;
-	bool gone, running, want, down;
+	long left = peer->deadline - jiffies;
 	int ret;
+
+	if (wanted && left > 0 && !kfi_conn_answered(&peer->out.conn)) {
+		knet_peer_again(peer, jiffies_to_msecs(left) + 1);
+		return;
+	}
+	ret = dialed(peer);
+	if (wanted)
+		warn(peer, ret);
+	if (ret)
+		knet_peer_again(peer, ret == -EALREADY ? KNET_WAIT_MS : KNET_AGAIN_MS);
+}
+
+static void make_call(struct knet_peer *peer)
+{
+	int ret = dial(peer);
+
+	if (!ret)
+		knet_peer_again(peer, KNET_CONNECT_MS);
+	else
+		knet_peer_again(peer, ret == -EADDRINUSE ? KNET_WAIT_MS : KNET_AGAIN_MS);
+	if (ret)
+		warn(peer, ret);
+}
+
+static void peer_step(struct knet_peer *peer)
+{
+	struct knet *kn = peer->kn;
+	bool gone, running, want, down, stale;
 
 	mutex_lock(&kn->lock);
 	gone = peer->gone;
 	down = peer->owner == &peer->out && (gone || READ_ONCE(peer->out.lost));
 	running = kn->running;
 	want = running && !peer->owner;
+	stale = peer->dialing && kn->session != le64_to_cpu(peer->hello.session);
 	mutex_unlock(&kn->lock);
 	if (!want)
 		peer->warned = false;
-	if (down)
+	if (peer->dialing)
+		take_answer(peer, want && !gone && !stale);
+	else if (down)
 		knet_link_down(&peer->out);
-	if (gone) {
+	else if (want && !gone)
+		make_call(peer);
+	if (gone)
 		peer_end(peer);
-	} else if (down) {
+	else if (down)
 		knet_peer_again(peer, KNET_AGAIN_MS);
-	} else if (want) {
-		ret = dial(peer);
-		warn(peer, ret);
-		if (ret)
-			knet_peer_again(peer, ret == -EALREADY || ret == -EADDRINUSE ?
-					      KNET_WAIT_MS : KNET_AGAIN_MS);
-	} else if (!running) {
+	else if (!running)
 		knet_ear_leave(peer);	/* the module of the provider may go then */
-	}
+}
+
+static void peer_work(struct work_struct *work)
+{
+	struct knet_peer *peer = container_of(to_delayed_work(work), struct knet_peer, work);
+	struct mem_cgroup *memcg = knet_charge_to(peer->kn);
+
+	peer_step(peer);	/* which may free the peer, and then the device goes */
+	set_active_memcg(memcg);
 }
 
 /* Return why no other node behind the interface @lower has the address, or NULL if one may. */
@@ -412,7 +556,7 @@ static int add(struct knet *kn, struct knet_peer *peer)
 		else if (!strcmp(knet_peer(kn, i)->node, peer->node))
 			return knet_peer(kn, i)->gone ? -EBUSY : -EEXIST;
 	}
-	if (!slot)
+	if (!slot || knet_count_peer(kn))
 		return -ENOSPC;
 	peer->slot = slot;
 	atomic_inc(&kn->alive);
@@ -426,7 +570,7 @@ static int add(struct knet *kn, struct knet_peer *peer)
 
 int knet_peer_add(struct knet *kn, const char *node)
 {
-	struct knet_peer *peer = kzalloc(sizeof(*peer), GFP_KERNEL);
+	struct knet_peer *peer = kzalloc(sizeof(*peer), GFP_KERNEL_ACCOUNT);
 	int ret;
 
 	if (!peer)
@@ -434,6 +578,7 @@ int knet_peer_add(struct knet *kn, const char *node)
 	peer->kn = kn;
 	INIT_DELAYED_WORK(&peer->work, peer_work);
 	kfi_conn_init(&peer->out.conn, &out_ops);
+	peer->out.peer = peer;
 	ret = strscpy(peer->node, node, sizeof(peer->node)) < 0 ? -EINVAL : 0;
 	if (!ret && kn->lower)
 		ret = read_addr(kn, node, &peer->addr);
@@ -472,7 +617,7 @@ int knet_peer_remove(struct knet *kn, const char *node)
 	return ret;
 }
 
-/* Process context, without the RTNL. On return there is no peer. */
+/* All peers go later. Process context */
 void knet_peers_remove(struct knet *kn)
 {
 	unsigned int i;
@@ -482,6 +627,12 @@ void knet_peers_remove(struct knet *kn)
 		if (knet_peer(kn, i))
 			remove(kn, knet_peer(kn, i));
 	mutex_unlock(&kn->lock);
+}
+
+/* Process context, without the RTNL. On return there is no peer. */
+void knet_peers_wait(struct knet *kn)
+{
+	knet_peers_remove(kn);	/* a file of sysfs may have added one meanwhile */
 	wait_event(kn->idle, !atomic_read(&kn->alive));
 	synchronize_rcu();
 }

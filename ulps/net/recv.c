@@ -15,11 +15,22 @@
 #include <linux/bvec.h>
 #include <linux/gfp.h>
 #include <linux/mm.h>
+#include <linux/sched/mm.h>
 #include "knet.h"
 
-struct page *knet_page(gfp_t gfp)
+/*
+ * The page is charged until the last part of it is freed, whoever has that. Context: any, as @gfp
+ * says
+ */
+struct page *knet_page(struct knet *kn, gfp_t gfp)
 {
-	return alloc_pages(gfp | __GFP_COMP | __GFP_NOWARN | __GFP_NORETRY, get_order(KNET_BUF));
+	struct mem_cgroup *memcg = knet_charge_to(kn);
+	struct page *page;
+
+	gfp |= kn->payer ? __GFP_ACCOUNT : 0;
+	page = alloc_pages(gfp | __GFP_COMP | __GFP_NOWARN | __GFP_NORETRY, get_order(KNET_BUF));
+	set_active_memcg(memcg);
+	return page;
 }
 
 static struct knet *link_knet(struct knet_link *link)
@@ -43,10 +54,12 @@ static void page_give(struct knet_link *link, struct page *page)
 
 /*
  * A page that is kept, or a new one. With the link's own reference alone nobody else reads a page,
- * or can get it; the oldest is looked at first.
+ * or can get it; the oldest is looked at first. An allocation that may use the reserves may exceed
+ * the limit of a memory cgroup, too, so the device of a user gets none.
  */
 static struct page *page_take(struct knet_link *link)
 {
+	struct knet *kn = link_knet(link);
 	struct page **kept, *page;
 	unsigned int i;
 
@@ -55,11 +68,11 @@ static struct page *page_take(struct knet_link *link)
 		page = *kept;
 		if (page && page_ref_count(page) == 1) {
 			*kept = NULL;
-			knet_count(link_knet(link), KNET_RX_REUSED);
+			knet_count(kn, KNET_RX_REUSED);
 			return page;
 		}
 	}
-	return knet_page(GFP_ATOMIC | __GFP_MEMALLOC);
+	return knet_page(kn, kn->payer ? GFP_NOWAIT : GFP_ATOMIC | __GFP_MEMALLOC);
 }
 
 static void drop(struct knet_link *link, enum knet_counter why)
@@ -74,7 +87,7 @@ static struct sk_buff *make_skb(struct knet_link *link, struct knet_buf *buf, co
 				unsigned int len)
 {
 	unsigned int head = len <= KNET_COPY ? len : KNET_HEAD;
-	struct sk_buff *skb = napi_alloc_skb(&link->napi, head);
+	struct sk_buff *skb = napi_alloc_skb(&link->peer->napi, head);
 
 	if (unlikely(!skb))
 		return NULL;
@@ -133,7 +146,7 @@ static void receive(struct knet_link *link, struct knet_buf *buf, const u8 *data
 	}
 	dev_sw_netstats_rx_add(dev, skb->len);
 	skb->protocol = eth_type_trans(skb, dev);
-	napi_gro_receive(&link->napi, skb);
+	napi_gro_receive(&link->peer->napi, skb);
 }
 
 /* ---- receives ---- */
@@ -192,7 +205,7 @@ static void read_error(struct knet_link *link)
 /* The read that finds nothing arms the queue, so entries from then on call knet_ready(). */
 int knet_poll(struct napi_struct *napi, int budget)
 {
-	struct knet_link *link = container_of(napi, struct knet_link, napi);
+	struct knet_link *link = container_of(napi, struct knet_peer, napi)->owner;
 	struct kfi_cq_data_entry wc[8];
 	int i, n, done = 0;
 
@@ -218,8 +231,11 @@ int knet_poll(struct napi_struct *napi, int budget)
 	return min(done, budget);
 }
 
-/* Softirq */
+/*
+ * Softirq. A queue may be ready before its link is the owner: then the poll is disabled, or another
+ * link's.
+ */
 void knet_ready(struct kfid_cq *cq, void *conn)
 {
-	napi_schedule(&container_of(conn, struct knet_link, conn)->napi);
+	napi_schedule(&container_of(conn, struct knet_link, conn)->peer->napi);
 }
