@@ -143,10 +143,13 @@ const struct kfi_fid_class kfi_fabric_class = {
 
 /* ---- walks ---- */
 
-/* Is the fabric in the namespace? NULL: in any */
+/*
+ * Is the fabric in the namespace? NULL: in any, also in one that is ending: the end of a device waits
+ * for that, too, by the locks of the fabric.
+ */
 static bool in_net(const struct kfi_fabric *fabric, const struct net *net)
 {
-	return !READ_ONCE(fabric->dead) && (!net || net_eq(read_pnet(&fabric->net), net));
+	return !net || (!READ_ONCE(fabric->dead) && net_eq(read_pnet(&fabric->net), net));
 }
 
 /*

@@ -51,7 +51,6 @@ static void kill_domain(struct kfi_domain *domain)
 	mutex_lock(&domain->lock);
 	if (!domain->dead) {
 		WRITE_ONCE(domain->dead, true);
-		end_conns(domain);
 		kill_eps(domain, false);
 		kill_eps(domain, true);
 		kfi_mr_device_gone(domain);
@@ -59,6 +58,21 @@ static void kill_domain(struct kfi_domain *domain)
 			kfi_eq_event(domain->eq, KFI_SHUTDOWN, &domain->fid.fid, NULL, NULL, 0);
 	}
 	mutex_unlock(&domain->lock);
+}
+
+/* No domain is dead yet: what is opened in between ends with its domain. */
+static void begin_ends(struct kfi_fabric *fabric, const void *device)
+{
+	struct kfi_domain *domain;
+
+	lockdep_assert_held(&fabric->lock);
+	list_for_each_entry(domain, &fabric->domains, obj.entry) {
+		if (device && domain->device != device)
+			continue;
+		mutex_lock(&domain->lock);
+		end_conns(domain);
+		mutex_unlock(&domain->lock);
+	}
 }
 
 /*
@@ -87,6 +101,7 @@ void kfi_fabric_kill(struct kfi_fabric *fabric, const void *device)
 	struct kfi_pep *pep;
 
 	mutex_lock(&fabric->lock);
+	begin_ends(fabric, device);
 	list_for_each_entry(pep, &fabric->peps, obj.entry)
 		if (!device || uses_device(pep, device))
 			kfi_pep_kill(pep);

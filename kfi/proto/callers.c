@@ -34,7 +34,7 @@ static bool kfp_is_caller(const struct kfp_conn *conn)
 	return conn->payer && conn->payer == kfi_payer_callers();
 }
 
-/* Has the caller proved who it is, or has a consumer accepted it? */
+/* Has the caller proved who it is, or has a consumer accepted it? Then it does not give way. */
 static bool kfp_caller_proven(const struct kfp_conn *conn)
 {
 	return conn->auth || conn->link.proto->identity || conn->ep->ep.type != KFI_EP_RDM;
@@ -52,7 +52,9 @@ static unsigned int kfp_caller_siblings(const struct kfp_conn *conn)
  */
 static struct kfp_conn *kfp_callers_choose(const struct kfp_conn *conn)
 {
-	unsigned int most = kfp_caller_proven(conn) ? 0 : kfp_caller_siblings(conn);
+	/* A caller that is accepted, but not known, does not end the only connection of an origin. */
+	bool known = conn->auth || conn->link.proto->identity;
+	unsigned int most = known ? 0 : max(kfp_caller_siblings(conn), 1U);
 	unsigned int n = CALLERS_SEEN, siblings;
 	struct kfp_conn *one, *next, *chosen = NULL;
 	LIST_HEAD(seen);

@@ -51,9 +51,12 @@ EXPORT_SYMBOL_GPL(kfi_conn_fail);
 
 static void conn_outcome(struct kfi_conn *conn)
 {
+	void (*answered)(struct kfi_conn *conn) = conn->ops->answered;
+
+	/* A waiter may free the connection then; a ULP with answered() keeps it until that returns. */
 	complete_all(&conn->connected);
-	if (conn->ops->answered)
-		conn->ops->answered(conn);
+	if (answered)
+		answered(conn);
 }
 
 /* A refusal fails the receives, too, and these must not hide the answer of the peer: conn_event(). */

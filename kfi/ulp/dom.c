@@ -184,6 +184,13 @@ struct kfi_fab *kfi_fab_get(struct net *net, const struct kfi_info *info, struct
 	return fab;
 }
 
+static void fab_hold(struct kfi_fab *fab)
+{
+	mutex_lock(&fabs_lock);
+	fab->users++;
+	mutex_unlock(&fabs_lock);
+}
+
 void kfi_fab_put(struct kfi_fab *fab)
 {
 	bool last;
@@ -255,7 +262,8 @@ static struct kfi_dom *dom_find(struct kfi_fab *fab, const struct kfi_info *info
 struct kfi_dom *kfi_dom_get_paid(struct net *net, const struct kfi_info *info,
 				 struct module *owner, struct kfi_account *account)
 {
-	struct kfi_fab *fab = kfi_fab_get(net, info, owner, account);
+	/* The account of a fabric is that of its listeners: this one may go before the fabric. */
+	struct kfi_fab *fab = kfi_fab_get(net, info, owner, NULL);
 	struct kfi_dom *dom;
 	unsigned int noio;
 	bool new;
@@ -297,11 +305,14 @@ void kfi_dom_put(struct kfi_dom *dom)
 	struct kfi_fab *fab = dom->fab;
 	bool last;
 
+	/* mutex_unlock() uses the lock until it returns, and another put may be the last one then. */
+	fab_hold(fab);
 	mutex_lock(&fab->lock);
 	last = !--dom->users;
 	if (last)
 		list_del(&dom->entry);
 	mutex_unlock(&fab->lock);
+	kfi_fab_put(fab);
 	if (!last)
 		return;
 	if (dom->closing)

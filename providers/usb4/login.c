@@ -84,14 +84,18 @@ static void u4_login_next_hop(struct u4_cable *c)
 static int u4_login_tell(struct u4_cable *c)
 {
 	struct u4_said told;
+	bool known;		/* when the names were chosen */
 	int ret = 0;
 
+	mutex_lock(&c->login_lock);
+	known = c->said_by.machine;
+	mutex_unlock(&c->login_lock);
 	if (!c->telling)
 		ret = u4_way_guess(c, &told);
 	if (c->telling || ret)
 		return ret;
 	mutex_lock(&c->login_lock);
-	c->telling = told.names != U4W_NAMES_WAIT || c->said_by.machine;
+	c->telling = told.names != U4W_NAMES_WAIT || known;
 	if (!c->telling)
 		told.names = U4W_NAMES_LATER;
 	c->told = told;

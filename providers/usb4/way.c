@@ -439,6 +439,7 @@ int u4_way_join(struct u4_cable *c, const struct u4_said *told, const struct u4_
 	mutex_lock(&u4_ways_lock);
 	if (c->way && (!u4_way_is(c->way, own, peer) || !u4_same(&c->way->seen, &seen))) {
 		u4_way_unplug(c);
+		c->number = U4_LONE | u4_lone_number++ % U4_LONE;	/* in the order of the list */
 		list_add_tail(&c->lone, &u4_lone);
 	}
 	if (!c->way) {

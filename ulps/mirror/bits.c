@@ -502,7 +502,7 @@ static u32 count_bits(u8 *map, u32 bits, u32 bytes)
 static int load_one(struct kfm_peer *p, u32 *bad)
 {
 	struct kfm *m = p->m;
-	u32 known;
+	u32 known, damaged = *bad;
 	int ret;
 
 	ret = kfm_map_read(m, active_at(p), p->active, m->active_bytes / KFM_MAP_BLOCK, bad) ?:
@@ -513,7 +513,8 @@ static int load_one(struct kfm_peer *p, u32 *bad)
 	p->active_count = count_bits(p->active, m->extents, m->active_bytes);
 	p->oos_count = count_bits(p->oos, m->regions, m->bitmap_bytes);
 	set_active(p);
-	if (m->sb.flags & KFM_SB_REST && known != m->sb.maps[p->index]) {
+	/* The bits of a damaged sector are set: then the others are taken as they are. */
+	if (m->sb.flags & KFM_SB_REST && *bad == damaged && known != m->sb.maps[p->index]) {
 		DMERR("%s: the bitmaps for %s are not as this node left them", kfm_name(m),
 		      kfm_peer_name(p));
 		set_regions(p, 0, m->regions);

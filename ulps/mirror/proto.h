@@ -42,7 +42,7 @@
 #define KFM_GROUP		16u	/* records in one write to the ring */
 #define KFM_HISTORY		8u	/* earlier generations that are stored */
 #define KFM_SAMPLES		8u	/* regions of a leg that are compared after a stop */
-#define KFM_SERIAL_MAX		(1ull << 48)	/* a node that claims more is not believed */
+#define KFM_SERIAL_MAX		(1ull << 48)	/* a peer that tells this node of more is not believed */
 /* A node that does not know its last serial number goes on behind all that others may know */
 #define KFM_SERIAL_STEP		(1u << 16)
 #define KFM_SECTORS_MAX		(1ull << 38)	/* of a mirror, 128 TiB */

@@ -182,7 +182,6 @@ void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg)
 		p->session = msg->session;
 		p->refused = 0;
 		p->features = msg->features;
-		m->log.epoch = msg->features & KFM_F_NUMBERS ? msg->start : 0;
 		if (!m->witness)
 			p->sectors = msg->sectors;
 	}
@@ -244,6 +243,7 @@ static int attach_prepare(struct kfm_peer *p, const struct kfm_msg *msg)
 	/* whatever leg this is, it is the one from now on */
 	if (!ret && msg->arg && m->sb.flags & KFM_SB_DOUBT && kfm_label_renew(m))
 		DMWARN("%s: can't write the label of the leg", kfm_name(m));
+	m->log.epoch = p->features & KFM_F_NUMBERS ? p->hello_start : 0;
 	return ret ?: kfm_log_start(m, p->session, msg->gens.cur, msg->node);
 }
 

@@ -276,7 +276,9 @@ static int newlink(struct net_device *dev, struct rtnl_newlink_params *params,
 	kfi_netns_immutable(dev);
 	ret = knet_enter(kn, net, extack) ?: register_netdevice(dev);
 	if (ret) {
-		knet_leave(kn);
+		/* if the device was registered for a moment, knet_destroy() does it */
+		if (dev->reg_state == NETREG_UNINITIALIZED)
+			knet_leave(kn);
 		return ret;
 	}
 	ret = netdev_upper_dev_link(lower, dev, extack);

@@ -222,9 +222,11 @@ bool kib_cq_reserve(struct ib_cq *ib)
 
 /* Unread events of a short queue: some programs arm it more than once before they read one */
 #define CQ_EVENTS	16U
+#define CQ_EVENTS_MAX	4096U	/* nobody pays for them */
 
 /*
- * May another event be reported to a process? It may leave as many unread as the queue has entries.
+ * May another event be reported to a process? It may leave as many unread as the queue has entries,
+ * within these bounds.
  * After that it has events to read anyway. uverbs may have had no memory for some that were
  * counted; when all are read they are forgotten.
  */
@@ -239,7 +241,7 @@ static bool cq_may_report(struct kib_cq *cq)
 	read = READ_ONCE(uverbs->comp_events_reported);
 	if (list_empty(&uverbs->comp_list))
 		cq->events = read;
-	if ((s32)(cq->events - read) >= (s32)max_t(u32, cq->ib.cqe, CQ_EVENTS))
+	if ((s32)(cq->events - read) >= (s32)clamp_t(u32, cq->ib.cqe, CQ_EVENTS, CQ_EVENTS_MAX))
 		return false;
 	cq->events++;
 	return true;
