@@ -151,7 +151,7 @@ EXPORT_SYMBOL_GPL(kfi_proto_pep_open);
 /* Only the callers of this passive endpoint: the handshakes of others may take long. */
 static void kfp_pep_answer(struct kfi_peer_conn *pc)
 {
-	flush_delayed_work(&to_kfp_conn(pc)->hello_work);
+	flush_work(&to_kfp_conn(pc)->hello_work.work);
 }
 
 void kfi_proto_pep_close(struct kfi_pep *pep)

@@ -130,8 +130,8 @@ static void bits_upgraded(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, w->peers[0].oos_count, 8);
 	KUNIT_EXPECT_EQ(test, w->peers[1].oos_count, 8);
-	KUNIT_EXPECT_EQ(test, i, 7);	/* superblock, 4 blocks, superblock */
-	KUNIT_EXPECT_EQ(test, lost, 5);	/* the first leaves version 3 */
+	KUNIT_EXPECT_EQ(test, i, 9);	/* superblock twice, 4 blocks, superblock twice */
+	KUNIT_EXPECT_EQ(test, lost, 6);	/* the first leaves version 3, and the last this one */
 	/* the same in the form of messages */
 	kfm_wire_fill(&w->peers[1]);
 	KUNIT_EXPECT_EQ(test, w->peers[1].wire[0], 1 << 7);

@@ -300,7 +300,6 @@ static void label_create_again(struct kunit *test)
 		w->io_left = i;
 		KUNIT_EXPECT_EQ(test, mw_order(w, "create", uuid), -EIO);
 		w->io_err = 0;
-		m->meta_failed = false;
 	}
 	KUNIT_EXPECT_EQ(test, mw_order(w, "create", uuid), 0);
 	KUNIT_EXPECT_EQ(test, m->sb.flags, KFM_SB_NO_LOG | KFM_SB_LABEL);

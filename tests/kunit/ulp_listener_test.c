@@ -86,7 +86,7 @@ static int ear_init(struct kunit *test)
 {
 	KUNIT_ASSERT_EQ(test, 0, kfi_find(&init_net, &ear_need, NULL, "loop", EAR_SERVICE,
 					  &ear.info));
-	ear.fab = kfi_fab_get(&init_net, ear.info, THIS_MODULE);
+	ear.fab = kfi_fab_get(&init_net, ear.info, THIS_MODULE, NULL);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(ear.fab));
 	kfi_listeners_init();
 	ear.listener.called = ear_called;

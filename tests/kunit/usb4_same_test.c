@@ -69,18 +69,25 @@ static void two_cables(struct kunit *test)
 	const struct u4_seen way[2] = {
 		logged_in(0xa0, 0xb0, 1, 3, 0), logged_in(0xa0, 0xb0, 3, 1, 0),
 	};
-	const struct u4_seen is[] = {
-		cable(0xa0, 0xb7, 1), cable(0xa0, 0xb7, 3),
-		logged_in(0xa0, 0xb7, 1, 3, 0), logged_in(0xa0, 0xb7, 3, 1, 0),
+	/* @there is 0 where the host has not logged in yet */
+	static const struct {
+		u32 here, there;
+	} is[] = {
+		{ 1, 0 }, { 3, 0 },
+		{ 1, 3 }, { 3, 1 },
 		/* moved to another port here: the other end tells them apart */
-		logged_in(0xa0, 0xb7, 5, 3, 0), logged_in(0xa0, 0xb7, 5, 1, 0),
+		{ 5, 3 }, { 5, 1 },
 		/* crossed: this end does */
-		logged_in(0xa0, 0xb7, 1, 1, 0), logged_in(0xa0, 0xb7, 3, 3, 0),
+		{ 1, 1 }, { 3, 3 },
 	};
+	struct u4_seen now;
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(is); i++)
-		KUNIT_EXPECT_GT(test, u4_same(&way[i & 1], &is[i]), u4_same(&way[!(i & 1)], &is[i]));
+	for (i = 0; i < ARRAY_SIZE(is); i++) {
+		now = is[i].there ? logged_in(0xa0, 0xb7, is[i].here, is[i].there, 0) :
+				    cable(0xa0, 0xb7, is[i].here);
+		KUNIT_EXPECT_GT(test, u4_same(&way[i & 1], &now), u4_same(&way[!(i & 1)], &now));
+	}
 }
 
 /* What the host at one end finds is what the one at the other end finds, turned round. */

@@ -125,7 +125,10 @@ static int create(struct kfm *m, struct kfm_cmd *cmd)
 		return -EINVAL;
 	if (m->formatted)
 		return -EEXIST;
-	m->meta_failed = false;		/* an attempt that has failed */
+	/* An attempt that has failed may have left one superblock. */
+	if (m->meta_failed && kfm_super_clear(m, m->meta_at))
+		return -EIO;
+	m->meta_failed = false;
 	export_uuid(bytes, &uuid);
 	ret = may_format(m) ?: kfm_label_name(m, bytes);
 	label = ret ?: create_label(m, bytes);
