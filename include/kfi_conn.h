@@ -164,8 +164,8 @@ struct kfi_dom *kfi_dom_get(struct net *net, const struct kfi_info *info, struct
  * @net: network namespace of @info
  * @info: what kfi_find() has found
  * @owner: THIS_MODULE
- * @account: the account, which the ULP keeps until all its domains and listeners in @net are closed;
- *	or NULL. Domains are shared by those with the same account
+ * @account: the account, which the ULP keeps until all its domains and listeners in @net are
+ *	closed; or NULL. Domains are shared by those with the same account
  *
  * Context: Process context, may sleep.
  * Return: as kfi_dom_get().
@@ -705,8 +705,8 @@ struct kfi_caller {
  *	so many milliseconds; 0: never
  * @weak: the namespace is not held: the ULP closes the listener when it ends
  * @need_privilege: KFI_OPT_NEED_PRIVILEGE, where the provider has that
- * @account: pays for callers until they are accepted, see kfi_dom_get_paid(); or NULL. It is that of
- *	the first listener or domain of the module in the namespace
+ * @account: pays for callers until they are accepted, see kfi_dom_get_paid(); or NULL. It is that
+ *	of the first listener or domain of the module in the namespace
  * @max_unready: sum of depth and spare of such connections, 0: no limit. Beyond it the oldest ones
  *	end; those of one source, if it has more than half of the limit, its own ones. As many again
  *	may be in release

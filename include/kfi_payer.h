@@ -96,7 +96,7 @@ void kfi_payer_give(struct kfi_payer *payer, enum kfi_payer_kind kind, size_t by
 struct kfi_account *kfi_payer_account(struct kfi_payer *payer);
 
 /**
- * kfi_payer_callers() - return the account of connections that peers begin to endpoints of the kernel
+ * kfi_payer_callers() - return the account of connections that peers begin to kernel endpoints
  *
  * Its limit is that of a user. For the message protocol.
  * Context: any.
@@ -110,8 +110,8 @@ struct kfi_account *kfi_payer_callers(void);
  * @limit: pages that the calling process may have pinned, of its RLIMIT_MEMLOCK; LONG_MAX: its
  *	namespaces do not limit it, either
  *
- * They count against the limit of the opener together with those of io_uring and AF_XDP, and against
- * the RLIMIT_MEMLOCK that each user namespace was made with.
+ * They count against the limit of the opener together with those of io_uring and AF_XDP, and
+ * against the RLIMIT_MEMLOCK that each user namespace was made with.
  *
  * Context: process. Return: 0; -ENOMEM if a limit does not allow that.
  */

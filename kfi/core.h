@@ -112,8 +112,8 @@ int kfi_domain_resolve(struct kfi_domain *domain, const char *node, const char *
 int kfi_netlink_init(void);
 void kfi_netlink_exit(void);
 /*
- * Call @fn for each endpoint of a namespace. @fn may sleep; the mutexes of the fabric and the domain
- * are held. A nonzero result of @fn ends the walk.
+ * Call @fn for each endpoint of a namespace. @fn may sleep; the mutexes of the fabric and the
+ * domain are held. A nonzero result of @fn ends the walk.
  */
 typedef int (*kfi_ep_fn)(struct kfi_ep *ep, void *arg);
 int kfi_walk_eps(struct net *net, kfi_ep_fn fn, void *arg);

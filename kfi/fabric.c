@@ -144,8 +144,8 @@ const struct kfi_fid_class kfi_fabric_class = {
 /* ---- walks ---- */
 
 /*
- * Is the fabric in the namespace? NULL: in any, also in one that is ending: the end of a device waits
- * for that, too, by the locks of the fabric.
+ * Is the fabric in the namespace? NULL: in any, also in one that is ending: the end of a device
+ * waits for that, too, by the locks of the fabric.
  */
 static bool in_net(const struct kfi_fabric *fabric, const struct net *net)
 {

@@ -32,9 +32,9 @@ static void kill_eps(struct kfi_domain *domain, bool shared)
 }
 
 /*
- * Begin the ends of all connections, so that they run in parallel. The end of a connection waits for
- * its packets in queues of this machine, and a namespace that ends makes the ends of others wait.
- * Peers of an RDM endpoint end in parallel anyway.
+ * Begin the ends of all connections, so that they run in parallel. The end of a connection waits
+ * for its packets in queues of this machine, and a namespace that ends makes the ends of others
+ * wait. Peers of an RDM endpoint end in parallel anyway.
  */
 static void end_conns(struct kfi_domain *domain)
 {

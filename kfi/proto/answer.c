@@ -3,12 +3,12 @@
  * answer.c - what this side owes to the peer: answers to its requests, and credit.
  *
  * A connection has answers for some requests of the peer (&kfp_conn.pool), and gets more of them
- * before a request is handled that finds none, up to one for each that the peer may have outstanding.
- * Without memory for more, the requests wait until those are sent that there are. So an idle connection
- * is small. Objects that wait longer contain an answer of their own. An answer waits
- * in &kfp_conn.answers until the transmit side encodes it (&kfp_answer_row.send). ACKs that may be
- * late wait in &kfp_conn.lazy until other frames are sent, until there are KFP_LAZY_MAX, or for a
- * jiffy.
+ * before a request is handled that finds none, up to one for each that the peer may have
+ * outstanding. Without memory for more, the requests wait until those are sent that there are. So
+ * an idle connection is small. Objects that wait longer contain an answer of their own. An answer
+ * waits in &kfp_conn.answers until the transmit side encodes it (&kfp_answer_row.send). ACKs that
+ * may be late wait in &kfp_conn.lazy until other frames are sent, until there are KFP_LAZY_MAX, or
+ * for a jiffy.
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -27,8 +27,8 @@ struct kfp_answers {
 static_assert(sizeof(struct kfp_answers) <= 4096);
 
 /*
- * Add a piece to the pool, of as many answers as the peer may still have. Called when the connection
- * gets its buffers, and then under (L). Return: 0, -ENOMEM
+ * Add a piece to the pool, of as many answers as the peer may still have. Called when the
+ * connection gets its buffers, and then under (L). Return: 0, -ENOMEM
  */
 int kfp_answers_more(struct kfp_conn *conn, gfp_t gfp)
 {

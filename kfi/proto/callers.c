@@ -52,7 +52,7 @@ static unsigned int kfp_caller_siblings(const struct kfp_conn *conn)
  */
 static struct kfp_conn *kfp_callers_choose(const struct kfp_conn *conn)
 {
-	/* A caller that is accepted, but not known, does not end the only connection of an origin. */
+	/* A caller that has proved nothing does not end the only connection of an origin. */
 	bool known = conn->auth || conn->link.proto->identity;
 	unsigned int most = known ? 0 : max(kfp_caller_siblings(conn), 1U);
 	unsigned int n = CALLERS_SEEN, siblings;

@@ -158,7 +158,8 @@ void kfi_proto_pep_close(struct kfi_pep *pep)
 {
 	struct kfi_proto_pep *ppep = to_proto_pep(pep);
 
-	kfi_conn_set_each(&ppep->conn_set, kfp_pep_answer);	/* rejected callers get their answer */
+	/* rejected callers get their answer */
+	kfi_conn_set_each(&ppep->conn_set, kfp_pep_answer);
 	kfi_conn_set_stop(&ppep->conn_set, -ECONNREFUSED);
 	kfi_conn_set_drain(&ppep->conn_set);
 }

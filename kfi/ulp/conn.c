@@ -53,7 +53,7 @@ static void conn_outcome(struct kfi_conn *conn)
 {
 	void (*answered)(struct kfi_conn *conn) = conn->ops->answered;
 
-	/* A waiter may free the connection then; a ULP with answered() keeps it until that returns. */
+	/* A waiter may free the connection then. A ULP with answered() keeps it until that ends. */
 	complete_all(&conn->connected);
 	if (answered)
 		answered(conn);

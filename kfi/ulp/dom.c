@@ -3,9 +3,9 @@
  * dom.c - finds a provider for an address, and keeps the domains that connections of one module
  * share.
  *
- * fabs_lock protects the list of fabrics and &kfi_fab.users, and nothing waits under it: all modules
- * and namespaces share it. &kfi_fab.lock is held while a domain of the fabric is opened, which may
- * wait for what else happens in this fabric, and so in this namespace.
+ * fabs_lock protects the list of fabrics and &kfi_fab.users, and nothing waits under it: all
+ * modules and namespaces share it. &kfi_fab.lock is held while a domain of the fabric is opened,
+ * which may wait for what else happens in this fabric, and so in this namespace.
  *
  * A reconnect for which memory reclaim waits takes both. So allocations under them never wait for
  * I/O, whoever makes them.
@@ -147,7 +147,7 @@ static struct kfi_fab *fab_find(struct net *net, const struct kfi_info *info, st
 	return NULL;
 }
 
-/* Enter @new, if there is no such fabric yet. Return: the fabric in the list, with a user; or NULL */
+/* Enter @new, if there is no such fabric. Return: the fabric in the list, with a user; or NULL */
 static struct kfi_fab *fab_enter(struct net *net, const struct kfi_info *info,
 				 struct module *owner, struct kfi_fab *new)
 {
@@ -305,7 +305,7 @@ void kfi_dom_put(struct kfi_dom *dom)
 	struct kfi_fab *fab = dom->fab;
 	bool last;
 
-	/* mutex_unlock() uses the lock until it returns, and another put may be the last one then. */
+	/* mutex_unlock() uses the lock until it returns, and another put may be the last by then. */
 	fab_hold(fab);
 	mutex_lock(&fab->lock);
 	last = !--dom->users;

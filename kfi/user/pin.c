@@ -223,7 +223,7 @@ void ku_cache_exit(struct ku_ctx *ctx)
 
 /* ---- pinning ---- */
 
-/* An array with an element for each page, which kvfree() frees. kvmalloc() ends at INT_MAX bytes. */
+/* An array with an element for each page, for kvfree(). kvmalloc() ends at INT_MAX bytes. */
 static void *page_array(unsigned int pages, size_t size)
 {
 	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_NOWARN;

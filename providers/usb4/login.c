@@ -78,8 +78,8 @@ static void u4_login_next_hop(struct u4_cable *c)
 }
 
 /*
- * Choose what our LOGINs of this incarnation say. A name that we have is told to the host alone that
- * had it, as far as that can be seen: so that host has to say first what it is.
+ * Choose what our LOGINs of this incarnation say. A name that we have is told to the host alone
+ * that had it, as far as that can be seen: so that host has to say first what it is.
  */
 static int u4_login_tell(struct u4_cable *c)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * same.c - is it the same host, and how are the ends of a way called? same.h describes the functions.
+ * same.c - is it the same host, and how are the ends of a way called? same.h describes this.
  */
 #include <linux/kernel.h>
 #include <linux/string.h>

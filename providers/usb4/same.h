@@ -5,7 +5,8 @@
  * Functions without state, which KUnit tests.
  *
  * A UUID is not what identifies a host: many host interfaces have another one after each boot, and
- * a machine may have several host interfaces. The name of the host and the places of the cable stay.
+ * a machine may have several host interfaces. The name of the host and the places of the cable
+ * stay.
  */
 #ifndef _KFI_USB4_SAME_H
 #define _KFI_USB4_SAME_H

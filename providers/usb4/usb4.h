@@ -187,8 +187,8 @@ enum u4_state {
  * @entry: entry in the list of cables, as long as u4_cable_work() may run
  * @xd: the other host, referenced
  * @dma: the device that reads and writes the frames, until the rings are freed
- * @way: its way; NULL until both hosts have logged in. Changed by @work under u4_ways_lock, so @work
- *	may read it without
+ * @way: its way; NULL until both hosts have logged in. Changed by @work under u4_ways_lock, so
+ *	@work may read it without
  * @lone: entry in the list of cables without a way, under u4_ways_lock
  * @number: of such a cable, for `kfi show devices`
  * @where: its port of this machine; constant

@@ -102,8 +102,8 @@ static bool u4_way_live(const struct u4_way *way)
 }
 
 /*
- * As u4_same(). A machine that is connected by another cable has not booted, so a host that says that
- * it is another machine is one.
+ * As u4_same(). A machine that is connected by another cable has not booted, so a host that says
+ * that it is another machine is one.
  */
 static unsigned int u4_way_same(const struct u4_way *way, const struct u4_seen *seen)
 {
@@ -149,8 +149,9 @@ static bool u4_name_disputed(const char *host, const struct u4_way *also)
 }
 
 /*
- * Find the end of the way that is called so. A name that two machines claim stands for none of them.
- * If a cable joins two host interfaces of one machine, the ends of both its ways have the names.
+ * Find the end of the way that is called so. A name that two machines claim stands for none of
+ * them. If a cable joins two host interfaces of one machine, the ends of both its ways have the
+ * names.
  */
 static int u4_host_side(const struct u4_way *way, const char *host, void *side)
 {
@@ -439,7 +440,8 @@ int u4_way_join(struct u4_cable *c, const struct u4_said *told, const struct u4_
 	mutex_lock(&u4_ways_lock);
 	if (c->way && (!u4_way_is(c->way, own, peer) || !u4_same(&c->way->seen, &seen))) {
 		u4_way_unplug(c);
-		c->number = U4_LONE | u4_lone_number++ % U4_LONE;	/* in the order of the list */
+		/* in the order of the list */
+		c->number = U4_LONE | u4_lone_number++ % U4_LONE;
 		list_add_tail(&c->lone, &u4_lone);
 	}
 	if (!c->way) {

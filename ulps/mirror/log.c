@@ -537,7 +537,8 @@ static int rec_load(struct kfm *m, u32 at)
  * @m: mirror without a session, after kfm_log_load()
  *
  * Sets kfm_log.end. In persistent memory a place that has gone bad would stop the machine, so
- * nothing is known there of records that are not applied. What can't be read is found by the replay.
+ * nothing is known there of records that are not applied. What can't be read is found by the
+ * replay.
  */
 void kfm_log_scan(struct kfm *m)
 {

@@ -374,7 +374,8 @@ int kfm_super_settle(struct kfm *m, const struct kfm_super *known)
 	if (known && known->node == m->sb.node && known->serial - serial <= 2) {
 		m->sb = *known;
 		m->sb.serial = serial;
-		return kfm_super_put(m);	/* with KFM_SB_REST: bitmaps and leg are compared next */
+		/* with KFM_SB_REST: bitmaps and leg are compared next */
+		return kfm_super_put(m);
 	}
 	m->sb.serial += KFM_SERIAL_STEP;
 	return kfm_super_save(m);

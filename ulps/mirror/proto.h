@@ -42,7 +42,7 @@
 #define KFM_GROUP		16u	/* records in one write to the ring */
 #define KFM_HISTORY		8u	/* earlier generations that are stored */
 #define KFM_SAMPLES		8u	/* regions of a leg that are compared after a stop */
-#define KFM_SERIAL_MAX		(1ull << 48)	/* a peer that tells this node of more is not believed */
+#define KFM_SERIAL_MAX		(1ull << 48)	/* a peer that tells of more is not believed */
 /* A node that does not know its last serial number goes on behind all that others may know */
 #define KFM_SERIAL_STEP		(1u << 16)
 #define KFM_SECTORS_MAX		(1ull << 38)	/* of a mirror, 128 TiB */
@@ -196,8 +196,8 @@ struct kfm_le_heard {
 /*
  * A superblock. The copy with the higher serial number counts. Each time both copies are written,
  * one after the other, with successive numbers, of which the even ones are in the first place. Each
- * is one sector, so a write that a loss of power has cut short leaves the old copy or the new one: a
- * copy that does not check was damaged later, and may have been the newer one (meta.c).
+ * is one sector, so a write that a loss of power has cut short leaves the old copy or the new one:
+ * a copy that does not check was damaged later, and may have been the newer one (meta.c).
  */
 struct kfm_le_super {
 	__le64	magic;

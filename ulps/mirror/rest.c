@@ -89,8 +89,8 @@ void kfm_rest_begin(struct kfm *m)
  * kfm_rest_check() - is the leg as it was left?
  * @m: formatted mirror that is being resumed, whose leg has no label
  *
- * If not, this node is in doubt, in memory, until a primary attaches: the right leg may come back. A
- * leg that can't be read is going to fail.
+ * If not, this node is in doubt, in memory, until a primary attaches: the right leg may come back.
+ * A leg that can't be read is going to fail.
  */
 void kfm_rest_check(struct kfm *m)
 {

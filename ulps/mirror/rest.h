@@ -12,8 +12,8 @@ void kfm_rest_check(struct kfm *m);
 void kfm_rest_end(struct kfm *m);
 
 /*
- * The leg is written at @sector: its region is one of the next sample. The mirror is claimed; or, at
- * a secondary, kfm_log.lock is held.
+ * The leg is written at @sector: its region is one of the next sample. The mirror is claimed; or,
+ * at a secondary, kfm_log.lock is held.
  */
 static inline void kfm_rest_wrote(struct kfm *m, u64 sector)
 {

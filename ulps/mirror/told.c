@@ -89,9 +89,9 @@ bool kfm_told_knows(const struct kfm *m, const struct kfm_msg *msg)
  * @m: secondary, or a node that asks before a promotion
  * @msg: HELLO or STATE
  *
- * What a peer knows of the superblock is stored: this node is in doubt from now on, and goes on with
- * a serial number behind that. What it knows of the head of the log counts when the log is read,
- * until the next log begins.
+ * What a peer knows of the superblock is stored: this node is in doubt from now on, and goes on
+ * with a serial number behind that. What it knows of the head of the log counts when the log is
+ * read, until the next log begins.
  *
  * Return: is this node in doubt because of the message?
  */
@@ -114,8 +114,8 @@ bool kfm_told_takes(struct kfm *m, const struct kfm_msg *msg)
  * @p: peer that has answered a candidate, whose log has been replayed
  *
  * Both logs were written by one primary, whose writes have numbers, in the present generation. Of a
- * log that this table has begun it knows how far that went. Otherwise the last records may have been
- * lost, and may have been acknowledged.
+ * log that this table has begun it knows how far that went. Otherwise the last records may have
+ * been lost, and may have been acknowledged.
  */
 bool kfm_told_longer(const struct kfm_peer *p)
 {

@@ -3,11 +3,11 @@
  * knet.h - shared by the files of kfi_net.ko. docs/network-device.md describes how they work
  * together.
  *
- * Locks, outermost first: &knet_net.ears_lock, &knet_ear.lock, the RTNL, &knet_net.lock, &knet.lock,
- * the lock of the device, which the calls of NAPI take since Linux 6.14, and &knet_link.done_lock, a
- * leaf. All but the RTNL belong to a network namespace, so none of them makes another one wait.
- * Nothing that waits for &knet_peer.work, for a connection or for a query of providers is done under
- * the RTNL or in a file of sysfs: all of them may need the RTNL.
+ * Locks, outermost first: &knet_net.ears_lock, &knet_ear.lock, the RTNL, &knet_net.lock,
+ * &knet.lock, the lock of the device, which the calls of NAPI take since Linux 6.14, and
+ * &knet_link.done_lock, a leaf. All but the RTNL belong to a network namespace, so none of them
+ * makes another one wait. Nothing that waits for &knet_peer.work, for a connection or for a query
+ * of providers is done under the RTNL or in a file of sysfs: all of them may need the RTNL.
  */
 #ifndef KNET_H
 #define KNET_H
@@ -97,8 +97,8 @@ struct knet_counters {
  * @wq: does &knet_peer.work; NULL before the first device
  * @in_ops: functions of links that peers have dialed; with the queue for their ends, for which
  *	@wq waits
- * @payer: while there are devices, that of the first one, see &knet.payer; pays for callers that are
- *	not known yet
+ * @payer: while there are devices, that of the first one, see &knet.payer; pays for callers that
+ *	are not known yet
  * @ears_lock: protects @ears, and is held while an address is opened or closed. Only work items of
  *	peers take it, so a call never waits for it
  * @ears: addresses at which peers are awaited

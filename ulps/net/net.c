@@ -43,7 +43,7 @@ static struct workqueue_struct *make_queue(const char *what, struct net *net)
 	return alloc_workqueue("kfi_net_%s_%u", WQ_UNBOUND, KNET_WORKERS, what, net->ns.inum);
 }
 
-/* The queues stay until the namespace ends: work items need the RTNL, under which devices may go. */
+/* The queues stay until the namespace ends: work items need the RTNL, and devices go under it. */
 static int make_queues(struct knet_net *ns, struct net *net)
 {
 	lockdep_assert_held(&ns->lock);

@@ -151,7 +151,8 @@ static int user_mr_enter(struct kib_mr *mr, struct kib_pd *pd)
 /*
  * With an entry of a scatterlist, and one of a page table, for each page. The RDMA core counts the
  * pages against RLIMIT_MEMLOCK for each process alone, so a user has the limit as many times as it
- * has processes. Those whom it limits have the pages charged to their account, which bounds the sum.
+ * has processes. Those whom it limits have the pages charged to their account, which bounds the
+ * sum.
  */
 static size_t user_mr_bytes(u64 start, u64 length)
 {
