@@ -10,7 +10,7 @@
  * Lock order: &kfi_fabric.lock, then &kfi_pep.lock, or &kfi_domain.lock and &kfi_ep.lock. A
  * reconnect for which memory reclaim waits takes them, too, so memory is allocated under them
  * without I/O. The list of all fabrics is not locked meanwhile: the end of a fabric may take long,
- * and must not stop those who open another one.
+ * and must not stop a task that opens another one.
  */
 #include <linux/notifier.h>
 #include <linux/sched/mm.h>

@@ -11,9 +11,9 @@
  * A peer has any number of connections, and may keep them idle for ever. So when the account is
  * full, a caller takes the place of another connection instead of being refused: of one that has
  * proved no identity, from the origin with the most connections. The caller itself has to have
- * proved who it is, by a key or by TLS, or be accepted by a consumer, or be of an origin with fewer
- * connections. So neither one origin nor a few lock out the others. The place is free when the
- * other connection has ended; until then the account is exceeded, by a bounded number of them.
+ * proved its identity, by a key or by TLS, or be accepted by a consumer, or be of an origin with
+ * fewer connections. So neither one origin nor a few lock out the others. The place is free when
+ * the other connection has ended; until then the account is exceeded, by a bounded number of them.
  *
  * callers_lock protects the list of the connections that may have to give way, &kfp_conn.caller,
  * and those that do, &kfp_conn.leaving. It is a leaf, taken with bottom halves off.
@@ -34,7 +34,7 @@ static bool kfp_is_caller(const struct kfp_conn *conn)
 	return conn->payer && conn->payer == kfi_payer_callers();
 }
 
-/* Has the caller proved who it is, or has a consumer accepted it? Then it does not give way. */
+/* Has the caller proved an identity, or has a consumer accepted it? Then it does not give way. */
 static bool kfp_caller_proven(const struct kfp_conn *conn)
 {
 	return conn->auth || conn->link.proto->identity || conn->ep->ep.type != KFI_EP_RDM;
@@ -103,7 +103,7 @@ static bool kfp_callers_make_room(const struct kfp_conn *conn)
 	return true;
 }
 
-/* Who pays for a connection of the endpoint, or of the passive endpoint, that a peer has called? */
+/* Return the account that pays for a connection that a peer has begun. @of_consumer: or NULL */
 struct kfi_account *kfp_caller_payer(struct kfi_account *of_consumer)
 {
 	return of_consumer ?: kfi_payer_callers();

@@ -74,7 +74,7 @@ static void kit_closing(struct kfi_dom *dom)
 	KUNIT_EXPECT_TRUE(kit.test, fake_soon(!work_busy(&kit_reopen_work)));
 }
 
-/* Whoever opens a domain for long makes no other module, and no other namespace, wait. */
+/* A task that opens a domain for long makes no other module, and no other namespace, wait. */
 static void kit_opens_alone(struct kunit *test)
 {
 	struct kfi_dom *dom;
@@ -109,7 +109,7 @@ static int kit_walk(struct kfi_ep *ep, void *arg)
 	return 1;
 }
 
-/* Who looks at the fabrics of a namespace, or ends them, stops nobody who opens another one. */
+/* A walk over the fabrics of a namespace, or their end, stops no task that opens another one. */
 static void kit_walks_alone(struct kunit *test)
 {
 	KUNIT_ASSERT_EQ(test, 0, kit_connect(0));
@@ -140,7 +140,7 @@ static void kit_domains_paid(struct kunit *test)
 	kfi_dom_put(dom);
 }
 
-/* What closes a domain may wait for one who opens a domain. */
+/* The close of a domain may wait for a task that opens a domain. */
 static void kit_domain_closes(struct kunit *test)
 {
 	kit.dom->closing = kit_closing;

@@ -3,8 +3,8 @@
  * net.c - network namespaces: what one may have, and who pays for it.
  *
  * A device in the initial namespace is the kernel's. The administrator of another one may be a user
- * or a container. So devices and peers there are limited, memory is charged to who has made the
- * device, and the memory reserve is not used.
+ * or a container. So devices and peers there are limited, memory is charged to the user that has
+ * made the device, and the memory reserve is not used.
  */
 #include <linux/module.h>
 #include <linux/sched/mm.h>
