@@ -143,6 +143,8 @@ struct kfp_permit;
  *	answered earlier writes. The link sets it before kfi_link_up()
  * @pages: &kfi_link_ops.pages may find pages of the peer's memory. Otherwise the protocol does not
  *	request places of devices from the peer. The link sets it before kfi_link_up()
+ * @hold: &kfi_ep.hold or &kfi_pep.hold. While the network is held, nothing that the peer has to do
+ *	is late
  * @name: name of the peer, &kfi_link_ops.name_len bytes. For a connection that it accepts, the
  *	provider stores the name of the caller's origin. The protocol adds the port from the
  *	hello by &kfi_link_ops.set_port
@@ -156,6 +158,7 @@ struct kfi_link {
 	bool			privileged;
 	bool			checks;
 	bool			pages;
+	struct kfi_hold		*hold;
 	u8			name[KFI_ADDR_MAX] __aligned(8);
 };
 

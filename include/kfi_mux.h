@@ -23,6 +23,7 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
+#include <kfi_hold.h>
 #include <kfi_link.h>
 #include <kfi_mux_rec.h>
 
@@ -46,10 +47,13 @@ struct kfi_mux_stream;
  * it. The provider calls kfi_mux_up() and kfi_mux_down() in turn, and never at the same time. It
  * counts lives in &kfi_mux.life, which it changes before kfi_mux_down().
  *
+ * In a life nothing may get through for some time, and nothing be lost: the provider keeps what it
+ * was given, and sends it later. It says so by kfi_mux_hold(), and connections do not notice.
+ *
  *	kfi_mux_prov_init()			the provider
  *	kfi_mux_init(), kfi_mux_list()		a way
  *	kfi_mux_set_ends()			before or after kfi_mux_list()
- *	{ kfi_mux_up(), kfi_mux_down() } ...
+ *	{ kfi_mux_up(), { kfi_mux_hold(), kfi_mux_resume() } ..., kfi_mux_down() } ...
  *	kfi_mux_unlist(), kfi_mux_gone()	no consumer finds the way any more; instead of
  *						kfi_mux_unlist() kfi_mux_retire() for a way that
  *						nobody uses
@@ -208,6 +212,7 @@ struct kfi_mux_prov {
  * @peer: what identifies the other end
  * @named: both are known, see kfi_mux_set_ends()
  * @up: the way is up
+ * @hold: it is held, and for how long it was before
  * @going: the way is being removed
  * @back: wakes contexts that wait for the peer or for the end of a life
  * @users: references: one of the provider until kfi_mux_drop(); of each open domain until then; of
@@ -243,6 +248,7 @@ struct kfi_mux {
 	u8			peer[KFI_MUX_SIDE_MAX];
 	bool			named;
 	bool			up;
+	struct kfi_hold		hold;
 	bool			going;
 	wait_queue_head_t	back;
 
@@ -527,6 +533,18 @@ void kfi_mux_ending(struct kfi_mux *mux);
  * handled until kfi_mux_up(). Context: process, sleeps.
  */
 void kfi_mux_down(struct kfi_mux *mux);
+/**
+ * kfi_mux_hold() - nothing gets through, and nothing is lost
+ * @mux: the way, which is up
+ * @since: time (jiffies) at which the last record came
+ *
+ * The life goes on: &kfi_mux_ops.put finds no room, and records that are posted wait. New calls
+ * are not posted, so that those which are given up leave nothing behind. Time stands still for what
+ * the peer has to do (kfi_hold.h). kfi_mux_resume() or kfi_mux_down() follows. Context: process.
+ */
+void kfi_mux_hold(struct kfi_mux *mux, unsigned long since);
+/* The way goes on, and records may be posted. kfi_mux_room() follows. Process context */
+void kfi_mux_resume(struct kfi_mux *mux);
 /* There is room in a lane again, see &kfi_mux_ops.want. Softirq, with no lock of the provider */
 void kfi_mux_room(struct kfi_mux *mux, unsigned int lane);
 /**

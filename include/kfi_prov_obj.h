@@ -35,6 +35,7 @@
 #include <kfi_endpoint.h>
 #include <kfi_eq.h>
 #include <kfi_cm.h>
+#include <kfi_hold.h>
 #include <kfi_rma.h>
 #include <kfi_tagged.h>
 #include <kfi_atomic.h>
@@ -428,6 +429,8 @@ struct kfi_match {
  * @ctxs: open contexts of a scalable endpoint
  * @rx_ctxs: enabled receive contexts of a scalable endpoint, see kfi_ep_rx_ctx()
  * @conn_set: connection set, if the provider uses kfi_conn_set.h
+ * @hold: for how long the network of the endpoint was held; NULL: it never is. The provider sets it
+ *	when the endpoint is opened; it is valid until ep_stop
  * @overdue: with KFI_OPT_OP_TIMEOUT_MS: work item that searches for operations that take too long
  * @end_err: error of the operations that are completed because the endpoint is KFI_EP_DEAD. Set
  *	before the state
@@ -502,6 +505,7 @@ struct kfi_ep {
 	struct xarray		ctxs;
 	struct xarray		rx_ctxs;
 	struct kfi_conn_set	*conn_set;
+	struct kfi_hold		*hold;
 	struct kfi_overdue	*overdue;
 	int			end_err;
 	void			(*space_fn)(struct kfid_ep *ep, void *context);
@@ -537,6 +541,7 @@ struct kfi_ep {
  * @device: device that the passive endpoint uses, if it can be removed, for kfi_device_gone(). The
  *	provider sets it in &kfi_prov_ops.pep_open, &kfi_prov_ops.pep_setname or
  *	&kfi_prov_ops.listen
+ * @hold: as &kfi_ep.hold, set in &kfi_prov_ops.pep_open and valid until pep_close
  */
 struct kfi_pep {
 	struct kfid_pep		fid;
@@ -554,6 +559,7 @@ struct kfi_pep {
 	bool			need_privilege;
 	bool			dead;
 	const void		*device;
+	struct kfi_hold		*hold;
 };
 
 /**

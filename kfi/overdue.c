@@ -18,7 +18,7 @@
  * and all other operations of the connection.
  *
  * Time counts while a connection has the operation. An operation that waits for a connection
- * is not overdue.
+ * is not overdue. Time does not count while the network is held (kfi_hold.h).
  *
  * The work item takes no lock. It reads operations that may complete at the same time;
  * kfi_conn_set_expire() compares the generation of the operation again before it ends a connection.
@@ -41,7 +41,8 @@ static struct workqueue_struct *overdue_wq[2];	/* of the kernel, of processes */
  * @work: work item that looks at the operations; it alone uses @mark
  * @timeout: the limit, in jiffies
  * @mark: one entry for each operation of the pool that @ep transmits with
- * @mark.since: when this use of the operation was first seen, in jiffies
+ * @mark.since: when this use of the operation was first seen, in jiffies, without those for which
+ *	the network was held
  * @mark.gen: &kfi_oper.gen of that use
  * @mark.seen: the operation was in use at the last look
  */
@@ -67,15 +68,15 @@ static bool op_is_out(struct kfi_ep *ep, const struct kfi_oper *op)
 	return ep->conn_set->ops->carrier(op);
 }
 
-static void check_op(struct kfi_overdue *o, u32 i, const struct kfi_oper *op)
+static void check_op(struct kfi_overdue *o, u32 i, const struct kfi_oper *op, unsigned long now)
 {
 	u32 gen = READ_ONCE(op->gen);
 	bool out = op_is_out(o->ep, op);
 
 	if (out && (!o->mark[i].seen || o->mark[i].gen != gen)) {
 		o->mark[i].gen = gen;
-		o->mark[i].since = jiffies;
-	} else if (out && time_after_eq(jiffies, o->mark[i].since + o->timeout)) {
+		o->mark[i].since = now;
+	} else if (out && time_after_eq(now, o->mark[i].since + o->timeout)) {
 		kfi_conn_set_expire(o->ep->conn_set, op, gen);
 	}
 	o->mark[i].seen = out;
@@ -93,6 +94,7 @@ static void overdue_work(struct work_struct *work)
 {
 	struct kfi_overdue *o = container_of(to_delayed_work(work), struct kfi_overdue, work);
 	struct kfi_op_pool *pool = &kfi_tx_owner(o->ep)->tx;
+	unsigned long now = jiffies - kfi_held(o->ep->hold);
 	struct kfi_oper *op;
 	u32 i;
 
@@ -101,7 +103,7 @@ static void overdue_work(struct work_struct *work)
 	 * generation.
 	 */
 	for (i = 0; kfi_pool_used(pool) && (op = kfi_op_by_index(pool, i)); i++) {
-		check_op(o, i, op);
+		check_op(o, i, op, now);
 		cond_resched();
 	}
 	overdue_queue(o);

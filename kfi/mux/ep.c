@@ -49,6 +49,7 @@ int kfi_mux_ep_open(struct kfi_ep *ep)
 	int ret = 0;
 
 	mep->mux = to_mux_domain(ep->domain)->mux;
+	ep->hold = &mep->mux->hold;
 	/* A connection stays on the way of the listener that was called. */
 	if (ep->connreq && to_mux_pep(ep->connreq->pep)->mux != mep->mux)
 		return -EINVAL;
@@ -149,6 +150,7 @@ int kfi_mux_pep_open(struct kfi_pep *pep)
 		kfi_mux_put(mux);
 	mpep->listener.ppep = &mpep->ppep;
 	mpep->mux = mux;
+	pep->hold = &mux->hold;
 	pep->device = mux;
 	return ret;
 }

@@ -81,14 +81,14 @@ static bool kmx_hint_ok(struct kmx_filter *w, struct kfi_mux *mux)
 }
 
 /*
- * To a host, ways that are down are offered behind those that are up: a consumer takes the first
- * offer, and it shall be one that leads there now.
+ * To a host, ways that are down, or held, are offered behind those that are up: a consumer takes
+ * the first offer, and it shall be one that leads there now.
  */
 static bool kmx_turn(struct kmx_filter *w, struct kfi_mux *mux)
 {
 	if (!w->up)
 		return !xa_load(&w->offered, mux->number);
-	return READ_ONCE(mux->up) &&
+	return READ_ONCE(mux->up) && !READ_ONCE(mux->hold.now) &&
 	       !xa_err(xa_store(&w->offered, mux->number, xa_mk_value(1), GFP_KERNEL));
 }
 

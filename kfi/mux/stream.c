@@ -215,7 +215,10 @@ static u8 kmx_stream_lane(const struct kfi_mux_stream *s)
 			     READ_ONCE(mux->lanes));
 }
 
-/* Send a CALL, if the way is up. Otherwise kfi_mux_up() calls this function again. */
+/*
+ * Send a CALL, if the way is up and not held. Otherwise kfi_mux_up() or kfi_mux_resume() calls this
+ * function again.
+ */
 void kmx_stream_call(struct kfi_mux_stream *s)
 {
 	lockdep_assert_held(&s->lock);
@@ -223,7 +226,8 @@ void kmx_stream_call(struct kfi_mux_stream *s)
 		return;
 	rcu_read_lock();	/* see kfi_mux_over() */
 	s->life = kfi_mux_life(s->mux);
-	if (smp_load_acquire(&s->mux->up)) {	/* pairs with kfi_mux_up() */
+	/* pairs with kfi_mux_up() */
+	if (smp_load_acquire(&s->mux->up) && !READ_ONCE(s->mux->hold.now)) {
 		WRITE_ONCE(s->lane, kmx_stream_lane(s));
 		s->state = KFI_MUX_CALLED;
 		kmx_stream_due(s, KMX_DUE_CALL);
@@ -239,7 +243,7 @@ int kfi_mux_dial(struct kfi_link *link)
 	s->end = container_of(link, struct kfi_mux_end, link);
 	spin_unlock_bh(&s->lock);
 	kmx_stream_publish(s);
-	/* Either kmx_stream_call() sees the way up, or kfi_mux_up() sees the connection. */
+	/* Either kmx_stream_call() sees the way up, or kmx_calls_send() sees the connection. */
 	smp_mb();
 	spin_lock_bh(&s->lock);
 	kmx_stream_call(s);

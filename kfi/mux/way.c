@@ -283,13 +283,11 @@ void kfi_mux_set_ends(struct kfi_mux *mux, const void *own, const void *peer)
 EXPORT_SYMBOL_GPL(kfi_mux_set_ends);
 
 /* Send the CALLs that have waited for the way, and those that an earlier life has lost. */
-void kfi_mux_up(struct kfi_mux *mux)
+static void kmx_calls_send(struct kfi_mux *mux)
 {
 	struct kfi_mux_stream *s;
 	unsigned long id;
 
-	/* behind &kfi_mux.lanes; pairs with kmx_stream_call() */
-	smp_store_release(&mux->up, true);
 	/* The way is up before the connections are read; pairs with kfi_mux_dial(). */
 	smp_mb();
 	rcu_read_lock();
@@ -299,6 +297,13 @@ void kfi_mux_up(struct kfi_mux *mux)
 		spin_unlock_bh(&s->lock);
 	}
 	rcu_read_unlock();
+}
+
+void kfi_mux_up(struct kfi_mux *mux)
+{
+	/* behind &kfi_mux.lanes; pairs with kmx_stream_call() */
+	smp_store_release(&mux->up, true);
+	kmx_calls_send(mux);
 }
 EXPORT_SYMBOL_GPL(kfi_mux_up);
 
@@ -334,6 +339,19 @@ void kfi_mux_ending(struct kfi_mux *mux)
 }
 EXPORT_SYMBOL_GPL(kfi_mux_ending);
 
+void kfi_mux_hold(struct kfi_mux *mux, unsigned long since)
+{
+	kfi_hold_begin(&mux->hold, since);
+}
+EXPORT_SYMBOL_GPL(kfi_mux_hold);
+
+void kfi_mux_resume(struct kfi_mux *mux)
+{
+	kfi_hold_end(&mux->hold);
+	kmx_calls_send(mux);
+}
+EXPORT_SYMBOL_GPL(kfi_mux_resume);
+
 /*
  * End all connections of the life; calls that were not answered wait for the next one. After the
  * grace period no post of the old life is under way; see kfi_mux_over().
@@ -346,6 +364,7 @@ void kfi_mux_down(struct kfi_mux *mux)
 	LIST_HEAD(stalled);
 
 	WRITE_ONCE(mux->up, false);
+	kfi_hold_end(&mux->hold);
 	wake_up_all(&mux->back);
 	synchronize_rcu();
 	kmx_callers_drop(mux);
@@ -377,6 +396,7 @@ int kfi_mux_init(struct kfi_mux *mux, struct kfi_mux_prov *mp, const char *name)
 	mux->ops = mp->ops;
 	mux->name = name;
 	mux->lanes = 1;
+	kfi_hold_init(&mux->hold);
 	init_waitqueue_head(&mux->back);
 	refcount_set(&mux->users, 1);
 	init_completion(&mux->idle);

@@ -188,10 +188,11 @@ struct kfp_conn *kfp_conn_new(struct kfi_proto *proto, struct kfi_proto_ep *pe,
 	conn->ops = proto->ops;
 	conn->link.proto = proto;
 	conn->link.ep = pe;
+	conn->link.hold = pe ? pe->ep.hold : ppep->pep.hold;
 	conn->payer = called ? kfp_caller_payer(payer) : payer;
 	conn->allowance = params->unexpected;
 	conn->link.eager = params->eager_size;
-	conn->deadline = jiffies + msecs_to_jiffies(READ_ONCE(params->connect_timeout_ms));
+	conn->deadline = kfp_now(conn) + msecs_to_jiffies(READ_ONCE(params->connect_timeout_ms));
 	ret = kfp_conn_pay(conn, offsetof(struct kfp_conn, link) + conn->ops->link_size, false) ?:
 	      kfp_auth_new(conn);
 	if (ret) {
@@ -217,8 +218,9 @@ int kfi_link_called(struct kfi_link *link)
 	char name[KFI_ADDR_MAX];
 	int ret;
 
-	conn->deadline = jiffies + msecs_to_jiffies(min(READ_ONCE(params->hello_timeout_ms),
-							 READ_ONCE(params->connect_timeout_ms)));
+	conn->deadline = kfp_now(conn) +
+			 msecs_to_jiffies(min(READ_ONCE(params->hello_timeout_ms),
+					      READ_ONCE(params->connect_timeout_ms)));
 	ret = kfi_conn_set_add(set, &conn->pc);
 	if (ret == -EBUSY) {
 		link->proto->addr_str(link->name, conn->ops->name_len, name, sizeof(name));
@@ -399,6 +401,7 @@ void kfp_conn_prepare(struct kfp_conn *conn)
 	kfi_credit_init(&tx->credit[KFP_CLS_TAG], &conn->credit[KFP_CLS_TAG], conn->allowance,
 			info->allowance_tag);
 	conn->rx.last_rx = jiffies;
+	conn->rx.held = kfi_held(conn->link.hold);
 	kfp_rx_next(conn);
 }
 

@@ -156,7 +156,7 @@ static_assert(offsetof(struct kfp_hello_out, tail) == sizeof(struct kfw_hello));
  * @error: reason of the failure, negative errno; kfp_conn_fail() sets it once
  * @pep: passive endpoint that was called, until the request is accepted; changes with @ep
  * @av_name: RDM: address of the peer in the format of address vectors
- * @deadline: end of the handshake, jiffies
+ * @deadline: end of the handshake, kfp_now()
  * @pc: entry in its connection set, and for RDM at its peer
  * @tx_work: runs the transmit side
  * @rx_work: continues to receive
@@ -309,7 +309,16 @@ static inline gfp_t kfp_gfp_atomic(const struct kfp_conn *conn)
 	return GFP_ATOMIC | __GFP_NOWARN | (kfp_memcg(conn) ? __GFP_ACCOUNT : 0);
 }
 
-/* Jiffies, without those in which this side did not read: a clock for what the peer has to send */
+/* Jiffies, without those for which the network was held: a clock for the handshake and the end */
+static inline unsigned long kfp_now(const struct kfp_conn *conn)
+{
+	return jiffies - kfi_held(conn->link.hold);
+}
+
+/*
+ * Jiffies, without those in which this side did not read, or for which the network was held when
+ * kfp_rx_late() has looked: a clock for what the peer has to send
+ */
 static inline unsigned long kfp_rx_now(const struct kfp_conn *conn)
 {
 	return jiffies - conn->rx.paused;

@@ -134,7 +134,8 @@ struct kfp_answer_row {
  * @urgent: encode one of the frames counted by &kfp_tx.urgent, which go before all others. At most one
  *	protocol has such frames. (L)
  * @watch: called every now and then. Returns whether the peer is late; what it has sent since the
- *	last call excuses it for @extra jiffies, see kfp_extend(). (L)
+ *	last call excuses it for @extra jiffies, see kfp_extend(). The network was held for @held
+ *	jiffies since, which kfp_rx_now() does not count any more. (L)
  * @yield: messages that wait for a receive go behind those of others. Any context, best effort
  * @shrink: the connection is down: drop what its peer has left here, if nothing was promised
  *
@@ -154,7 +155,7 @@ struct kfp_protocol {
 	void	(*init)(struct kfp_conn *conn);
 	int	(*alloc)(struct kfp_conn *conn);
 	void	(*urgent)(struct kfp_conn *conn);
-	bool	(*watch)(struct kfp_conn *conn, unsigned long extra);
+	bool	(*watch)(struct kfp_conn *conn, unsigned long extra, unsigned long held);
 	void	(*yield)(struct kfp_conn *conn);
 	void	(*shrink)(struct kfp_conn *conn);
 	void	(*failing)(struct kfp_conn *conn);
@@ -431,7 +432,8 @@ struct kfp_rx {
 
 	struct kfw_rma		*segs;		/* KFW_RMA_MAX, then places, or a message */
 	unsigned long		blocked;	/* jiffies: start or last check of KFP_RX_BLOCKED */
-	unsigned long		paused;		/* jiffies in KFP_RX_BLOCKED so far */
+	unsigned long		paused;		/* jiffies in KFP_RX_BLOCKED, and @held, so far */
+	unsigned long		held;		/* kfi_held() at the last call of kfp_rx_late() */
 	struct kfi_cq_waiter	space;
 	struct kfw_hdr		hdr;		/* header that arrived in pieces */
 };

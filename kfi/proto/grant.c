@@ -492,10 +492,10 @@ static void kfp_grants_check(struct kfp_conn *conn)
  * transfers for ever. While this side does not read, the answer may have arrived, but the owner of
  * the region must not wait for ever: such pauses count afterwards, up to peer_timeout_ms.
  */
-static bool kfp_recalls_late(struct kfp_conn *conn, unsigned long unused)
+static bool kfp_recalls_late(struct kfp_conn *conn, unsigned long extra, unsigned long held)
 {
 	unsigned long timeout = kfp_peer_timeout(conn), pause;
-	const struct kfp_grant *g;
+	struct kfp_grant *g;
 	bool late = false;
 	unsigned int i;
 
@@ -503,6 +503,8 @@ static bool kfp_recalls_late(struct kfp_conn *conn, unsigned long unused)
 		g = conn->grants->given[i];
 		if (!g || !g->given || !g->timed)
 			continue;
+		g->since += held;
+		g->paused += held;
 		pause = min(conn->rx.paused - g->paused, timeout);
 		late |= time_after(jiffies, g->since + timeout + pause);
 	}

@@ -41,7 +41,7 @@ static int kfp_hello_post(struct kfp_conn *conn)
 	conn->ops->unlock(&conn->link);
 	out->done = unit.done;
 	if (ret == -EAGAIN &&
-	    (time_after_eq(jiffies, conn->deadline) || conn->ops->ended(&conn->link)))
+	    (time_after_eq(kfp_now(conn), conn->deadline) || conn->ops->ended(&conn->link)))
 		ret = -ENOBUFS;
 	if (ret != -EAGAIN)
 		out->len = 0;
@@ -352,17 +352,30 @@ static int kfp_hello_step(struct kfp_conn *conn)
 	return conn->pc.dialed ? kfp_hello_answered(conn) : kfp_hello_from_caller(conn);
 }
 
+/* The peer has not closed the link after the BYE. */
+static void kfp_hello_bye(struct kfp_conn *conn)
+{
+	long left;
+
+	if (!test_bit(KFP_BYE_POSTED, &conn->flags))
+		return;
+	left = conn->deadline - kfp_now(conn);
+	if (left <= 0)
+		kfp_conn_fail(conn, -ESHUTDOWN);
+	else
+		queue_delayed_work(kfp_cm_wq, &conn->hello_work, left);
+}
+
 static void kfp_hello_continue(struct kfp_conn *conn)
 {
 	u8 state = smp_load_acquire(&conn->state);	/* pairs with kfp_hello_start() */
+	long left;
 	int ret;
 
 	if (test_bit(KFP_FAILED, &conn->flags) || state == KFP_NEW)
 		return;
-	if (state == KFP_READY) {	/* the peer has not closed the link after the BYE */
-		if (test_bit(KFP_BYE_POSTED, &conn->flags) &&
-		    time_after_eq(jiffies, conn->deadline))
-			kfp_conn_fail(conn, -ESHUTDOWN);
+	if (state == KFP_READY) {
+		kfp_hello_bye(conn);
 		return;
 	}
 	if (state == KFP_WAITING) {	/* the consumer decides, unless the link has ended */
@@ -374,14 +387,15 @@ static void kfp_hello_continue(struct kfp_conn *conn)
 	if (ret && ret != -EAGAIN) {
 		kfp_conn_fail(conn, ret);
 	} else if (ret == -EAGAIN) {
-		if (time_after_eq(jiffies, conn->deadline))
+		left = conn->deadline - kfp_now(conn);
+		if (left <= 0)
 			kfp_conn_fail(conn, -ETIMEDOUT);
 		else if (conn->hello_out.len)
 			queue_delayed_work(kfp_cm_wq, &conn->hello_work, 1);
 		else if (conn->state == KFP_ADMITTING)
 			queue_delayed_work(kfp_cm_wq, &conn->hello_work, msecs_to_jiffies(20));
 		else
-			queue_delayed_work(kfp_cm_wq, &conn->hello_work, conn->deadline - jiffies);
+			queue_delayed_work(kfp_cm_wq, &conn->hello_work, left);
 	}
 }
 
@@ -403,7 +417,7 @@ void kfp_hello_start(struct kfp_conn *conn, int state)
 {
 	/* The consumer may have taken longer than the handshake may take. */
 	if (state == KFP_ACCEPTED || state == KFP_REJECTED)
-		conn->deadline = jiffies +
+		conn->deadline = kfp_now(conn) +
 			msecs_to_jiffies(READ_ONCE(kfp_params(conn)->connect_timeout_ms));
 	smp_store_release(&conn->state, state);	/* pairs with kfp_hello_continue() */
 	kfp_hello_kick(conn);

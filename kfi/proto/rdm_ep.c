@@ -138,7 +138,7 @@ int kfp_rdm_called(struct kfp_conn *conn)
 					    -EACCES;
 	if (ret)
 		return kfp_hello_refuse(conn, -ret, ret);
-	conn->deadline = jiffies +
+	conn->deadline = kfp_now(conn) +
 			 msecs_to_jiffies(READ_ONCE(kfp_params(conn)->connect_timeout_ms));
 	WRITE_ONCE(conn->state, KFP_ADMITTING);
 	return kfp_rdm_admit(conn);

@@ -419,7 +419,7 @@ const struct kfp_frame_row kfp_read_frame = {
  * that lasts depends on the peer, and the owner of the region must not wait for it:
  * kfp_returned_check() sends zeros instead of the rest.
  */
-static bool kfp_lease_watch(struct kfp_conn *conn, unsigned long extra)
+static bool kfp_lease_watch(struct kfp_conn *conn, unsigned long extra, unsigned long held)
 {
 	struct kfp_answer *answer = conn->tx.answer;
 

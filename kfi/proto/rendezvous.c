@@ -309,7 +309,7 @@ void kfp_rdv_send_data(struct kfp_conn *conn, struct kfi_oper *op)
  * Has the peer not begun a payload, or its next part, for too long? Not while the receive side is
  * blocked.
  */
-static bool kfp_rdvs_late(struct kfp_conn *conn, unsigned long extra)
+static bool kfp_rdvs_late(struct kfp_conn *conn, unsigned long extra, unsigned long held)
 {
 	unsigned long timeout = kfp_peer_timeout(conn), now = kfp_rx_now(conn);
 	struct kfp_inmsg *in;

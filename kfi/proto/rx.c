@@ -457,23 +457,27 @@ void kfp_rx_space(struct kfi_cq_waiter *w)
  * Is the peer late? It is if it stops inside a frame, if its payload arrives too slowly, if it does
  * not use a grant, or keeps one whose region has ended. A payload holds its receive, and delays the
  * messages behind it, so a single byte now and then is not enough: each KFP_RATE_MIN bytes since
- * the last call give the peer one second. Bytes that this side does not read are not late. Called
- * under the link's lock.
+ * the last call give the peer one second. Bytes that this side does not read are not late, and
+ * nothing is while the network is held: all clocks go on from here. Called under the link's lock.
  */
 bool kfp_rx_late(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
 	const struct kfp_protocol *const *p;
 	unsigned long timeout = kfp_peer_timeout(conn);
+	unsigned long total = kfi_held(conn->link.hold), held = total - rx->held;
 	unsigned long extra = kfp_transfer_time(rx->bytes - rx->watched);
 	bool payload = rx->at == KFP_RX_PAYLOAD || rx->at == KFP_RX_SKIP;
 	bool late = false;
 
+	rx->held = total;
+	rx->paused += held;
+	WRITE_ONCE(rx->last_rx, kfp_extend(rx->last_rx, jiffies, held));
 	for (p = kfp_protocols; *p; p++)
 		if ((*p)->watch)
-			late |= (*p)->watch(conn, extra);
+			late |= (*p)->watch(conn, extra, held);
 	rx->watched = rx->bytes;
-	rx->since = kfp_extend(rx->since, jiffies, extra);
+	rx->since = kfp_extend(rx->since, jiffies, extra + held);
 	if (rx->at == KFP_RX_BLOCKED)
 		return late;
 	return late ||

@@ -125,11 +125,11 @@ const struct kfp_frame_row kfp_tread_frame = {
  * can't be canceled. So the rules are those of a payload that arrives, see kfp_rx_late(). The end
  * of each TREAD begins the wait again.
  */
-static bool kfp_treads_late(struct kfp_conn *conn, unsigned long extra)
+static bool kfp_treads_late(struct kfp_conn *conn, unsigned long extra, unsigned long held)
 {
 	struct kfp_messages *messages = &conn->messages;
 	u64 posted = conn->link.posted;
-	unsigned long taken = kfp_transfer_time(posted - messages->watched);
+	unsigned long taken = kfp_transfer_time(posted - messages->watched) + held;
 
 	messages->watched = posted;
 	if (!atomic_read(&messages->treads)) {

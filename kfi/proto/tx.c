@@ -308,7 +308,7 @@ static void kfp_bye_posted(struct kfp_conn *conn)
 
 	if (test_and_set_bit(KFP_BYE_POSTED, &conn->flags))
 		return;
-	conn->deadline = jiffies + timeout;
+	conn->deadline = kfp_now(conn) + timeout;
 	mod_delayed_work(kfp_cm_wq, &conn->hello_work, timeout);
 }
 

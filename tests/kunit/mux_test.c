@@ -5,6 +5,7 @@
  * tested by fuzzing (tests/fuzz/mux_fuzz.c). kfi.ko does not export the functions of record.c, so
  * their source is compiled into this module.
  */
+#include <linux/delay.h>
 #include <linux/unaligned.h>
 #include <kfi_domain.h>
 #include <kfi_endpoint.h>
@@ -86,7 +87,41 @@ static struct kfi_proto mock_proto = {
 	.params		= { KFI_PROTO_DEFAULTS, .eager_size = 4096, .unexpected_origin = 131072 },
 };
 
-static const struct kfi_mux_ops mock_mux_ops = { .side = mock_side };
+/* A connection: the record of its CALL stays posted until mock_sent(). */
+struct mock_stream {
+	struct kfi_mux_stream	s;
+	struct kfi_mux_ctl	ctl;
+};
+
+static struct kfi_mux_ctl *mock_posted;
+static unsigned int mock_posts;
+
+static void mock_stream_init(struct kfi_mux_stream *s)
+{
+	s->ctl = &container_of(s, struct mock_stream, s)->ctl;
+}
+
+static int mock_post(struct kfi_mux *mux, unsigned int lane, struct kfi_mux_ctl *ctl)
+{
+	WRITE_ONCE(mock_posted, ctl);
+	WRITE_ONCE(mock_posts, mock_posts + 1);
+	return 0;
+}
+
+static void mock_sent(void)
+{
+	local_bh_disable();
+	mock_posted->sent(mock_posted);
+	local_bh_enable();
+	mock_posted = NULL;
+}
+
+static const struct kfi_mux_ops mock_mux_ops = {
+	.stream_size	= sizeof(struct mock_stream),
+	.stream_init	= mock_stream_init,
+	.post		= mock_post,
+	.side		= mock_side,
+};
 
 static const struct kfi_prov_ops mock_ops = {
 	KFI_MUX_PROV_OPS,
@@ -231,9 +266,11 @@ static void other_end(struct kunit *test)
 /* Of several ways to a node, those that are up come first, and none is left out. */
 static void up_first(struct kunit *test)
 {
-	static const char *const order[] = { "w1", "w3", "w0", "w2" };
+	static const char *const order[2][4] = {
+		{ "w1", "w3", "w0", "w2" }, { "w3", "w0", "w1", "w2" },
+	};
 	struct kfi_info *info, *at;
-	unsigned int i;
+	unsigned int held, i;
 
 	for (i = 0; i < 4; i++)
 		way_add(test, CHASSIS, 1);
@@ -241,16 +278,112 @@ static void up_first(struct kunit *test)
 	kfi_mux_up(&ways[1]->mux);
 	kfi_mux_up(&ways[3]->mux);
 	kfi_mux_up(&ways[4]->mux);
-	info = ask_for(test, "1", NULL, 0);
-	for (i = 0, at = info; at && i < 4; at = at->next, i++)
-		KUNIT_EXPECT_STREQ(test, at->domain_attr->name, order[i]);
-	KUNIT_EXPECT_EQ(test, i, 4U);
-	KUNIT_EXPECT_NULL(test, at);
-	kfi_freeinfo(info);
+	for (held = 0; held < 2; held++) {
+		if (held)
+			kfi_mux_hold(&ways[1]->mux, jiffies);
+		info = ask_for(test, "1", NULL, 0);
+		for (i = 0, at = info; at && i < 4; at = at->next, i++)
+			KUNIT_EXPECT_STREQ(test, at->domain_attr->name, order[held][i]);
+		KUNIT_EXPECT_EQ(test, i, 4U);
+		KUNIT_EXPECT_NULL(test, at);
+		kfi_freeinfo(info);
+	}
 	for (i = 1; i < 5; i++) {
 		ways[i]->mux.life++;
 		kfi_mux_down(&ways[i]->mux);
 	}
+}
+
+/* The time for which a way was held counts while it is held, and not afterwards. */
+static void held_time(struct kunit *test)
+{
+	struct kfi_mux *mux = &way_add(test, CHASSIS, 1)->mux;
+	unsigned long held;
+
+	KUNIT_EXPECT_EQ(test, kfi_held(NULL), 0UL);
+	kfi_mux_up(mux);
+	KUNIT_EXPECT_EQ(test, kfi_held(&mux->hold), 0UL);
+	kfi_mux_hold(mux, jiffies);
+	msleep(50);
+	held = kfi_held(&mux->hold);
+	KUNIT_EXPECT_GE(test, held, msecs_to_jiffies(50));
+	msleep(50);
+	KUNIT_EXPECT_GE(test, kfi_held(&mux->hold), held + msecs_to_jiffies(50));
+	kfi_mux_resume(mux);
+	held = kfi_held(&mux->hold);
+	msleep(50);
+	KUNIT_EXPECT_EQ(test, kfi_held(&mux->hold), held);
+	/* since nothing has got through, but not twice for the same time */
+	kfi_mux_hold(mux, jiffies - HZ);
+	KUNIT_EXPECT_GE(test, kfi_held(&mux->hold), held + msecs_to_jiffies(50));
+	KUNIT_EXPECT_LT(test, kfi_held(&mux->hold), held + HZ);
+	msleep(50);
+	mux->life++;
+	kfi_mux_down(mux);
+	KUNIT_EXPECT_FALSE(test, mux->hold.now);
+	KUNIT_EXPECT_GE(test, kfi_held(&mux->hold), held + msecs_to_jiffies(100));
+}
+
+/* Return an endpoint that calls the other end. */
+static struct kfid_ep *caller(struct kunit *test, struct kfid_domain *domain,
+			      struct kfi_info *info, struct kfid_eq *eq, struct kfid_cq *cq)
+{
+	struct kfid_ep *ep;
+
+	KUNIT_ASSERT_EQ(test, kfi_endpoint(domain, info, &ep, NULL), 0);
+	KUNIT_ASSERT_EQ(test, kfi_ep_bind(ep, &eq->fid, 0), 0);
+	KUNIT_ASSERT_EQ(test, kfi_ep_bind(ep, &cq->fid, KFI_TRANSMIT | KFI_RECV), 0);
+	KUNIT_ASSERT_EQ(test, kfi_enable(ep), 0);
+	KUNIT_ASSERT_EQ(test, kfi_connect(ep, info->dest_addr, NULL, 0), 0);
+	return ep;
+}
+
+/*
+ * Calls wait while a way is held, and are sent when it goes on. One that is given up before leaves
+ * no record: many of those would end the life.
+ */
+static void held_calls(struct kunit *test)
+{
+	struct kfi_eq_attr eq_attr = { .size = 8, .wait_obj = KFI_WAIT_QUEUE };
+	struct kfi_cq_attr cq_attr = {
+		.size = 64, .format = KFI_CQ_FORMAT_MSG, .wait_obj = KFI_WAIT_QUEUE,
+	};
+	struct kfi_mux *mux = &way_add(test, CHASSIS, 1)->mux;
+	struct kfi_info *info = ask(test, NULL, 0);
+	struct kfid_fabric *fabric = fabric_open(test, info);
+	struct kfid_domain *domain;
+	struct kfid_ep *ep, *other;
+	struct kfid_eq *eq;
+	struct kfid_cq *cq;
+	int i;
+
+	KUNIT_ASSERT_EQ(test, kfi_domain(fabric, info, &domain, NULL), 0);
+	KUNIT_ASSERT_EQ(test, kfi_eq_open(fabric, &eq_attr, &eq, NULL, NULL), 0);
+	KUNIT_ASSERT_EQ(test, kfi_cq_open(domain, &cq_attr, &cq, NULL, NULL), 0);
+	mock_posts = 0;
+	kfi_mux_up(mux);
+	kfi_mux_hold(mux, jiffies);
+	ep = caller(test, domain, info, eq, cq);
+	other = caller(test, domain, info, eq, cq);
+	msleep(100);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(mock_posts), 0U);
+	KUNIT_EXPECT_EQ(test, kfi_close(&other->fid), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&mux->leaving), 0);
+	kfi_mux_resume(mux);
+	for (i = 0; i < 100 && !READ_ONCE(mock_posts); i++)
+		msleep(10);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(mock_posts), 1U);
+	if (mock_posted)
+		mock_sent();
+	KUNIT_EXPECT_EQ(test, kfi_close(&ep->fid), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&mux->leaving), 0);
+	mux->life++;
+	kfi_mux_down(mux);
+	KUNIT_EXPECT_EQ(test, kfi_close(&cq->fid), 0);
+	KUNIT_EXPECT_EQ(test, kfi_close(&eq->fid), 0);
+	KUNIT_EXPECT_EQ(test, kfi_close(&domain->fid), 0);
+	KUNIT_EXPECT_EQ(test, kfi_close(&fabric->fid), 0);
+	kfi_freeinfo(info);
 }
 
 /* A passive endpoint that is given an address of several ways listens at none of them. */
@@ -371,6 +504,8 @@ KFI_SUITE(kfi_mux,
 KFI_SUITE_IN(kfi_mux_ways, ways_begin, ways_finish,
 	KUNIT_CASE(other_end),
 	KUNIT_CASE(up_first),
+	KUNIT_CASE(held_time),
+	KUNIT_CASE(held_calls),
 	KUNIT_CASE(passive_way),
 	KUNIT_CASE(retire_unused),
 	KUNIT_CASE(each_way));

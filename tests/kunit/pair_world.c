@@ -893,13 +893,10 @@ int pm_wait_one(void)
 
 static int pm_ep_open(struct kfi_ep *ep)
 {
-	int ret;
-
 	ep->tx_levels = KFI_PROTO_LEVELS;
-	ret = kfi_proto_ep_open(ep, &pm_proto);
-	if (!ret)
-		to_pm_ep(ep)->listens = true;
-	return ret;
+	ep->hold = &pm.hold;
+	to_pm_ep(ep)->listens = true;
+	return kfi_proto_ep_open(ep, &pm_proto);
 }
 
 static void pm_unlisten(struct kfi_proto_ep *pe)
@@ -943,6 +940,7 @@ int pm_init(struct kunit *test)
 	struct kfi_prov_ops *ops;
 
 	memset(&pm, 0, sizeof(pm));
+	kfi_hold_init(&pm.hold);
 	memset(&pm_proto, 0, sizeof(pm_proto));
 	pm.test = test;
 	kunit_info(test, "seed %llu\n", seed);

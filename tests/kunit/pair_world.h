@@ -36,6 +36,7 @@ struct pm_ep;
  * @sure: memory is exposed whenever the protocol wants that
  * @prompt: memory of regions is concealed at once
  * @expose_min: the links expose no shorter memory
+ * @hold: the network of both endpoints
  * @deaf: the link of this endpoint reports nothing, a bit for each
  * @clogged: the link of this endpoint has no room, a bit for each
  * @devices: struct pm_written: what devices have written and has not arrived; under @device_lock
@@ -70,6 +71,7 @@ struct pm_world {
 	bool			sure;
 	bool			prompt;
 	u64			expose_min;
+	struct kfi_hold		hold;
 	unsigned long		deaf, clogged;
 	spinlock_t		device_lock;
 	struct list_head	devices;

@@ -615,14 +615,18 @@ static void link_ends_unreleased(struct kunit *test)
 
 /*
  * A part of a payload is late. In places it does not show until all of it is there, so it has the
- * time for its bytes at the least rate beside peer_timeout_ms.
+ * time for its bytes at the least rate beside peer_timeout_ms. It is not late while the network is
+ * held, and has its time again afterwards.
  */
 static void part_has_its_time(struct kunit *test)
 {
 	static const struct {
 		unsigned int ms;
-		bool placed, late;
-	} rows[] = { { 2000, true, false }, { 2000, false, true }, { 8000, true, true } };
+		bool placed, held, late;
+	} rows[] = {
+		{ 2000, true, false, false }, { 2000, false, true, false },
+		{ 2000, false, false, true }, { 8000, true, false, true },
+	};
 	static char taken;
 	int i, requests, grants;
 
@@ -639,7 +643,10 @@ static void part_has_its_time(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, 0, (int)kfi_trecv(pm.ep[1], pm.area[1], KFW_PLACED_MAX, NULL,
 							KFI_ADDR_UNSPEC, i, 0, &taken));
 		KUNIT_EXPECT_TRUE(test, fake_soon(pm_frames(KFW_CTS) > grants));
+		if (rows[i].held)
+			kfi_hold_begin(&pm.hold, jiffies);
 		msleep(rows[i].ms);
+		kfi_hold_end(&pm.hold);
 		KUNIT_EXPECT_EQ(test, rows[i].late, pm_closed(1));
 		clear_bit(0, &pm.clogged);
 		KUNIT_EXPECT_EQ(test, rows[i].late, pm_wait_one() != 0);
