@@ -153,7 +153,8 @@ enum {
  * their memory is not used any more, and whether they were performed at the peer is
  * unknown. An RDM endpoint connects to that peer again with the next operation; an
  * MSG endpoint is disconnected. Receives have no time limit. The time during which an
- * operation waits for a connection does not count.
+ * operation waits for a connection does not count, nor does that in which the provider waits
+ * for a cable that was pulled (hold_s, kfi_usb4(7)).
  */
 enum {
 	KFI_OPT_MIN_MULTI_RECV,		/* bytes */

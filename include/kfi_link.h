@@ -91,7 +91,7 @@ struct kfp_permit;
  *			link ended	CLOSE of the connection, or the bridge's link has gone down
  *	kfi_usb4	memory read	at the post
  *			data placed	no places
- *			link ended	CLOSE of the connection, or the cable was pulled
+ *			link ended	CLOSE of the connection, or the cable was away for long
  */
 
 /**

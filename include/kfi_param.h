@@ -17,6 +17,7 @@ extern const struct kernel_param_ops kfi_param_count;		/* 0 to INT_MAX */
 extern const struct kernel_param_ops kfi_param_ms;		/* 1 to an hour */
 extern const struct kernel_param_ops kfi_param_silence_ms;	/* 200 to an hour */
 extern const struct kernel_param_ops kfi_param_s;		/* 1 to an hour */
+extern const struct kernel_param_ops kfi_param_hold_s;		/* 0 to an hour */
 extern const struct kernel_param_ops kfi_param_short_port;	/* 1 to KFI_SHORT_PORT_MAX */
 
 /**

@@ -24,6 +24,7 @@ KFI_RANGE(count, 0, INT_MAX);
 KFI_RANGE(ms, 1, 3600 * MSEC_PER_SEC);
 KFI_RANGE(silence_ms, 200, 3600 * MSEC_PER_SEC);
 KFI_RANGE(s, 1, 3600);
+KFI_RANGE(hold_s, 0, 3600);
 KFI_RANGE(short_port, 1, KFI_SHORT_PORT_MAX);
 
 /* ---- texts ---- */

@@ -22,6 +22,12 @@ void u4_cable_fault(struct u4_cable *c, const char *why)
 	u4_cable_kick(c);
 }
 
+void u4_cable_lost(struct u4_cable *c, const char *why)
+{
+	cmpxchg(&c->lost, NULL, why);
+	u4_cable_kick(c);
+}
+
 /* ---- paths ---- */
 
 static int u4_path_on(struct u4_cable *c)
@@ -73,36 +79,79 @@ static void u4_path_off_late(struct u4_cable *c)
 
 /* ---- lives ---- */
 
-static void u4_life_end(struct u4_cable *c, const char *why)
+static void u4_life_said(struct u4_cable *c, const char *what, const char *why)
 {
-	struct kfi_mux *mux = &c->way->mux;
 	bool up = c->state == U4_UP;
 
 	if (up || why != c->said)
-		pr_info_ratelimited("kfi_usb4: %s: %s: %s\n", mux->name,
-				    up ? "down" : "no connection", why);
+		u4_way_say(c->way, up ? what : "no connection: ", why);
 	c->said = why;
 	c->lives = up && time_after(jiffies, c->up_at + U4_SHORT) ? 0 : min(c->lives + 1, 8U);
 	c->not_before = jiffies + min(U4_RETRY_MIN << c->lives, U4_RETRY_MAX);
-	u4_tx_shut(c);
-	RCU_INIT_POINTER(c->way->cable, NULL);
-	if (!READ_ONCE(c->gone) && !READ_ONCE(c->over))
-		u4_logout(c);
+}
+
+static void u4_life_stop(struct u4_cable *c)
+{
 	/* Before the rings: a path may never become idle if its ring was stopped. */
 	u4_path_off(c);
 	mutex_lock(&c->lock);
 	u4_rings_stop(c);
 	mutex_unlock(&c->lock);
-	u4_tx_cancel(c);
-	/* Records of this life were handled until now, and their calls belong to it. */
-	if (up) {
-		WRITE_ONCE(mux->life, mux->life + 1);
-		kfi_mux_down(mux);
-	}
+	u4_hold_forget(c);
+}
+
+static void u4_life_again(struct u4_cable *c)
+{
 	c->state = U4_LOGIN;
 	u4_login_reset(c);
-	c->over = false;
+}
+
+/* End the life of this cable, or that which its way holds. */
+static void u4_life_end(struct u4_cable *c, const char *why)
+{
+	bool up = c->state == U4_UP;
+	struct kfi_mux *mux;
+
+	if (c->state != U4_LOGIN) {
+		mux = &c->way->mux;
+		u4_life_said(c, "down: ", why);
+		if (up) {
+			u4_tx_shut(c);
+			RCU_INIT_POINTER(c->way->cable, NULL);
+		}
+		if (!READ_ONCE(c->gone) && !READ_ONCE(c->over))
+			u4_logout(c);
+		u4_life_stop(c);
+		if (up) {
+			u4_tx_cancel(c);
+			/* Records were handled until now, and their calls belong to this life. */
+			WRITE_ONCE(mux->life, mux->life + 1);
+			kfi_mux_down(mux);
+		}
+		u4_life_again(c);
+	}
+	if (c->way)
+		u4_hold_end(c->way, why);
 	WRITE_ONCE(c->fault, NULL);
+}
+
+/* The life can't go on over this cable as it is. The peer is not told: it finds that out. */
+static void u4_life_lost(struct u4_cable *c, const char *why)
+{
+	bool up = c->state == U4_UP;
+	unsigned long time = up ? u4_hold_time(c) : 0;
+
+	if (!time && !c->resumes) {
+		u4_life_end(c, why);
+		return;
+	}
+	u4_life_said(c, "down, connections wait: ", why);
+	if (up)
+		c->not_before = jiffies + U4_RETRY_MIN;
+	u4_life_stop(c);
+	u4_life_again(c);
+	if (up)
+		u4_hold_begin(c, time);
 }
 
 /* Start the rings and configure the path. Return: 0, or a negative errno */
@@ -132,18 +181,26 @@ static void u4_life_up(struct u4_cable *c)
 {
 	struct kfi_mux *mux = &c->way->mux;
 
+	if (c->resumes && !u4_hold_resume(c)) {
+		u4_life_end(c, "the connections have ended meanwhile");
+		return;
+	}
 	c->state = U4_UP;
 	c->said = NULL;
 	c->up_at = jiffies;
-	pr_info_ratelimited("kfi_usb4: %s: up\n", mux->name);
-	rcu_assign_pointer(c->way->cable, c);
-	mutex_lock(&c->lock);
-	if (c->running)
+	if (!c->resumes) {
+		u4_way_say(c->way, "up", "");
+		c->born_own = c->incarnation;
+		c->born_peer = c->tx.life;
+		c->way->held_left = 0;
+		rcu_assign_pointer(c->way->cable, c);
 		u4_tx_open(c);
-	mutex_unlock(&c->lock);
-	kfi_mux_up(mux);
+		kfi_mux_up(mux);
+	}
+	u4_hold_forget(c);
 	mutex_lock(&c->lock);
 	if (c->running) {
+		u4_tx_run(c);
 		WRITE_ONCE(c->rx.open, true);
 		queue_bh_work(&c->poll);
 	}
@@ -183,7 +240,7 @@ static unsigned long u4_work_login(struct u4_cable *c)
 	ret = u4_life_try(c);
 	if (!ret)
 		return U4_TRIAL + 1;
-	u4_life_end(c, u4_refusal(ret));
+	u4_life_lost(c, u4_refusal(ret));
 	return U4_RETRY_MAX;
 }
 
@@ -205,18 +262,20 @@ static void u4_cable_work(struct work_struct *work)
 {
 	struct u4_cable *c = container_of(to_delayed_work(work), struct u4_cable, work);
 	bool removed = u4_cable_removed(c), asleep = READ_ONCE(c->asleep);
-	const char *why = READ_ONCE(c->fault);
+	const char *why = READ_ONCE(c->fault), *lost = READ_ONCE(c->lost);
 	unsigned long delay = 0;
 
 	if (removed || READ_ONCE(c->gone))
-		why = "the cable is gone";
-	else if (asleep)
-		why = "this machine goes to sleep";
+		lost = "the cable is gone";
 	else if (c->state == U4_TRYING && !READ_ONCE(c->rx.proved) &&
 		 time_after_eq(jiffies, c->deadline))
-		why = why ?: "nothing arrives, though both sides have logged in";
-	if (why && c->state != U4_LOGIN)
+		lost = lost ?: "nothing arrives, though both sides have logged in";
+	if (asleep)
+		why = "this machine goes to sleep";
+	if (why)
 		u4_life_end(c, why);
+	else if (lost && c->state != U4_LOGIN)
+		u4_life_lost(c, lost);
 	if (removed) {
 		u4_work_last(c);
 		return;
@@ -275,6 +334,7 @@ struct u4_cable *u4_cable_new(struct tb_service *svc)
 
 void u4_cable_free(struct u4_cable *c)
 {
+	u4_frames_free(c);
 	tb_xdomain_put(c->xd);
 	kvfree(c);
 }

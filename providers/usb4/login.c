@@ -96,8 +96,10 @@ static int u4_login_tell(struct u4_cable *c)
 		return ret;
 	mutex_lock(&c->login_lock);
 	c->telling = told.names != U4W_NAMES_WAIT || known;
-	if (!c->telling)
+	if (!c->telling) {
 		told.names = U4W_NAMES_LATER;
+		told.held = (struct u4_held) {};
+	}
 	c->told = told;
 	mutex_unlock(&c->login_lock);
 	return 0;
@@ -139,14 +141,15 @@ static int u4_login_send(struct u4_cable *c)
 int u4_login(struct u4_cable *c)
 {
 	struct u4_said said;
+	u32 theirs, window;
 	bool begins;
-	u32 theirs;
 	int ret;
 
 	if (!c->replied || c->replied != READ_ONCE(c->theirs))
 		u4_login_send(c);
 	mutex_lock(&c->login_lock);
 	theirs = c->theirs;
+	window = min_t(u32, c->their_window, U4_FRAMES);
 	said = c->said_by;
 	mutex_unlock(&c->login_lock);
 	if (!c->replied || c->replied != theirs || READ_ONCE(c->gone))
@@ -158,14 +161,19 @@ int u4_login(struct u4_cable *c)
 		return ret == -ESTALE ? -EAGAIN : ret;
 	mutex_lock(&c->login_lock);
 	begins = c->theirs == theirs;
-	if (begins) {
-		c->begun = true;
-		c->tx.life = c->theirs;
-		c->tx.window = min_t(u32, c->their_window, U4_FRAMES);
-		c->rx.window = c->tx.window;
-	}
+	c->begun = begins;
 	mutex_unlock(&c->login_lock);
-	return begins ? 0 : -EAGAIN;
+	if (!begins)
+		return -EAGAIN;
+	if (u4_hold_agree(c, &c->told, &said, window)) {
+		u4_login_reset(c);
+		return -EAGAIN;
+	}
+	c->machine = said.machine;
+	c->tx.life = theirs;
+	c->tx.window = window;
+	c->rx.window = window;
+	return 0;
 }
 
 void u4_login_reset(struct u4_cable *c)
@@ -178,6 +186,8 @@ void u4_login_reset(struct u4_cable *c)
 	c->theirs = 0;
 	c->begun = false;
 	c->telling = false;
+	WRITE_ONCE(c->over, false);
+	WRITE_ONCE(c->lost, NULL);
 	mutex_unlock(&c->login_lock);
 }
 
@@ -233,7 +243,7 @@ static u32 u4_login_in(struct u4_cable *c, const struct u4w_msg *msg)
 		return 0;		/* it has not got our reply */
 	if (c->begun) {
 		WRITE_ONCE(c->over, true);
-		u4_cable_fault(c, "the peer has begun anew");
+		u4_cable_lost(c, "the peer logs in anew");
 		return EAGAIN;
 	}
 	u4_said_get(msg, &said);

@@ -8,6 +8,7 @@
  *   way.c		ways to other hosts, and names
  *   plug.c		cables that are plugged and pulled
  *   cable.c		the life of a cable
+ *   hold.c		what connections do while a cable is out
  *   login.c		messages by which both hosts agree
  *   tx.c  rx.c		frames, and the records in them
  *   watch.c		the timer: acknowledgements, silent peers, lost interrupts
@@ -42,6 +43,10 @@ KFI_PROTO_PARAMS(u4_proto);
 unsigned int u4_timeout_s = 5;
 KFI_PARAM(timeout_s, u4_timeout_s, s, 0644,
 	  "seconds after which a peer that is silent, or acknowledges nothing, is given up (default 5)");
+
+unsigned int u4_hold_s = 15;
+KFI_PARAM(hold_s, u4_hold_s, hold_s, 0644,
+	  "seconds for which connections wait for a cable that was pulled; 0: they end at once (default 15)");
 
 bool u4_e2e = true;
 module_param_named(e2e, u4_e2e, bool, 0444);

@@ -103,7 +103,7 @@ void u4_rings_stop(struct u4_cable *c)
 	lockdep_assert_held(&c->lock);
 	if (!c->running)
 		return;
-	u4_tx_shut(c);
+	u4_tx_pause(c);
 	u4_watch_stop(c);
 	disable_bh_work_sync(&c->poll);
 	u4_ring_stop(&c->rx.ring);
@@ -139,20 +139,8 @@ static int u4_slot_alloc(struct u4_cable *c, struct u4_slot *slot, enum dma_data
 	if (!slot->mem)
 		return -ENOMEM;
 	slot->frame.buffer_phy = dma_map_single(c->dma, slot->mem, U4W_FRAME, dir);
-	if (!dma_mapping_error(c->dma, slot->frame.buffer_phy))
-		return 0;
-	free_page((unsigned long)slot->mem);
-	slot->mem = NULL;
-	return -ENOMEM;
-}
-
-static void u4_slot_free(struct u4_cable *c, struct u4_slot *slot, enum dma_data_direction dir)
-{
-	if (!slot->mem)
-		return;
-	dma_unmap_single(c->dma, slot->frame.buffer_phy, U4W_FRAME, dir);
-	free_page((unsigned long)slot->mem);
-	slot->mem = NULL;
+	slot->mapped = !dma_mapping_error(c->dma, slot->frame.buffer_phy);
+	return slot->mapped ? 0 : -ENOMEM;
 }
 
 static int u4_slots_alloc(struct u4_cable *c, struct u4_slot *slot, unsigned int n,
@@ -166,13 +154,26 @@ static int u4_slots_alloc(struct u4_cable *c, struct u4_slot *slot, unsigned int
 	return ret;
 }
 
-static void u4_slots_free(struct u4_cable *c, struct u4_slot *slot, unsigned int n,
-			  enum dma_data_direction dir)
+static void u4_slots_unmap(struct u4_cable *c, struct u4_slot *slot, unsigned int n,
+			   enum dma_data_direction dir)
 {
 	unsigned int i;
 
-	for (i = 0; i < n; i++)
-		u4_slot_free(c, &slot[i], dir);
+	for (i = 0; i < n; i++) {
+		if (slot[i].mapped)
+			dma_unmap_single(c->dma, slot[i].frame.buffer_phy, U4W_FRAME, dir);
+		slot[i].mapped = false;
+	}
+}
+
+static void u4_slots_free(struct u4_slot *slot, unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		free_page((unsigned long)slot[i].mem);
+		slot[i].mem = NULL;
+	}
 }
 
 /* A ring of n descriptors has room for n - 1 frames. */
@@ -211,16 +212,23 @@ int u4_rings_alloc(struct u4_cable *c)
 	return ret;
 }
 
-/* The rings do not run. */
+/* The rings do not run. Frames of the sending side stay, because the life may be held. */
 void u4_rings_free(struct u4_cable *c)
 {
-	u4_slots_free(c, c->rx.slot, U4_FRAMES, DMA_FROM_DEVICE);
-	u4_slots_free(c, c->tx.state, U4_STATES, DMA_TO_DEVICE);
-	u4_slots_free(c, c->tx.slot, U4_FRAMES, DMA_TO_DEVICE);
+	u4_slots_unmap(c, c->rx.slot, U4_FRAMES, DMA_FROM_DEVICE);
+	u4_slots_unmap(c, c->tx.state, U4_STATES, DMA_TO_DEVICE);
+	u4_slots_unmap(c, c->tx.slot, U4_FRAMES, DMA_TO_DEVICE);
+	u4_slots_free(c->rx.slot, U4_FRAMES);
+	u4_slots_free(c->tx.state, U4_STATES);
 	if (c->rx.ring.ring)
 		tb_ring_free(c->rx.ring.ring);
 	if (c->tx.ring.ring)
 		tb_ring_free(c->tx.ring.ring);
 	c->rx.ring.ring = NULL;
 	c->tx.ring.ring = NULL;
+}
+
+void u4_frames_free(struct u4_cable *c)
+{
+	u4_slots_free(c->tx.slot, U4_FRAMES);
 }

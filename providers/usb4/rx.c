@@ -179,7 +179,7 @@ void u4_rx_reset(struct u4_cable *c)
 {
 	struct u4_rx *rx = &c->rx;
 
-	rx->next = 0;
+	rx->next = c->resumes ? c->resumes->rx.next : 0;
 	rx->open = false;
 	rx->heard = false;
 	rx->heard_at = jiffies;

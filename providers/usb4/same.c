@@ -16,6 +16,10 @@ void u4_said_put(const struct u4_said *said, struct u4w_msg *msg)
 	msg->names = said->names;
 	memcpy(msg->own, said->own, U4W_UUID);
 	memcpy(msg->peer, said->peer, U4W_UUID);
+	msg->held[0] = said->held.own;
+	msg->held[1] = said->held.peer;
+	msg->next = said->held.next;
+	msg->high = said->held.high;
 }
 
 void u4_said_get(const struct u4w_msg *msg, struct u4_said *said)
@@ -26,6 +30,9 @@ void u4_said_get(const struct u4w_msg *msg, struct u4_said *said)
 	said->names = msg->names;
 	memcpy(said->own, msg->own, U4W_UUID);
 	memcpy(said->peer, msg->peer, U4W_UUID);
+	said->held = (struct u4_held) {
+		.own = msg->held[0], .peer = msg->held[1], .next = msg->next, .high = msg->high,
+	};
 }
 
 /* The places count less than a UUID that is the same, and that of this side more than the other. */
@@ -60,4 +67,20 @@ bool u4_agree(const struct u4_seen *seen, const struct u4_said *told, u8 *own, u
 	memcpy(own, said->peer, U4W_UUID);
 	memcpy(peer, said->own, U4W_UUID);
 	return false;
+}
+
+const char *u4_may_resume(const struct u4_said *told, const struct u4_said *said, u64 machine,
+			  u32 una, u32 window)
+{
+	const struct u4_held *ours = &told->held, *theirs = &said->held;
+
+	if (said->machine != machine)
+		return "the peer has begun anew";
+	if (theirs->own != ours->peer || theirs->peer != ours->own)
+		return "the peer does not hold the connections";
+	if (theirs->next - una > ours->high - una)
+		return "the peer expects frames that do not go on from what it has acknowledged";
+	if (theirs->high - ours->next > window)
+		return "the peer has sent frames that do not go on from what has arrived";
+	return NULL;
 }

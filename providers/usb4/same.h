@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * same.h - which host is behind a cable, and how the ends of a way are called: what this side has
- * seen of a cable, what both sides say of themselves in their LOGINs, and what follows from that.
+ * same.h - which host is behind a cable, how the ends of a way are called, and whether a life goes
+ * on: what this side has seen of a cable, what both sides say of themselves in their LOGINs, and
+ * what follows from that.
  * Functions without state, which KUnit tests.
  *
  * A UUID is not what identifies a host: many host interfaces have another one after each boot, and
@@ -16,6 +17,18 @@
 #define U4_HOST	44	/* bytes of the name of a host, with the last NUL */
 
 /**
+ * struct u4_held - a life that a host holds, see docs/wire-usb4.md
+ * @own: incarnation of that host in the login with which the life began; 0: it holds none
+ * @peer: the same of the other host
+ * @next: number of the next frame that the host expects
+ * @high: one more than the highest number that it has sent
+ */
+struct u4_held {
+	u32	own, peer;
+	u32	next, high;
+};
+
+/**
  * struct u4_said - what a host says in its LOGIN
  * @machine: see &u4w_msg.machine; 0: it has said nothing yet
  * @hardware: see &u4w_msg.hardware
@@ -23,6 +36,7 @@
  * @names: &enum u4w_names
  * @own: with names: that of the host that says so
  * @peer: with names: that of the other one
+ * @held: the life that it holds
  */
 struct u4_said {
 	u64	machine;
@@ -31,6 +45,7 @@ struct u4_said {
 	u32	names;
 	u8	own[U4W_UUID];
 	u8	peer[U4W_UUID];
+	struct u4_held held;
 };
 
 /**
@@ -72,5 +87,20 @@ unsigned int u4_same(const struct u4_seen *then, const struct u4_seen *now);
  * Return: true if these are the names of @told.
  */
 bool u4_agree(const struct u4_seen *seen, const struct u4_said *told, u8 *own, u8 *peer);
+
+/**
+ * u4_may_resume() - may the life that this host holds go on?
+ * @told: what this host has said in its LOGIN
+ * @said: what the other host has said in its own
+ * @machine: &u4_said.machine of the other host when the life began
+ * @una: number of the oldest frame that this host keeps
+ * @window: frames that may be unacknowledged
+ *
+ * Both hosts come to the same result, unless one of them lies about its numbers.
+ *
+ * Return: NULL; or why the life ends.
+ */
+const char *u4_may_resume(const struct u4_said *told, const struct u4_said *said, u64 machine,
+			  u32 una, u32 window);
 
 #endif /* _KFI_USB4_SAME_H */

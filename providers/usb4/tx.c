@@ -11,6 +11,10 @@
  *
  * As a rule @sent is @high. It goes back to @una when the peer says that frames got lost. A frame
  * is given to the ring again only when the ring has no more use for it.
+ *
+ * When a life is resumed over another cable, the frames are copied to those of the new one while
+ * nothing changes, and then the records that wait move. A context that sends just then finds one
+ * cable or the other, see u4_tx_lock().
  */
 #include <linux/dma-mapping.h>
 #include <linux/rcupdate.h>
@@ -56,11 +60,11 @@ static void u4_tx_reap(struct u4_cable *c)
 		container_of(frame, struct u4_slot, frame)->in_ring = false;
 }
 
-static void u4_tx_run(struct u4_cable *c)
+static void u4_tx_send(struct u4_cable *c)
 {
 	struct u4_tx *tx = &c->tx;
 
-	while (tx->sent != tx->next) {
+	while (tx->runs && tx->sent != tx->next) {
 		struct u4_slot *slot = u4_slot(tx, tx->sent);
 		struct u4w_frame f = {
 			.seq = tx->sent, .len = slot->len, .type = U4W_RECORDS,
@@ -85,7 +89,7 @@ void u4_tx_progress(struct u4_cable *c)
 {
 	lockdep_assert_held(&c->tx.lock);
 	u4_tx_reap(c);
-	u4_tx_run(c);
+	u4_tx_send(c);
 }
 
 bool u4_tx_state(struct u4_cable *c, u8 bits)
@@ -116,7 +120,7 @@ static void u4_tx_close(struct u4_cable *c)
 	u4_slot(tx, tx->next)->len = tx->fill;
 	tx->fill = 0;
 	tx->next++;
-	u4_tx_run(c);
+	u4_tx_send(c);
 }
 
 /* Return: true if a frame can be begun */
@@ -197,7 +201,7 @@ int u4_tx_acked(struct u4_cable *c, u32 ack, bool gap)
 	/* A frame that is in the ring is going to be repeated already. */
 	if (gap && tx->una != tx->high && !u4_slot(tx, tx->una)->in_ring)
 		tx->sent = tx->una;
-	u4_tx_run(c);
+	u4_tx_send(c);
 unlock:
 	spin_unlock(&tx->lock);
 	return ret;
@@ -212,10 +216,10 @@ void u4_tx_settle(struct u4_cable *c)
 
 	spin_lock(&tx->lock);
 	u4_tx_progress(c);
-	if (tx->open)
+	if (tx->runs)
 		u4_tx_posted(c);
 	list_splice_init(&tx->done, &done);
-	room = tx->open && tx->wanted && list_empty(&tx->posted) && u4_tx_free(tx);
+	room = tx->runs && tx->wanted && list_empty(&tx->posted) && u4_tx_free(tx);
 	if (room)
 		tx->wanted = false;
 	spin_unlock(&tx->lock);
@@ -227,6 +231,25 @@ void u4_tx_settle(struct u4_cable *c)
 
 /* ---- begin and end of a life ---- */
 
+/* Nothing but &u4_tx.posted and &u4_tx.wanted of the holder changes. */
+static void u4_tx_copy(struct u4_tx *tx, struct u4_tx *from, u32 una)
+{
+	struct u4_slot *to;
+	u32 seq;
+
+	tx->una = una;
+	tx->high = from->high;
+	tx->next = from->next;
+	if (tx == from)
+		return;
+	for (seq = una; seq != from->next; seq++) {
+		to = u4_slot(tx, seq);
+		to->len = u4_slot(from, seq)->len;
+		memcpy(to->mem + sizeof(struct u4w_head),
+		       u4_slot(from, seq)->mem + sizeof(struct u4w_head), to->len);
+	}
+}
+
 void u4_tx_reset(struct u4_cable *c)
 {
 	struct u4_tx *tx = &c->tx;
@@ -236,13 +259,17 @@ void u4_tx_reset(struct u4_cable *c)
 		tx->slot[i].in_ring = false;
 	for (i = 0; i < U4_STATES; i++)
 		tx->state[i].in_ring = false;
-	tx->una = 0;
-	tx->sent = 0;
-	tx->high = 0;
-	tx->next = 0;
+	if (c->resumes) {
+		u4_tx_copy(tx, &c->resumes->tx, c->resume_una);
+	} else {
+		tx->una = 0;
+		tx->high = 0;
+		tx->next = 0;
+		tx->wanted = false;
+	}
+	tx->sent = tx->una;
 	tx->fill = 0;
 	tx->acked = 0;
-	tx->wanted = false;
 }
 
 void u4_tx_open(struct u4_cable *c)
@@ -252,11 +279,49 @@ void u4_tx_open(struct u4_cable *c)
 	spin_unlock_bh(&c->tx.lock);
 }
 
+/* Connections may have found no room while the life was held. */
+void u4_tx_run(struct u4_cable *c)
+{
+	struct u4_tx *tx = &c->tx;
+
+	spin_lock_bh(&tx->lock);
+	tx->runs = true;
+	tx->wanted = true;
+	if (tx->una != tx->high)
+		u4_watch_expect(c);
+	spin_unlock_bh(&tx->lock);
+}
+
+void u4_tx_pause(struct u4_cable *c)
+{
+	spin_lock_bh(&c->tx.lock);
+	c->tx.runs = false;
+	u4_tx_close(c);
+	spin_unlock_bh(&c->tx.lock);
+}
+
 void u4_tx_shut(struct u4_cable *c)
 {
 	spin_lock_bh(&c->tx.lock);
 	c->tx.open = false;
+	c->tx.runs = false;
 	spin_unlock_bh(&c->tx.lock);
+}
+
+void u4_tx_move(struct u4_cable *c, struct u4_cable *from)
+{
+	if (c == from)
+		return;
+	spin_lock_bh(&from->tx.lock);
+	spin_lock_nested(&c->tx.lock, SINGLE_DEPTH_NESTING);
+	list_splice_tail_init(&from->tx.posted, &c->tx.posted);
+	list_splice_tail_init(&from->tx.done, &c->tx.done);
+	c->tx.open = true;
+	/* before @from is shut: see u4_tx_lock() */
+	rcu_assign_pointer(c->way->cable, c);
+	from->tx.open = false;
+	spin_unlock(&c->tx.lock);
+	spin_unlock_bh(&from->tx.lock);
 }
 
 void u4_tx_cancel(struct u4_cable *c)
@@ -277,23 +342,40 @@ void u4_tx_cancel(struct u4_cable *c)
 
 /* ---- operations of the multiplexer ---- */
 
-/* The cable over which connections of this life go. In an RCU section. */
-static struct u4_cable *u4_mux_cable(struct kfi_mux *mux)
+/*
+ * Return the cable that has the sending side of this life, with its lock; NULL: the way is down. In
+ * an RCU section.
+ */
+static struct u4_cable *u4_tx_lock(struct kfi_mux *mux)
 {
-	return rcu_dereference(to_u4_way(mux)->cable);
+	struct u4_way *way = to_u4_way(mux);
+	struct u4_cable *c, *shut = NULL;
+
+	while ((c = rcu_dereference(way->cable)) && c != shut) {
+		spin_lock_bh(&c->tx.lock);
+		if (c->tx.open)
+			return c;
+		spin_unlock_bh(&c->tx.lock);
+		shut = c;	/* the life has ended, or has moved before that */
+	}
+	return NULL;
+}
+
+static void u4_tx_unlock(struct u4_cable *c)
+{
+	spin_unlock_bh(&c->tx.lock);
 }
 
 static int u4_put(struct kfi_mux_stream *s, const struct kfi_mux_rec *rec, const void *bytes,
 		  u32 len, struct iov_iter *payload, u32 load, bool more)
 {
-	struct u4_cable *c = u4_mux_cable(s->mux);
+	struct u4_cable *c = u4_tx_lock(s->mux);
 	void *mem = NULL;
 
 	if (!c)
 		return -EAGAIN;
-	spin_lock(&c->tx.lock);
 	/* Records that were posted before have the first room. */
-	if (c->tx.open && list_empty(&c->tx.posted))
+	if (c->tx.runs && list_empty(&c->tx.posted))
 		mem = u4_tx_record(c, rec, len + load);
 	if (mem) {
 		memcpy(mem, bytes, len);
@@ -302,55 +384,50 @@ static int u4_put(struct kfi_mux_stream *s, const struct kfi_mux_rec *rec, const
 		if (!more)
 			u4_tx_close(c);
 	}
-	spin_unlock(&c->tx.lock);
+	u4_tx_unlock(c);
 	return mem ? 0 : -EAGAIN;
 }
 
 static void u4_want(struct kfi_mux_stream *s)
 {
-	struct u4_cable *c = u4_mux_cable(s->mux);
+	struct u4_cable *c = u4_tx_lock(s->mux);
 
 	if (!c)
 		return;
-	spin_lock(&c->tx.lock);
-	if (c->tx.open) {	/* or u4_poll() runs no more */
+	if (c->tx.runs) {	/* or u4_poll() runs no more, and u4_tx_run() follows */
 		c->tx.wanted = true;
 		u4_watch_hurry(c);
 		if (u4_tx_free(&c->tx))		/* since u4_put() */
 			queue_bh_work(&c->poll);
 	}
-	spin_unlock(&c->tx.lock);
+	u4_tx_unlock(c);
 }
 
 static int u4_post(struct kfi_mux *mux, unsigned int lane, struct kfi_mux_ctl *ctl)
 {
-	struct u4_cable *c = u4_mux_cable(mux);
-	int ret = -ENOTCONN;
+	struct u4_cable *c = u4_tx_lock(mux);
 
 	if (!c)
-		return ret;
-	spin_lock_bh(&c->tx.lock);
-	if (c->tx.open) {
-		ret = 0;
-		list_add_tail(&to_u4_ctl(ctl)->entry, &c->tx.posted);
+		return -ENOTCONN;
+	list_add_tail(&to_u4_ctl(ctl)->entry, &c->tx.posted);
+	if (c->tx.runs) {
 		u4_tx_posted(c);
 		if (!list_empty(&c->tx.done))
 			queue_bh_work(&c->poll);	/* calls @sent */
 	}
-	spin_unlock_bh(&c->tx.lock);
-	return ret;
+	u4_tx_unlock(c);
+	return 0;
 }
 
 static void u4_kick(struct kfi_mux *mux, unsigned int lane)
 {
-	struct u4_cable *c = u4_mux_cable(mux);
+	struct u4_cable *c = u4_tx_lock(mux);
 
 	if (!c)
 		return;
-	spin_lock_bh(&c->tx.lock);
-	if (c->tx.open)
+	if (c->tx.runs)
 		u4_tx_close(c);
-	spin_unlock_bh(&c->tx.lock);
+	u4_tx_unlock(c);
 }
 
 static u32 u4_room(struct kfi_mux *mux, unsigned int lane)
@@ -360,12 +437,15 @@ static u32 u4_room(struct kfi_mux *mux, unsigned int lane)
 
 static void u4_fault(struct kfi_mux *mux, unsigned int life, const char *why)
 {
+	struct u4_way *way = to_u4_way(mux);
 	struct u4_cable *c;
 
 	rcu_read_lock();
-	c = u4_mux_cable(mux);
-	if (c && life == kfi_mux_life(mux))
+	c = rcu_dereference(way->cable);
+	if (c && life == kfi_mux_life(mux)) {
 		u4_cable_fault(c, why);
+		mod_delayed_work(u4_wq, &way->expire, 0);	/* if the life is held */
+	}
 	rcu_read_unlock();
 }
 

@@ -6,15 +6,20 @@
  * of the domain and the connections, and stays when the cable is pulled, for as long as somebody
  * uses it. A *cable* (struct u4_cable) exists from the plug to the pull. It belongs to a way, and
  * has one pair of rings. Each *life* of the way begins with a login over the cable, and ends with
- * the cable, the peer, or a fault:
+ * the peer, a fault, or some time after the cable was pulled:
  *
  *	u4_probe()	u4_cable_work()		u4_cable_work()		u4_remove()
  *	   |		   |			   |			   |
  *	U4_LOGIN ---> U4_TRYING ------------> U4_UP			(rings stop, and are freed)
- *	   ^	      rings, path,	      kfi_mux_up()		u4_cable_work() ends the
+ *	   ^	      rings, path,	      kfi_mux_up()		u4_cable_work() leaves the
  *	   |	      STATE frames	      RECORDS frames		life, and drops the cable
  *	   +-------------+----------------------+
- *			u4_life_end()
+ *		u4_life_end(), u4_life_lost()
+ *
+ * A life whose cable is of no use is *held* by its way: the cable stays as the *holder*, with the
+ * frames that were not acknowledged and the records that wait, also when it was pulled and has no
+ * rings. The next login, over this or another cable, resumes the life; or it ends with its time
+ * (hold.c).
  *
  * Contexts and locks, outermost first:
  *
@@ -25,11 +30,13 @@
  *   u4_cable.ask_lock (mutex)	  see there; a reply needs none of the other locks
  *   u4_ways_lock (mutex)	  the list of ways, what is known of their hosts, and which cable
  *				  has which way
+ *   u4_way.life_lock (mutex)	  the life that is held; it may be held while that ends
  *   u4_cable.login_lock (mutex)  what both sides have said in their logins
  *   u4_cable.lock (mutex)	  the rings exist and run; held to start, stop and free them, never
  *				  around a function of the core that takes tb->lock
  *   kfi_mux_stream.lock	  of the multiplexer, outside of:
- *   u4_tx.lock (spin, bh)	  the sending side
+ *   u4_tx.lock (spin, bh)	  the sending side. Two of them are held when a life moves, first
+ *				  that of the holder
  *   u4_cables_lock (spin)	  the list of cables
  *   tb_ring.lock (spin, irq)	  of the core; see u4_ring_stop()
  *
@@ -57,13 +64,15 @@
 /**
  * struct u4_slot - a frame and its memory
  * @frame: the frame, as the core knows it
- * @mem: U4W_FRAME bytes, mapped for the host interface
+ * @mem: U4W_FRAME bytes
+ * @mapped: @mem is mapped for the host interface
  * @len: sending side: bytes of records
  * @in_ring: sending side: the frame was given to the ring, and was not seen to have been sent
  */
 struct u4_slot {
 	struct ring_frame	frame;
 	void			*mem;
+	bool			mapped;
 	u32			len;
 	bool			in_ring;
 };
@@ -86,9 +95,12 @@ struct u4_ring {
  * struct u4_tx - the sending side; all members are protected by @lock
  * @lock: taken with bottom halves off
  * @ring: its interrupt stays masked: frames that were sent are found when acknowledgements come
- * @slot: frames with records; number n is in slot n mod U4_FRAMES
+ * @slot: frames with records; number n is in slot n mod U4_FRAMES. Their memory stays until the
+ *	cable is freed
  * @state: STATE frames
- * @open: records are accepted
+ * @open: the life is up: records are accepted
+ * @runs: with @open: records are copied to frames, and these are sent. Otherwise the life is held:
+ *	records that are posted wait, and the other members do not change
  * @window: frames that may be unacknowledged
  * @life: incarnation of the peer
  * @una: number of the oldest frame that was not acknowledged
@@ -100,7 +112,8 @@ struct u4_ring {
  * @done: records that are in frames, and whose &kfi_mux_ctl.sent has to be called
  * @wanted: kfi_mux_room() has to be called when there is room
  * @acked: &u4w_head.ack that was sent last
- * @progress: time (jiffies) at which @una changed, or the first frame behind it was sent
+ * @progress: time (jiffies) at which @una changed, or the first frame behind it was sent, or at
+ *	which the life went on
  * @ask_at: time at which the peer is asked for an acknowledgement
  * @ask_delay: time until it is asked again
  * @ticks: the timer runs
@@ -112,6 +125,7 @@ struct u4_tx {
 	struct u4_slot		slot[U4_FRAMES];
 	struct u4_slot		state[U4_STATES];
 	bool			open;
+	bool			runs;
 	u32			window;
 	u32			life;
 	u32			una, sent, high, next;
@@ -183,7 +197,7 @@ enum u4_state {
 /**
  * struct u4_cable - a cable that is plugged
  * @ref: references: of the service until u4_cable_work() has seen that it is gone; of users of
- *	u4_cable_find()
+ *	u4_cable_find(); of &u4_way.holder and @resumes
  * @entry: entry in the list of cables, as long as u4_cable_work() may run
  * @xd: the other host, referenced
  * @dma: the device that reads and writes the frames, until the rings are freed
@@ -201,7 +215,8 @@ enum u4_state {
  * @wait: wakes u4_suspend() when the cable rests
  * @rests: the cable sleeps, and its life has ended
  * @fault: NULL, or why the life has to end
- * @over: the peer knows that the life has ended
+ * @lost: NULL, or why it can't go on over this cable as it is
+ * @over: the peer knows that the life has ended, or can't go on
  * @deadline: time at which U4_TRYING ends
  * @paths: the path was configured; used by @work
  * @late: that was when the cable had been pulled, see u4_path_off_late(); used by @work
@@ -210,6 +225,13 @@ enum u4_state {
  * @up_at: time at which the life was up; used by @work
  * @lives: lives in a row that were short, or did not begin; used by @work
  * @not_before: time of the next login; used by @work
+ * @born_own: our incarnation in the login with which the life began; used by @work, and constant
+ *	while it is held
+ * @born_peer: that of the peer; the same
+ * @machine: &u4_said.machine of the peer; the same
+ * @resumes: the holder of the life that U4_TRYING resumes, referenced, perhaps this cable; or NULL.
+ *	Used by @work
+ * @resume_una: with @resumes: number of the first frame that the peer does not have
  *
  * @ask_lock: held while a message waits for its reply; u4_remove() waits for that
  *
@@ -256,7 +278,7 @@ struct u4_cable {
 	bool			removed;
 	wait_queue_head_t	wait;
 	bool			rests;
-	const char		*fault;
+	const char		*fault, *lost;
 	bool			over;
 	unsigned long		deadline;
 	bool			paths;
@@ -265,6 +287,10 @@ struct u4_cable {
 	const char		*said;
 	unsigned long		up_at, not_before;
 	unsigned int		lives;
+	u32			born_own, born_peer;
+	u64			machine;
+	struct u4_cable		*resumes;
+	u32			resume_una;
 
 	struct mutex		ask_lock;
 	struct mutex		login_lock;
@@ -296,11 +322,22 @@ struct u4_cable {
  * @mux: common part
  * @entry: entry in the list of ways
  * @plugged: its cable, NULL if that was pulled; under u4_ways_lock
- * @cable: the same, as long as the way is up; under RCU
+ * @cable: the cable that has the sending side of the life: @plugged, or while it is held @holder;
+ *	NULL without a life. Under RCU
  * @seen: the host that its last cable has led to; under u4_ways_lock
  * @wanted: without a cable: the one that logs in for this way; under u4_ways_lock
  * @disputed: the log says that another machine has this name; under u4_ways_lock
  * @name: &kfi_mux.name: name of the host that its first cable has led to, and a number
+ *
+ * @life_lock: protects the next members
+ * @holder: the cable with the life that is held, referenced; NULL: none is
+ * @held_at: time (jiffies) at which that began
+ * @held_until: time at which it ends
+ * @expire: ends the life that is held
+ *
+ * @held_left: jiffies that were left when the life was resumed last; 0: it never was. Used by
+ *	u4_cable_work() of @plugged, as the next one
+ * @held_una: &u4_tx.una at that time
  */
 struct u4_way {
 	struct kfi_mux		mux;
@@ -311,6 +348,14 @@ struct u4_way {
 	struct u4_cable		*wanted;
 	bool			disputed;
 	char			name[U4_NAME];
+
+	struct mutex		life_lock;
+	struct u4_cable		*holder;
+	unsigned long		held_at, held_until;
+	struct delayed_work	expire;
+
+	unsigned long		held_left;
+	u32			held_una;
 };
 
 /**
@@ -346,6 +391,7 @@ static inline struct u4_way *to_u4_way(struct kfi_mux *mux)
 extern struct kfi_mux_prov u4_prov;	/* main.c, as the next ones */
 extern struct workqueue_struct *u4_wq;
 extern unsigned int u4_timeout_s;
+extern unsigned int u4_hold_s;
 extern bool u4_e2e;
 
 /* plug.c: the service driver */
@@ -367,6 +413,32 @@ struct u4_cable *u4_cable_new(struct tb_service *svc);	/* process context */
 void u4_cable_free(struct u4_cable *c);		/* process context; one that never lived */
 /* End this life; nothing if it has ended. @why is a constant. Contexts as u4_cable_kick() */
 void u4_cable_fault(struct u4_cable *c, const char *why);
+/* The same if the life may be held, and go on later */
+void u4_cable_lost(struct u4_cable *c, const char *why);
+
+/* hold.c: lives that are held. Process context */
+void u4_hold_init(struct u4_way *way);
+void u4_hold_exit(struct u4_way *way);		/* nobody uses the way any more */
+/* The next ones are called by u4_cable_work(). Return: jiffies for which the life may be held */
+unsigned long u4_hold_time(struct u4_cable *c);
+/* Hold the life of the cable, whose rings have been stopped. @time is that of u4_hold_time() */
+void u4_hold_begin(struct u4_cable *c, unsigned long time);
+/*
+ * Both sides have logged in: see whether the life that the way holds goes on over this cable, in
+ * &u4_cable.resumes, and end it if not. Return: 0; -ESTALE: @told is not true any more, so log in
+ * anew
+ */
+int u4_hold_agree(struct u4_cable *c, const struct u4_said *told, const struct u4_said *said,
+		  u32 window);
+/* Let the life go on over this cable. Return: false: it has ended meanwhile */
+bool u4_hold_resume(struct u4_cable *c);
+void u4_hold_forget(struct u4_cable *c);	/* the cable does not resume the life */
+/* The next ones are called by others, too. Say which life the way holds */
+void u4_hold_tell(struct u4_way *way, struct u4_held *held);
+/* End the life, if one is held. @why: for the log, or NULL */
+void u4_hold_end(struct u4_way *way, const char *why);
+/* Return: seconds for which a life is still held, or 0 */
+unsigned int u4_hold_left(struct u4_way *way);
 
 /* login.c: messages */
 void u4_login_init(void);
@@ -382,15 +454,20 @@ void u4_login_free(struct u4_cable *c);		/* release HopIDs */
 int u4_rings_alloc(struct u4_cable *c);
 void u4_rings_free(struct u4_cable *c);
 int u4_rings_start(struct u4_cable *c);
+void u4_frames_free(struct u4_cable *c);	/* of the sending side, after u4_rings_free() */
 void u4_rings_stop(struct u4_cable *c);
 void u4_ring_rx_restart(struct u4_cable *c);
 void u4_ring_unmask(struct u4_ring *ring);	/* softirq */
 
 /* tx.c: the sending side */
 void u4_tx_reset(struct u4_cable *c);
-/* From here to u4_tx_shut() records are accepted */
+/* From here to u4_tx_shut() records are accepted, and from u4_tx_run() to u4_tx_pause() sent */
 void u4_tx_open(struct u4_cable *c);
+void u4_tx_run(struct u4_cable *c);
+void u4_tx_pause(struct u4_cable *c);
 void u4_tx_shut(struct u4_cable *c);
+/* The life of @from goes on with @c, which has its frames: u4_tx_reset() */
+void u4_tx_move(struct u4_cable *c, struct u4_cable *from);
 /* Call &kfi_mux_ctl.sent of records that were not sent. After u4_tx_shut() */
 void u4_tx_cancel(struct u4_cable *c);
 /* The peer has acknowledged frames below @ack, and with @gap wants all others again. Softirq */
@@ -434,6 +511,8 @@ int u4_way_guess(struct u4_cable *c, struct u4_said *told);
  */
 int u4_way_join(struct u4_cable *c, const struct u4_said *told, const struct u4_said *said);
 void u4_way_leave(struct u4_cable *c);
+/* Say in the log what becomes of the life of a way: @what, followed by @more */
+void u4_way_say(const struct u4_way *way, const char *what, const char *more);
 void u4_ways_exit(void);
 int u4_domain_open(struct kfi_domain *domain);
 int u4_side(struct kfi_mux *mux, const char *text, void *side);

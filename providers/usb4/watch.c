@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * watch.c - the timer of a cable. It does what nothing else happens for: it acknowledges frames
- * that no other frame has acknowledged, asks a peer that does not, ends the life if the peer is
+ * that no other frame has acknowledged, asks a peer that does not, stops the life if the peer is
  * silent, and notices that an interrupt got lost.
  *
  * The timer runs every 10 ms while something is on the way, and otherwise every 250 ms.
@@ -51,7 +51,8 @@ static const char *u4_watch_peer(struct u4_cable *c)
 {
 	unsigned long heard = READ_ONCE(c->rx.heard_at), patience = u4_timeout_s * HZ;
 	struct u4_tx *tx = &c->tx;
-	bool waits = tx->una != tx->high;
+	/* Until a life that was held goes on, @progress is that of another time. */
+	bool waits = tx->runs && tx->una != tx->high;
 
 	if (!READ_ONCE(c->rx.proved)) {
 		/* U4_TRYING has its own end */
@@ -59,9 +60,13 @@ static const char *u4_watch_peer(struct u4_cable *c)
 		u4_watch_ask(c);
 		return NULL;
 	}
-	if (time_after(jiffies, heard + patience))
-		return "the peer is silent";
-	if (waits && time_after(jiffies, tx->progress + patience))
+	if (time_after(jiffies, heard + patience)) {
+		u4_cable_lost(c, "the peer is silent");
+		return NULL;
+	}
+	/* A peer that has just fallen silent acknowledges nothing, either. */
+	if (waits && time_after(jiffies, tx->progress + patience) &&
+	    time_before(jiffies, heard + U4_SILENCE))
 		return "the peer acknowledges nothing";
 	if (waits || time_after(jiffies, heard + U4_SILENCE))
 		u4_watch_ask(c);

@@ -3,9 +3,9 @@
  * way.c - ways to other hosts, which are domains to consumers, and their names.
  *
  * A way is created when the first cable to a host has logged in. When the cable is pulled, the way
- * stays if a consumer uses it: connections end, but endpoints, listeners and network devices find
- * the host again when a cable to it is plugged, in whatever port, also if the host has booted. Two
- * cables to one host are two ways.
+ * stays if a consumer uses it: connections are held for some time (hold.c), and then end, but
+ * endpoints, listeners and network devices find the host again when a cable to it is plugged, in
+ * whatever port, also if the host has booted. Two cables to one host are two ways.
  *
  * A way has names for both ends, which are UUIDs of the host interfaces that its first cable joins.
  * They stay, because consumers have them, and both hosts use the same: a host that has booted takes
@@ -16,6 +16,7 @@
 #include <linux/dmi.h>
 #include <linux/jhash.h>
 #include <linux/random.h>
+#include <linux/ratelimit.h>
 #include <linux/siphash.h>
 #include <linux/slab.h>
 #include <linux/utsname.h>
@@ -244,6 +245,7 @@ static struct u4_way *u4_way_new(const struct u4_seen *seen, const u8 *own, cons
 		return ERR_PTR(-ENOMEM);
 	}
 	kfi_mux_set_ends(&way->mux, own, peer);
+	u4_hold_init(way);
 	list_add_tail(&way->entry, &u4_ways);
 	return way;
 }
@@ -251,10 +253,12 @@ static struct u4_way *u4_way_new(const struct u4_seen *seen, const u8 *own, cons
 /* The way is not listed any more. */
 static void u4_way_free(struct u4_way *way)
 {
+	u4_hold_end(way, NULL);
 	kfi_mux_gone(&way->mux);
 	kfi_mux_drop(&way->mux);
 	while (!kfi_mux_idle(&way->mux, 30 * HZ))
 		pr_warn("kfi_usb4: %s waits for its users\n", way->name);
+	u4_hold_exit(way);
 	kfi_mux_destroy(&way->mux);
 	kfree(way);
 }
@@ -289,10 +293,16 @@ static void u4_sweep_fn(struct work_struct *work)
 
 static DECLARE_DELAYED_WORK(u4_sweep, u4_sweep_fn);
 
-/* No cable is left, and no consumer; the last queries and refusals end. */
+/* No cable is left, and no consumer; lives that are held, the last queries and refusals end. */
 void u4_ways_exit(void)
 {
+	struct u4_way *way;
+
 	cancel_delayed_work_sync(&u4_sweep);
+	mutex_lock(&u4_ways_lock);
+	list_for_each_entry(way, &u4_ways, entry)
+		u4_hold_end(way, "this machine unloads kfi_usb4");
+	mutex_unlock(&u4_ways_lock);
 	while (u4_ways_sweep())
 		msleep(20);
 }
@@ -389,6 +399,7 @@ int u4_way_guess(struct u4_cable *c, struct u4_said *told)
 	if (way) {
 		memcpy(told->own, way->mux.own, U4W_UUID);
 		memcpy(told->peer, way->mux.peer, U4W_UUID);
+		u4_hold_tell(way, &told->held);
 	}
 	mutex_unlock(&u4_ways_lock);
 	return ret;
@@ -439,6 +450,8 @@ int u4_way_join(struct u4_cable *c, const struct u4_said *told, const struct u4_
 	ours = u4_agree(&seen, told, own, peer);
 	mutex_lock(&u4_ways_lock);
 	if (c->way && (!u4_way_is(c->way, own, peer) || !u4_same(&c->way->seen, &seen))) {
+		/* The cable may be the holder, and is about to begin a life of another way. */
+		u4_hold_end(c->way, "the cable leads to another host");
 		u4_way_unplug(c);
 		/* in the order of the list */
 		c->number = U4_LONE | u4_lone_number++ % U4_LONE;
@@ -501,7 +514,16 @@ int u4_domain_open(struct kfi_domain *domain)
 	return 0;
 }
 
-/* ---- what `kfi info` shows ---- */
+/* ---- what the log and `kfi info` show ---- */
+
+/* A peer may begin and end lives as it likes, so all lines about that have one limit. */
+void u4_way_say(const struct u4_way *way, const char *what, const char *more)
+{
+	static DEFINE_RATELIMIT_STATE(limit, 5 * HZ, 20);
+
+	if (__ratelimit(&limit))
+		pr_info("kfi_usb4: %s: %s%s\n", way->name, what, more);
+}
 
 static const char *u4_width(const struct tb_xdomain *xd)
 {
@@ -515,18 +537,23 @@ static const char *u4_width(const struct tb_xdomain *xd)
 	}
 }
 
-static void u4_state_str(const struct u4_cable *c, char *buf, size_t size)
+/* @held: seconds for which the connections are held, or 0 */
+static void u4_state_str(const struct u4_cable *c, unsigned int held, char *buf, size_t size)
 {
 	enum u4_state state;
+	size_t len;
 
 	if (!c) {
-		snprintf(buf, size, "none is plugged");
-		return;
+		len = scnprintf(buf, size, "none is plugged");
+	} else {
+		state = READ_ONCE(c->state);
+		len = scnprintf(buf, size, "%s, %s of %u Gb/s",
+				state == U4_UP ? "up" :
+				state == U4_TRYING ? "is coming up" : "logs in",
+				u4_width(c->xd), c->xd->link_speed);
 	}
-	state = READ_ONCE(c->state);
-	snprintf(buf, size, "%s, %s of %u Gb/s",
-		 state == U4_UP ? "up" : state == U4_TRYING ? "is coming up" : "logs in",
-		 u4_width(c->xd), c->xd->link_speed);
+	if (held)
+		scnprintf(buf + len, size - len, "; connections are held for %u s more", held);
 }
 
 static void u4_frames_str(const struct u4_stats *st, char *buf, size_t size)
@@ -546,7 +573,7 @@ static int u4_way_parts(struct kfi_mux *mux, void *arg)
 {
 	struct u4_way *way = to_u4_way(mux);
 	struct u4_shown *w = arg;
-	char host[96], cable[64], where[sizeof(way->plugged->where)] = "", frames[192] = "";
+	char host[96], cable[96], where[sizeof(way->plugged->where)] = "", frames[192] = "";
 	struct kfi_part part = { .domain = way->name, .device = mux->number };
 	const struct { const char *name, *state; } all[] = {
 		{ "host", host }, { "cable", cable }, { "port", where }, { "frames", frames },
@@ -555,7 +582,7 @@ static int u4_way_parts(struct kfi_mux *mux, void *arg)
 
 	mutex_lock(&u4_ways_lock);
 	snprintf(host, sizeof(host), "%s, %pUb", way->seen.host, mux->peer);
-	u4_state_str(way->plugged, cable, sizeof(cable));
+	u4_state_str(way->plugged, u4_hold_left(way), cable, sizeof(cable));
 	if (way->plugged) {
 		strscpy(where, way->plugged->where, sizeof(where));
 		u4_frames_str(&way->plugged->stats, frames, sizeof(frames));
@@ -583,7 +610,7 @@ static int u4_lone_parts(const struct u4_shown *w)
 	mutex_lock(&u4_ways_lock);
 	list_for_each_entry(c, &u4_lone, lone) {
 		u4_host_name(c, host, sizeof(host));
-		u4_state_str(c, state, sizeof(state));
+		u4_state_str(c, 0, state, sizeof(state));
 		part.device = c->number;
 		ret = w->emit(w->arg, &part);
 		if (ret)

@@ -26,6 +26,8 @@ int u4w_check_msg(const struct u4w_msg *msg, size_t size)
 		return -EPROTO;
 	if ((!msg->machine[0] && !msg->machine[1]) || msg->names > U4W_NAMES_LATER)
 		return -EPROTO;
+	if (!msg->held[0] != !msg->held[1] || (!msg->held[0] && (msg->next || msg->high)))
+		return -EPROTO;
 	if (msg->names == U4W_NAMES_NONE || msg->names == U4W_NAMES_LATER)
 		return 0;
 	return memcmp(msg->own, msg->peer, U4W_UUID) ? 0 : -EPROTO;

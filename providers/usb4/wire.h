@@ -21,7 +21,7 @@
 #endif
 #include <kfi_mux_rec.h>
 
-#define U4W_VERSION	2U
+#define U4W_VERSION	3U
 #define U4W_UUID	16
 
 /* ---- messages ---- */
@@ -78,6 +78,10 @@ enum u4w_names {
  * @names: &enum u4w_names
  * @own: with U4W_NAMES_WAIT and U4W_NAMES_HAVE: name of the sender
  * @peer: the same: name of the receiver
+ * @held: of the login with which the life began that the sender holds: incarnations of the sender
+ *	and of the receiver; both 0: it holds none
+ * @next: with @held: number of the next frame that the sender expects
+ * @high: with @held: one more than the highest number that the sender has sent
  */
 struct u4w_msg {
 	u32	route_hi;
@@ -98,8 +102,11 @@ struct u4w_msg {
 	u32	names;
 	u8	own[U4W_UUID];
 	u8	peer[U4W_UUID];
+	u32	held[2];
+	u32	next;
+	u32	high;
 };
-static_assert(sizeof(struct u4w_msg) == 140, "wire format");
+static_assert(sizeof(struct u4w_msg) == 156, "wire format");
 
 #define U4W_MSG_HEAD	12	/* bytes of a message that its length does not count */
 #define U4W_HOP_MIN	8U	/* smaller HopIDs are reserved */

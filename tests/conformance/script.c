@@ -507,6 +507,56 @@ static void wire_pause(struct test *t, struct pair *p)
 	still_works(p);
 }
 
+/* ---- a cable that comes back ---- */
+
+#define HELD_MS	3000	/* less than the cable is away */
+
+static int limit_ops(struct node *n)
+{
+	size_t ms = HELD_MS;
+
+	EXPECT_EQ(n->t, kfi_setopt(&n->ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_OP_TIMEOUT_MS, &ms,
+				   sizeof(ms)), 0);
+	return 0;
+}
+
+/*
+ * The cable is pulled and put back under load, again and again. Nothing fails, although no
+ * operation may take so long; nothing gets lost, and nothing arrives twice.
+ */
+static void wire_held(struct test *t)
+{
+	struct node_opts opts = { .before_enable = limit_ops };
+	struct pair *p = pair_open(t, &opts, &opts);
+
+	REQUIRE(t, p);
+	still_works(p);
+	REQUIRE(t, script_ask(t, "wire_held"));
+	stress_pairs(t, &p, 1);
+	REQUIRE(t, script_ask(t, "wire_whole"));
+	still_works(p);
+}
+
+/* The cable is out: operations wait, and a consumer that closes its endpoint does not. */
+static void held_close(struct test *t, struct pair *p)
+{
+	u8 *buf = test_zalloc(t, 4096);
+	unsigned long begin;
+	comp_t c;
+	int i;
+
+	still_works(p);
+	REQUIRE(t, script_ask(t, "held_close"));
+	for (i = 0; i < 3; i++)
+		POST(t, kfi_send(p->a.ep, buf, 4096, NULL, p->a.peer, CTX(i)));
+	msleep(500);
+	EXPECT_EQ(t, comp_poll(&p->a, p->a.txcq, &c), 0);
+	begin = jiffies;
+	node_close(&p->a);
+	node_close(&p->b);
+	EXPECT(t, time_before(jiffies, begin + 3 * HZ));
+}
+
 /* ---- two bridges between the same machines ---- */
 
 /* The link of the bridge is down when an endpoint calls. The call is made when the link is up. */
@@ -616,6 +666,8 @@ const struct test_case script_cases[] = {
 	{ "script.wire_cut", T_REL, CASE_SCRIPT, C_MSG | C_RMA, .pair = wire_cut },
 	{ "script.wire_trickle", T_REL, CASE_SCRIPT, C_RMA, .pair = wire_trickle },
 	{ "script.wire_pause", T_REL, CASE_SCRIPT, C_MSG | C_TAGGED | C_RMA, .pair = wire_pause },
+	{ "script.wire_held", T_REL, CASE_SCRIPT, C_MSG | C_TAGGED | C_RMA, wire_held },
+	{ "script.held_close", T_REL, CASE_SCRIPT, C_MSG, .pair = held_close },
 	{ "script.namespace_gone", T_REL, CASE_SCRIPT, C_MSG | C_TAGGED | C_RMA,
 	  .pair = namespace_gone },
 	{ "script.device_gone", T_REL, CASE_SCRIPT, C_MSG | C_RMA, device_gone },

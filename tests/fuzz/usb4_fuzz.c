@@ -19,6 +19,8 @@ static void check_msg(u8 options, const u8 *data, size_t size)
 		msg->type = U4W_LOGIN + (msg->type & 3);
 		msg->version = U4W_VERSION + (msg->version & 1);
 		msg->names &= 7;
+		if (options & 8)
+			memset(msg->held, 0, sizeof(*msg) - offsetof(struct u4w_msg, held));
 	}
 	ret = u4w_check_msg(msg, size);
 	PROMISE(!ret || ret == -EPROTO || ret == -EPROTONOSUPPORT);
@@ -37,6 +39,8 @@ static void check_msg(u8 options, const u8 *data, size_t size)
 	PROMISE((msg->machine[0] || msg->machine[1]) && msg->names <= U4W_NAMES_LATER);
 	if (msg->names == U4W_NAMES_WAIT || msg->names == U4W_NAMES_HAVE)
 		PROMISE(memcmp(msg->own, msg->peer, U4W_UUID));
+	PROMISE(!msg->held[0] == !msg->held[1]);
+	PROMISE(msg->held[0] || (!msg->next && !msg->high));
 }
 
 static void check_records(const u8 *content, u32 len)

@@ -148,6 +148,7 @@ static void round_trip(struct kunit *test)
 	struct u4_said said = {
 		.machine = 0x0123456789abcdefULL, .hardware = 0xfedcba9876543210ULL,
 		.place = 0x13579bdf, .names = U4W_NAMES_HAVE, .own = { 1, 2 }, .peer = { 3 },
+		.held = { .own = 0x11223344, .peer = 0x55667788, .next = 0x99aabbcc, .high = 7 },
 	}, out;
 	struct u4w_msg msg = {};
 
@@ -157,9 +158,60 @@ static void round_trip(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(&said, &out, sizeof(said)), 0);
 }
 
+#define FAR	0xfffffff0U	/* numbers of frames wrap */
+#define WINDOW	256
+
+/*
+ * A life goes on if both hosts hold the same one, and each has sent what the other one expects.
+ * What host a finds is what host b finds, if none of them lies about frames that were acknowledged.
+ */
+static void resumed(struct kunit *test)
+{
+	static const struct {
+		const char	*what;
+		u64		machine;
+		struct u4_held	a, b;
+		u32		una_a, una_b;
+		bool		at_a, at_b;
+	} rows[] = {
+		{ "nothing was sent", 1, { 5, 6, 0, 0 }, { 6, 5, 0, 0 }, 0, 0, true, true },
+		{ "all has arrived", 1, { 5, 6, 9, FAR }, { 6, 5, FAR, 9 }, FAR, 9, true, true },
+		{ "some has arrived", 1, { 5, 6, 7, FAR + 40 }, { 6, 5, FAR + 20, 9 }, FAR, 5,
+		  true, true },
+		{ "a window", 1, { 5, 6, FAR, 0 }, { 6, 5, 0, FAR + WINDOW }, 0, FAR, true, true },
+		{ "b has begun anew", 2, { 5, 6, 9, 9 }, { 6, 5, 9, 9 }, 9, 9, false, true },
+		{ "b holds none", 1, { 5, 6, 9, 9 }, {}, 9, 9, false, false },
+		{ "b holds another", 1, { 5, 6, 9, 9 }, { 7, 5, 9, 9 }, 9, 9, false, false },
+		{ "b means another", 1, { 5, 6, 9, 9 }, { 6, 7, 9, 9 }, 9, 9, false, false },
+		{ "not turned round", 1, { 5, 6, 9, 9 }, { 5, 6, 9, 9 }, 9, 9, false, false },
+		{ "b expects what was not sent", 1, { 5, 6, 9, 9 }, { 6, 5, 10, 9 }, 9, 9,
+		  false, false },
+		{ "b expects what it had", 1, { 5, 6, 9, 9 }, { 6, 5, 8, 9 }, 9, 9, false, true },
+		{ "b has sent less than came", 1, { 5, 6, 9, 9 }, { 6, 5, 9, 8 }, 9, 8,
+		  false, false },
+		{ "more than a window", 1, { 5, 6, FAR, 0 }, { 6, 5, 0, FAR + WINDOW + 1 }, 0, FAR,
+		  false, true },
+		{ "far away", 1, { 5, 6, 9, 9 }, { 6, 5, 9 + (1U << 31), 9 }, 9, 9, false, false },
+	};
+	struct u4_said a = { .machine = 1 }, b = {};
+	const char *why;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		b.machine = rows[i].machine;
+		a.held = rows[i].a;
+		b.held = rows[i].b;
+		why = u4_may_resume(&a, &b, 1, rows[i].una_a, WINDOW);
+		KUNIT_EXPECT_EQ_MSG(test, !why, rows[i].at_a, "a: %s", rows[i].what);
+		why = u4_may_resume(&b, &a, 1, rows[i].una_b, WINDOW);
+		KUNIT_EXPECT_EQ_MSG(test, !why, rows[i].at_b, "b: %s", rows[i].what);
+	}
+}
+
 KFI_SUITE(kfi_usb4_same,
 	KUNIT_CASE(booted_host),
 	KUNIT_CASE(another_host),
 	KUNIT_CASE(two_cables),
 	KUNIT_CASE(one_result),
-	KUNIT_CASE(round_trip));
+	KUNIT_CASE(round_trip),
+	KUNIT_CASE(resumed));

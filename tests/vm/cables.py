@@ -75,6 +75,32 @@ def pulls(s):
 
 
 @case(1800)
+def pulls_held(s):
+    """the cable is pulled for up to ten seconds under load, and connections wait for it: nothing fails"""
+    lot = random.Random(s.seed)
+    wait_up(s)
+    for name in "ab":
+        s.pair.run(name, "echo 30 >/sys/module/kfi_usb4/parameters/hold_s")
+    try:
+        for number in range(s.flaps):
+            jobs = [s.long_run(30, depth=64, op="write", timeout=60), s.long_run(30, type="msg", service=7472, op="send", size=300, timeout=60)]
+            time.sleep(2 + lot.random())
+            s.pair.devices.command("cable 0 unplug")
+            wait_down(s)
+            time.sleep(lot.uniform(0, 8))
+            s.pair.devices.command("cable 0 plug")
+            wait_up(s)
+            for job in jobs:
+                s.finish(job, 120)
+            s.pair.progress(f"{s.pair.series}: held {number + 1} times")
+        again = s.pair.run("a", "dmesg | grep -c 'kfi_usb4: .*: up again'").text
+        check(int(again) >= s.flaps, f"{again} lives went on instead of {s.flaps}")
+    finally:
+        for name in "ab":
+            s.pair.run(name, "echo 0 >/sys/module/kfi_usb4/parameters/hold_s")
+
+
+@case(1800)
 def pulled_early(s):
     """the cable is pulled in the midst of the handshake, at each of its packets"""
     for packet in range(2, 34, 34 // (s.flaps + 2)):

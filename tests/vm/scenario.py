@@ -33,13 +33,13 @@ PROMISE = {
     "verbs": ("peer_timeout_ms=3000 connect_timeout_ms=10000", 12),
     # what the link does not say itself; on a busy machine a late beat is no death
     "ntb": ("timeout_ms=8000 connect_timeout_ms=10000", 9),
-    "usb4": ("timeout_s=8 connect_timeout_ms=10000", 9),
+    "usb4": ("timeout_s=8 hold_s=0 connect_timeout_ms=10000", 9),
 }
 # How many bridges there are between the machines.
 BRIDGES = 2
 # Seconds that such a case has for each pull, flap or kill that was asked for, beside its own budget
 ROUND = 60
-ROUNDS = {"pulls": "flaps", "flaps": "flaps", "survivor": "kills"}
+ROUNDS = {"pulls": "flaps", "pulls_held": "flaps", "flaps": "flaps", "survivor": "kills"}
 # What the tester itself waits for any progress, and slack for emulation.
 TESTER = 10
 SLACK = 15

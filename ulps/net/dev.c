@@ -117,21 +117,6 @@ void knet_set_secret(struct knet *kn, const struct knet_secret *secret)
 	mutex_unlock(&kn->lock);
 }
 
-/* The time limit of operations should have ended the connection before. Softirq */
-static void knet_tx_timeout(struct net_device *dev, unsigned int queue)
-{
-	struct knet *kn = netdev_priv(dev);
-	struct knet_peer *peer;
-	struct knet_link *link;
-
-	rcu_read_lock();
-	peer = queue < kn->end ? rcu_dereference(kn->peers[queue]) : NULL;
-	link = peer ? rcu_dereference(peer->link) : NULL;
-	if (link)
-		kfi_conn_fail(&link->conn, -ETIMEDOUT);
-	rcu_read_unlock();
-}
-
 /* Frames for all multicast addresses come anyway. Without this no address can be added. */
 static void knet_set_rx_mode(struct net_device *dev)
 {
@@ -153,6 +138,10 @@ static int knet_iflink(const struct net_device *dev)
 	return kn->lower ?: dev->ifindex;
 }
 
+/*
+ * Without ndo_tx_timeout: the time limit of operations ends a connection that takes no frame, and
+ * it stands still while a cable is out.
+ */
 static const struct net_device_ops knet_ops = {
 	.ndo_init		= knet_alloc,
 	.ndo_uninit		= knet_peers_end,
@@ -163,7 +152,6 @@ static const struct net_device_ops knet_ops = {
 	.ndo_set_rx_mode	= knet_set_rx_mode,
 	.ndo_set_mac_address	= knet_set_mac,
 	.ndo_validate_addr	= eth_validate_addr,
-	.ndo_tx_timeout		= knet_tx_timeout,
 	.ndo_get_stats64	= dev_get_tstats64,
 	.ndo_get_iflink		= knet_iflink,
 };
@@ -206,7 +194,6 @@ void knet_setup(struct net_device *dev)
 	dev->needed_headroom = sizeof(struct virtio_net_hdr);
 	dev->min_mtu = ETH_MIN_MTU;
 	dev->max_mtu = ETH_MAX_MTU;
-	dev->watchdog_timeo = msecs_to_jiffies(3 * KNET_OP_MS);
 }
 
 /* Before the device is registered */

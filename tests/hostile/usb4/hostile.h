@@ -30,6 +30,8 @@
 #define HU_WAIT_MS	10000U	/* limit for an event that has to happen */
 #define HU_REPLY_MS	500U	/* the same for a reply */
 #define HU_TIMEOUT_S	5	/* parameter timeout_s of kfi_usb4 */
+#define HU_HOLD_S	4	/* the same of hold_s */
+#define HU_UP_MS	500U	/* that gives a life which goes on more time than a login takes */
 #define HU_PORT_NOBODY	0x7ffffff0U	/* no endpoint listens there */
 #define HU_NOBODY	0x7ffffff1U	/* no connection has this number soon */
 #define HU_FLOOD	(3UL << 20)	/* memory that thousands of anything may take */
@@ -111,6 +113,7 @@ struct hu_content {
  * @said: what our LOGINs say of us
  *
  * @lock: protects the next members
+ * @narrow: our LOGINs have a smaller window
  * @mute: send no STATE frames, and acknowledge nothing new
  * @reply: how LOGINs are replied to
  * @incarnation: ours
@@ -121,6 +124,8 @@ struct hu_content {
  * @replies: number of its replies
  * @answer: its last reply
  *
+ * @born_own: our incarnation when the life began
+ * @born_peer: that of the victim
  * @life: incarnation of the victim in this life; 0: there is none
  * @over: the victim has ended this life
  * @seq: number of our next frame
@@ -142,6 +147,7 @@ struct hu {
 	int			out_hop, in_hop;
 	u32			number;
 	struct u4_said		said;
+	bool			narrow;
 
 	spinlock_t		lock;
 	bool			mute;
@@ -152,6 +158,7 @@ struct hu {
 	unsigned int		logins, replies;
 	struct u4w_msg		answer;
 
+	u32			born_own, born_peer;
 	u32			life;
 	bool			over;
 	u32			seq, acked, next, told;
@@ -204,6 +211,11 @@ void hu_rings_stop(struct hu *hu);
 /* Begin a life, unless there is one: log in, start, and wait until the victim hears us. */
 int hu_begin(struct hu *hu);
 void hu_end(struct hu *hu);		/* log out, and stop */
+/*
+ * Stop without a word, and log in anew as one that holds @held. With @goes_on the numbers of our
+ * frames go on, as if the victim had resumed the life.
+ */
+int hu_resume(struct hu *hu, const struct u4_held *held, bool goes_on);
 /* Return: true if the victim has ended this life, within @ms */
 bool hu_ends(struct hu *hu, unsigned int ms);
 /* the header of an honest frame: the next one with @len bytes of records, or a STATE frame */
@@ -261,6 +273,10 @@ bool hu_logouts(struct hu *hu);
 bool hu_replies(struct hu *hu);
 bool hu_unasked(struct hu *hu);
 bool hu_names(struct hu *hu);
+bool hu_resumes(struct hu *hu);
+bool hu_lies(struct hu *hu);
+bool hu_returns(struct hu *hu);
+bool hu_turns(struct hu *hu);
 bool hu_silent(struct hu *hu);
 bool hu_deaf(struct hu *hu);
 bool hu_ringless(struct hu *hu);

@@ -51,17 +51,21 @@ static const struct ignored {
 	IGNORED("status ~0", status, ~0U),
 	IGNORED("length 0", length_sn, 0),
 	IGNORED("length 63", length_sn, 63),
-	IGNORED("length 31", length_sn, 31),
+	IGNORED("a length that is too small", length_sn, 35),
 	IGNORED("names of no kind", names, U4W_NAMES_LATER + 1),
 	IGNORED("names of no kind", names, ~0U),
 	IGNORED("two names alike", names, U4W_NAMES_HAVE),
+	IGNORED("half a life", held[0], 1),
+	IGNORED("the other half", held[1], 1),
+	IGNORED("a number without a life", next, 1),
+	IGNORED("another one", high, ~0U),
 	IGNORED("UUID of the protocol", proto, 0x12345678),
 	IGNORED("UUID of the sender", from, 0x12345678),
 	IGNORED("UUID of the receiver", to, 0x12345678),
 	IGNORED("route, upper half", route_hi, 1),
 	IGNORED("route, lower half", route_lo, 0x50505),
-	{ "a word less", offsetof(struct u4w_msg, length_sn), 31, sizeof(struct u4w_msg) - 4 },
-	{ "a word more", offsetof(struct u4w_msg, length_sn), 33, sizeof(struct u4w_msg) + 4 },
+	{ "a word less", offsetof(struct u4w_msg, length_sn), 35, sizeof(struct u4w_msg) - 4 },
+	{ "a word more", offsetof(struct u4w_msg, length_sn), 37, sizeof(struct u4w_msg) + 4 },
 	{ "the beginning", offsetof(struct u4w_msg, length_sn), 5, U4W_MSG_HEAD + 5 * 4 },
 };
 
@@ -107,7 +111,7 @@ bool hu_ignored(struct hu *hu)
 
 bool hu_versions(struct hu *hu)
 {
-	static const u32 versions[] = { 0, U4W_VERSION + 1, ~0U };
+	static const u32 versions[] = { 0, U4W_VERSION - 1, U4W_VERSION + 1, ~0U };
 	struct u4w_msg msg, reply;
 	unsigned int i;
 	bool ok = true;
@@ -314,6 +318,172 @@ bool hu_names(struct hu *hu)
 		     hu_check(hu_answers(hu), "a call is not answered");
 	}
 	return ok & hu_bounded(before, HU_FLOOD, "names");
+}
+
+/* ---- lives that are held ---- */
+
+/* What an honest peer says of the life, after hu_call() */
+static struct u4_held honest(struct hu *hu)
+{
+	struct u4_held held;
+
+	spin_lock(&hu->lock);
+	held = (struct u4_held) {
+		.own = hu->born_own, .peer = hu->born_peer, .next = hu->told, .high = hu->seq,
+	};
+	spin_unlock(&hu->lock);
+	return held;
+}
+
+/* Return: the life goes on, as the victim's acknowledgement shows */
+static bool resumes(struct hu *hu, const struct u4_held *held)
+{
+	return !hu_resume(hu, held, true) && victim_until(hu_get(hu, acked) == held->high, 1000);
+}
+
+/* A frame that an earlier path has carried */
+static bool stale(struct hu *hu, u32 life)
+{
+	struct u4w_frame f;
+
+	hu->content.len = 0;
+	hu_add_call(hu, hu_number(hu), HU_PORT_NOBODY, KFI_MUX_WINDOW_MIN);
+	f = hu_header(hu, hu->content.len);
+	f.life = life;
+	return hu_check(!hu_framed(hu, &f, hu->content.bytes, hu->content.len),
+			"no frame is sent") &&
+	       hu_check(!victim_until(hu_get(hu, acked) != f.seq, 200),
+			"a frame of an earlier path is taken");
+}
+
+/* The numbers go on as often as both hosts log in anew. */
+bool hu_resumes(struct hu *hu)
+{
+	unsigned long before = hu_mem_free();
+	struct u4_held held;
+	unsigned int i;
+	bool ok = true;
+	u32 life;
+
+	for (i = 0; i < 10 && ok; i++) {
+		life = hu_get(hu, life);
+		msleep(HU_UP_MS);
+		ok = hu_check(hu_answers(hu), "a call is not answered");
+		held = honest(hu);
+		ok = ok && hu_check(resumes(hu, &held), "a life does not go on") && stale(hu, life);
+	}
+	return ok && hu_check(hu_answers(hu), "a call is not answered") &&
+	       hu_bounded(before, HU_FLOOD, "lives that go on");
+}
+
+/* Whatever is wrong with what it holds, a new life begins with the same login. */
+bool hu_lies(struct hu *hu)
+{
+	static const struct {
+		const char	*what;
+		struct u4_held	lie;		/* added to what is true */
+		u32		machine, window;
+	} lies[] = {
+		{ "its incarnation", { .own = 1 }, },
+		{ "the victim's incarnation", { .peer = 1 }, },
+		{ "it expects too much", { .next = 1 }, },
+		{ "it expects far too much", { .next = 1U << 31 }, },
+		{ "it expects what it has acknowledged", { .next = -1U }, },
+		{ "it has sent too little", { .high = -1U }, },
+		{ "it has sent too much", { .high = HU_WINDOW + 1 }, },
+		{ "it has sent far too much", { .high = 1U << 31 }, },
+		{ "another machine", { }, .machine = 1 },
+		{ "another window", { }, .window = 1 },
+	};
+	struct u4_held held;
+	unsigned int i;
+	bool ok = true;
+
+	for (i = 0; i < ARRAY_SIZE(lies) && ok; i++) {
+		ok = hu_check(hu_answers(hu), "a call is not answered");
+		msleep(50);	/* the victim knows what we have */
+		held = honest(hu);
+		held.own += lies[i].lie.own;
+		held.peer += lies[i].lie.peer;
+		held.next += lies[i].lie.next;
+		held.high += lies[i].lie.high;
+		hu->said.machine = 1 + lies[i].machine;
+		hu->narrow = lies[i].window;
+		ok = ok && hu_check(!hu_resume(hu, &held, false), "no life begins") &&
+		     hu_check(hu_answers(hu), "a call is not answered in a new life");
+		if (!ok)
+			pr_err("hostile: lie: %s\n", lies[i].what);
+		hu->said.machine = 1;
+		hu->narrow = false;
+		hu_end(hu);
+		ok = ok && hu_check(!hu_begin(hu), "no life begins");
+	}
+	return ok;
+}
+
+/*
+ * A peer that comes back again and again gains no time by that, if it stays for a moment, or
+ * acknowledges nothing while it stays.
+ */
+static bool returns(struct hu *hu, bool mute)
+{
+	struct u4_held held;
+	unsigned int times = 0;
+
+	if (!hu_check(!hu_begin(hu), "no life begins"))
+		return false;
+	hu_set(hu, mute, mute);
+	if (!hu_check(hu_call(hu, HU_PORT_NOBODY), "a call is not answered"))
+		return false;
+	if (!mute)
+		msleep(50);	/* the victim knows what we have */
+	held = honest(hu);
+	while (times < 40 && resumes(hu, &held)) {
+		times++;
+		if (mute)
+			msleep(HU_UP_MS);
+		hu_state(hu, 0);
+		msleep(20);	/* it arrives */
+	}
+	pr_info("hostile: a life went on %u times\n", times);
+	return hu_check(times >= 2, "a life does not go on") &
+	       hu_check(times < 40, "it has as much time as it wants");
+}
+
+bool hu_returns(struct hu *hu)
+{
+	bool ok = returns(hu, true);
+
+	hu_end(hu);
+	return ok & returns(hu, false);
+}
+
+/*
+ * A peer that turns into another machine, on the same cable, gets another way. The life that the
+ * first one holds, for an endpoint that stays there, takes nothing from the second one.
+ */
+bool hu_turns(struct hu *hu)
+{
+	const struct victim_attr attr = { .provider = "usb4", .buf_len = 64, .cq_size = 16 };
+	struct victim victim = {};
+	struct u4_held held;
+	bool ok;
+
+	hu_end(hu);
+	hu->said.hardware = 1;
+	if (!hu_check(!hu_begin(hu), "no life begins") ||
+	    !hu_check(!victim_open(&victim, &attr), "no endpoint"))
+		return false;
+	ok = hu_check(hu_answers(hu), "a call is not answered");
+	held = honest(hu);
+	hu->said.hardware = 2;
+	hu_resume(hu, &held, false);	/* the victim may log in once more */
+	ok = ok && hu_check(!hu_begin(hu), "no life begins") &&
+	     hu_check(hu_answers(hu), "a call is not answered in another way");
+	msleep((HU_HOLD_S + 1) * 1000);
+	ok = ok && goes_on(hu, "the first life is over");
+	victim_close(&victim);
+	return ok;
 }
 
 /* ---- peers that do nothing ---- */

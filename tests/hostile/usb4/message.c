@@ -29,7 +29,7 @@ struct u4w_msg hu_msg(struct hu *hu, enum u4w_msg_type type)
 	export_uuid(msg.to, xd->remote_uuid);
 	if (type == U4W_LOGIN) {
 		msg.hop = hu->out_hop;
-		msg.window = HU_WINDOW;
+		msg.window = hu->narrow ? HU_WINDOW / 2 : HU_WINDOW;
 		u4_said_put(&hu->said, &msg);
 	}
 	return msg;

@@ -326,7 +326,6 @@ static void hu_life_reset(struct hu *hu)
 	spin_lock(&hu->lock);
 	hu->life = hu->theirs;
 	hu->over = false;
-	hu->mute = false;
 	hu->seq = 0;
 	hu->acked = 0;
 	hu->next = 0;
@@ -387,6 +386,14 @@ static int hu_heard(struct hu *hu)
 	return -ETIMEDOUT;
 }
 
+static void hu_born(struct hu *hu)
+{
+	spin_lock(&hu->lock);
+	hu->born_own = hu->incarnation;
+	hu->born_peer = hu->theirs;
+	spin_unlock(&hu->lock);
+}
+
 int hu_begin(struct hu *hu)
 {
 	unsigned int tries;
@@ -394,11 +401,36 @@ int hu_begin(struct hu *hu)
 
 	if (hu->running && !hu_get(hu, over))
 		return 0;
+	hu_set(hu, mute, false);
 	for (tries = 0; tries < 4 && ret; tries++) {
 		hu_end(hu);
 		ret = hu_login(hu) ?: hu_rings_start(hu, HU_FRAMES) ?: hu_heard(hu);
 	}
+	hu_born(hu);
 	return ret;
+}
+
+int hu_resume(struct hu *hu, const struct u4_held *held, bool goes_on)
+{
+	int ret;
+
+	hu_rings_stop(hu);
+	hu->said.held = *held;
+	ret = hu_login(hu);
+	hu->said.held = (struct u4_held) {};
+	ret = ret ?: hu_rings_start(hu, HU_FRAMES);
+	if (ret)
+		return ret;
+	if (goes_on) {
+		spin_lock(&hu->lock);
+		hu->seq = held->high;
+		hu->next = held->next;
+		hu->told = held->next;
+		spin_unlock(&hu->lock);
+	} else {
+		hu_born(hu);
+	}
+	return hu_heard(hu);
 }
 
 void hu_end(struct hu *hu)
