@@ -31,8 +31,11 @@ struct kfi_ib_queue_resp {
 	__u64	bytes;
 };
 
+#define KIB_CQE_GRH	0x01	/* as IBV_WC_GRH */
 #define KIB_CQE_IMM	0x02	/* as IBV_WC_WITH_IMM */
 #define KIB_CQE_INV	0x08	/* as IBV_WC_WITH_INV */
+#define KIB_CQE_FLAGS	0x0b	/* these are flags of struct ibv_wc */
+#define KIB_CQE_IPV4	0x100	/* the header in front of a datagram is that of IPv4 */
 
 /**
  * struct kfi_ib_cqe - an entry of a completion queue
@@ -43,7 +46,7 @@ struct kfi_ib_queue_resp {
  * @data: immediate data, in network byte order, or the key that was invalidated
  * @qp_num: the queue pair. The process sets it to 0 when that is destroyed, and skips the entry
  * @flags: what @data is, KIB_CQE_
- * @reserved: 0
+ * @src_qp: of a datagram: number of the queue pair that has sent it
  * @number: how many entries have been added with this one. The kernel writes it last, with a
  *	release: the entry at &kfi_ib_cq.tail is there if its number is @tail + 1
  */
@@ -55,7 +58,7 @@ struct kfi_ib_cqe {
 	__u32	data;
 	__u32	qp_num;
 	__u32	flags;
-	__u32	reserved;
+	__u32	src_qp;
 	__u32	number;
 };
 

@@ -116,6 +116,7 @@ struct side {
  * @offered: endpoint types that the provider offers, T_* bits
  * @hw_recv: endpoint types, T_* bits, whose endpoints are plain queue pairs
  *	(KFI_PROTO_RDMA_CM_IB_RC)
+ * @over_kfi: these are queue pairs of kfi_ib
  * @below: begin and end of the code below the provider, and the end of its drivers, which follow
  *	it; or 0
  */
@@ -126,6 +127,7 @@ struct world {
 	bool		quick;
 	unsigned int	offered;	/* endpoint types, T_ bits */
 	unsigned int	hw_recv;
+	bool		over_kfi;
 	unsigned long	below[3];
 	unsigned int	loss_ms, wait_ms, stress_ms, lost_ops, removals;
 };

@@ -63,6 +63,10 @@ static unsigned int removals = 5;
 module_param(removals, uint, 0444);
 MODULE_PARM_DESC(removals, "how often script.device_gone wants a device removed");
 
+static bool over_kfi;
+module_param(over_kfi, bool, 0444);
+MODULE_PARM_DESC(over_kfi, "the RDMA devices are those of kfi_ib");
+
 static unsigned long below[3];
 module_param_array(below, ulong, NULL, 0444);
 MODULE_PARM_DESC(below, "for nomem_any: begin and end of the code that the provider stands on, end of its drivers");
@@ -253,6 +257,7 @@ static int world_init(struct world *w)
 	w->stress_ms = stress_ms;
 	w->lost_ops = lost_ops;
 	w->removals = removals;
+	w->over_kfi = over_kfi;
 	memcpy(w->below, below, sizeof(below));
 	w->side[0].node = node_a;
 	w->side[1].node = node_b;

@@ -8,11 +8,13 @@
 int region_enable(struct node *n, struct kfid_mr *mr)
 {
 	struct test *t = n->t;
+	int ret;
 
 	if (!(n->info->domain_attr->mr_mode & KFI_MR_ENDPOINT))
 		return 0;
-	return EXPECT_EQ(t, kfi_mr_bind(mr, &n->ep->fid, 0), 0) &&
-	       EXPECT_EQ(t, kfi_mr_enable(mr), 0) ? 0 : -EIO;
+	ret = kfi_mr_bind(mr, &n->ep->fid, 0) ?: kfi_mr_enable(mr);
+	EXPECT_EQ(t, ret, 0);
+	return ret;
 }
 
 int region_open(struct node *n, struct region *r, void *buf, size_t len, u64 access)

@@ -185,6 +185,10 @@ static void one_too_long(struct test *t, size_t room, size_t len)
 /* A message that is longer than its receive ends the connection, and not a byte of it is beyond the receive. */
 static void too_long(struct test *t)
 {
+	if (t->w->over_kfi) {
+		test_skip(t, "the sender hears of it when the connection ends");
+		return;
+	}
 	one_too_long(t, 100, 101);
 	one_too_long(t, 0, 65);
 	one_too_long(t, 1000, 9000);
@@ -543,6 +547,10 @@ static void invalidate_other(struct test *t)
 	comp_t c;
 
 	REQUIRE(t, p);
+	if (beside && t->w->over_kfi) {
+		test_skip(t, "a key that the domain does not have is that of a region that has ended");
+		return;
+	}
 	if (beside)
 		other = pair_beside(p);
 	REQUIRE(t, (other || !beside) && !region_open(beside ? &other->b : &p->b, &r, far, REACH, BOTH));

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""rdma.py [--provider sockets|tls|wireguard|ntb|usb4] [options] nfs|iser|nvme|srp...: the kernel's own RDMA ULPs over kfi_ib
+"""rdma.py [--provider sockets|tls|ntb|usb4] [options] nfs|iser|nvme|srp...: the kernel's own RDMA ULPs over kfi_ib
 
 Two machines of a stock kernel with a device of kfi_ib each, over kfi_sockets or over a bridge. Machine b has a disk for each
 ULP, machine a uses it; no ULP was changed. ULPs that are joined by commas are on the same pair of machines: each trouble comes
@@ -110,34 +110,6 @@ class Tls(Sockets):
         super().enter(name)
 
 
-class Wireguard(Sockets):
-    """A tunnel of WireGuard over eth0: an interface without an Ethernet address"""
-
-    name = "wireguard"
-    versions = (4,)
-    secret = True
-    netdev = "wg0"
-    stock = ("wireguard",)
-
-    def __init__(self, pair):
-        super().__init__(pair)
-        self.keys = {}
-
-    def address(self, name, version=4):
-        return f"10.78.0.{1 + sorted(self.pair.vms).index(name)}"
-
-    def enter(self, name):
-        other = "b" if name == "a" else "a"
-        for end in sorted({name, other} - set(self.keys)):
-            private = self.pair.run(name, IN_ROOT + "wg genkey").text.strip()
-            self.keys[end] = private, self.pair.run(name, f"echo {private} | {IN_ROOT} wg pubkey").text.strip()
-        self.pair.run(name, f"ip link add {self.netdev} type wireguard && echo {self.keys[name][0]} >/tmp/key && "
-                      f"{IN_ROOT} wg set {self.netdev} private-key /tmp/key listen-port 51820 peer {self.keys[other][1]} "
-                      f"endpoint {self.pair.address(other)}:51820 allowed-ips {self.address(other)}/32 && "
-                      f"ip addr add {self.address(name)}/24 dev {self.netdev} && ip link set {self.netdev} mtu {MTU - 80} up")
-        super().enter(name)
-
-
 class Ntb(Sockets):
     """A bridge, by the Ethernet device that kfi_net gives it"""
 
@@ -190,7 +162,7 @@ class Usb4(Ntb):
         yield
 
 
-NETWORKS = {"sockets": Sockets, "tls": Tls, "wireguard": Wireguard, "ntb": Ntb, "usb4": Usb4}
+NETWORKS = {"sockets": Sockets, "tls": Tls, "ntb": Ntb, "usb4": Usb4}
 
 
 class Ulp:
@@ -744,7 +716,7 @@ def on_the_wire(pair, ulp, path):
     return seen
 
 
-@case(300, "sockets", "tls", "wireguard")
+@case(300, "sockets", "tls")
 def wire(s):
     """a capture of the wire shows what is written and read, unless the provider encrypts"""
     for ulp in s.ulps:

@@ -113,6 +113,23 @@ static int kfi_dereg_mr(struct verbs_mr *mr)
 	return destroyed(mr, ibv_cmd_dereg_mr(mr));
 }
 
+/* ---- address handles ---- */
+
+static struct ibv_ah *kfi_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+	struct ib_uverbs_create_ah_resp resp;
+	struct ibv_ah *ah = calloc(1, sizeof(*ah));
+
+	if (!ah)
+		return NULL;
+	return created(ah, ibv_cmd_create_ah(pd, ah, attr, &resp, sizeof(resp)));
+}
+
+static int kfi_destroy_ah(struct ibv_ah *ah)
+{
+	return destroyed(ah, ibv_cmd_destroy_ah(ah));
+}
+
 /* ---- completion queues ---- */
 
 static int kfi_destroy_cq(struct ibv_cq *ibcq)
@@ -165,6 +182,15 @@ static bool cq_has(const struct kfi_cq *cq, uint32_t number)
 	return __atomic_load_n(&cq_entry(cq, number)->number, __ATOMIC_ACQUIRE) == number + 1;
 }
 
+/*
+ * struct ibv_wc does not say what header is in front of a datagram. Cards of mlx5 say so by the
+ * service level, and UCX looks at that, whatever the device: 2 is IPv4, 1 is IPv6, and 8 RoCE v2.
+ */
+static uint8_t cqe_sl(const struct kfi_ib_cqe *e)
+{
+	return !(e->flags & KIB_CQE_GRH) ? 0 : e->flags & KIB_CQE_IPV4 ? 8 | 2 : 8 | 1;
+}
+
 /* Read entries, except those of destroyed queue pairs. Return: how many; @cq->lock is held */
 static int cq_read(struct kfi_cq *cq, int nr, struct ibv_wc *wc)
 {
@@ -179,7 +205,7 @@ static int cq_read(struct kfi_cq *cq, int nr, struct ibv_wc *wc)
 		wc[n++] = (struct ibv_wc){
 			.wr_id = e->wr_id, .status = e->status, .opcode = e->opcode,
 			.byte_len = e->byte_len, .imm_data = e->data, .qp_num = e->qp_num,
-			.wc_flags = e->flags,
+			.wc_flags = e->flags & KIB_CQE_FLAGS, .src_qp = e->src_qp, .sl = cqe_sl(e),
 		};
 	}
 	__atomic_store_n(&cq->mem->tail, tail, __ATOMIC_RELEASE);
@@ -403,11 +429,13 @@ static void kfi_free_context(struct ibv_context *ibctx)
 
 static const struct verbs_context_ops ctx_ops = {
 	.alloc_pd	 = kfi_alloc_pd,
+	.create_ah	 = kfi_create_ah,
 	.create_cq	 = kfi_create_cq,
 	.create_qp	 = kfi_create_qp,
 	.create_srq	 = kfi_create_srq,
 	.dealloc_pd	 = kfi_dealloc_pd,
 	.dereg_mr	 = kfi_dereg_mr,
+	.destroy_ah	 = kfi_destroy_ah,
 	.destroy_cq	 = kfi_destroy_cq,
 	.destroy_qp	 = kfi_destroy_qp,
 	.destroy_srq	 = kfi_destroy_srq,

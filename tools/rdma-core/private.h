@@ -83,7 +83,9 @@ struct verbs_context_ops {
 	void *advise_mr, *alloc_dm, *alloc_mw, *alloc_null_mr, *alloc_parent_domain;
 	struct ibv_pd *(*alloc_pd)(struct ibv_context *ctx);
 	void *alloc_td, *async_event, *attach_counters_point_flow, *attach_mcast, *bind_mw;
-	void *close_xrcd, *cq_event, *create_ah, *create_counters;
+	void *close_xrcd, *cq_event;
+	struct ibv_ah *(*create_ah)(struct ibv_pd *pd, struct ibv_ah_attr *attr);
+	void *create_counters;
 	struct ibv_cq *(*create_cq)(struct ibv_context *ctx, int cqe,
 				    struct ibv_comp_channel *channel, int vector);
 	void *create_cq_ex, *create_flow, *create_flow_action_esp;
@@ -94,7 +96,8 @@ struct verbs_context_ops {
 	int (*dealloc_pd)(struct ibv_pd *pd);
 	void *dealloc_td;
 	int (*dereg_mr)(struct verbs_mr *mr);
-	void *destroy_ah, *destroy_counters;
+	int (*destroy_ah)(struct ibv_ah *ah);
+	void *destroy_counters;
 	int (*destroy_cq)(struct ibv_cq *cq);
 	void *destroy_flow, *destroy_flow_action;
 	int (*destroy_qp)(struct ibv_qp *qp);
@@ -151,6 +154,9 @@ int ibv_cmd_reg_mr(struct ibv_pd *pd, void *addr, size_t len, uint64_t hca_va, i
 		   struct verbs_mr *mr, struct reg_mr *cmd, size_t size,
 		   struct ib_uverbs_reg_mr_resp *resp, size_t resp_size);
 int ibv_cmd_dereg_mr(struct verbs_mr *mr);
+int ibv_cmd_create_ah(struct ibv_pd *pd, struct ibv_ah *ah, struct ibv_ah_attr *attr,
+		      struct ib_uverbs_create_ah_resp *resp, size_t resp_size);
+int ibv_cmd_destroy_ah(struct ibv_ah *ah);
 int ibv_cmd_create_cq(struct ibv_context *ctx, int cqe, struct ibv_comp_channel *channel,
 		      int vector, struct ibv_cq *cq, struct create_cq *cmd, size_t size,
 		      struct ib_uverbs_create_cq_resp *resp, size_t resp_size);

@@ -104,16 +104,17 @@ static bool cq_freed(struct kib_cq *cq)
 	return true;
 }
 
+static void cq_run_one(struct kib_qp *qp, void *arg)
+{
+	if (qp->ib.send_cq == arg || qp->ib.recv_cq == arg)
+		queue_bh_work(&qp->run_bh);
+}
+
 /* Run the queue pairs of the queue. Context: any; a ULP may hold its locks */
 static void cq_run(struct ib_cq *ib)
 {
-	unsigned long number;
-	struct kib_qp *qp;
-
 	rcu_read_lock();	/* kib_destroy_qp() waits for us */
-	xa_for_each(&to_kib_dev(ib->device)->qps, number, qp)
-		if (qp->ib.send_cq == ib || qp->ib.recv_cq == ib)
-			queue_bh_work(&qp->run_bh);
+	kib_qps_each(to_kib_dev(ib->device), cq_run_one, ib);
 	rcu_read_unlock();
 }
 
@@ -259,8 +260,12 @@ static bool cq_add_mapped(struct kib_cq *cq, const struct ib_wc *wc)
 	e->byte_len = wc->byte_len;
 	e->data = (__force u32)wc->ex.imm_data;	/* or the key, of the same size */
 	e->qp_num = wc->qp->qp_num;
-	e->flags = (wc->wc_flags & IB_WC_WITH_IMM ? KIB_CQE_IMM : 0) |
-		   (wc->wc_flags & IB_WC_WITH_INVALIDATE ? KIB_CQE_INV : 0);
+	e->src_qp = wc->src_qp;
+	e->flags = (wc->wc_flags & IB_WC_GRH ? KIB_CQE_GRH : 0) |
+		   (wc->wc_flags & IB_WC_WITH_IMM ? KIB_CQE_IMM : 0) |
+		   (wc->wc_flags & IB_WC_WITH_INVALIDATE ? KIB_CQE_INV : 0) |
+		   (wc->wc_flags & IB_WC_WITH_NETWORK_HDR_TYPE &&
+		    wc->network_hdr_type == RDMA_NETWORK_IPV4 ? KIB_CQE_IPV4 : 0);
 	smp_store_release(&e->number, cq->head);	/* a process looks at it first */
 	smp_mb();	/* a process looks for an entry when it has set @armed */
 	if (likely(!READ_ONCE(user->armed)) || !cq_may_report(cq))
@@ -332,32 +337,4 @@ void kib_cq_forget(struct ib_cq *ib, struct ib_qp *qp)
 		;
 	if (run)	/* those that wait for room would wait for a poll otherwise */
 		cq_run(ib);
-}
-
-/* Return: how many entries have been written */
-u32 kib_cq_head(struct ib_cq *ib)
-{
-	struct kib_cq *cq = to_kib_cq(ib);
-	unsigned long flags;
-	u32 head;
-
-	spin_lock_irqsave(&cq->lock, flags);
-	head = cq->head;
-	spin_unlock_irqrestore(&cq->lock, flags);
-	return head;
-}
-
-/* How often a process is given time to read, see kib_cq_wait_read() */
-#define CQ_WAITS	100
-
-/*
- * Wait until so many entries have been read, for a while. May sleep. Sleeps are counted, and not
- * time: a machine that its host keeps waiting has no time for the process, either.
- */
-void kib_cq_wait_read(struct ib_cq *ib, u32 head)
-{
-	int i;
-
-	for (i = 0; i < CQ_WAITS && (s32)(cq_tail(to_kib_cq(ib)) - head) < 0; i++)
-		usleep_range(500, 1000);
 }

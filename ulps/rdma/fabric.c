@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * fabric.c - what devices share: the fabric below them, and its passive endpoints.
+ * fabric.c - what devices share: the fabric below them, and the endpoints at which peers reach them.
  *
- * A fabric is that of a namespace, or of a way. A *place* is a passive endpoint at all addresses
- * that an interface has or will have, of one family, or one at a way.
+ * A fabric is that of a namespace, or of a way. A *place* is a passive endpoint, for the
+ * connections of queue pairs (pair.c), at all addresses that an interface has or will have, of one
+ * family, or at a way. Packets have an endpoint at each GID, or one at a way (talk.c).
  *
- * rdma_cm may choose the device of an interface for the address of a VLAN above it, and the device
- * of a VLAN for an address of the interface below. So there are places at all of these interfaces
- * as soon as one of their devices has a listener, and a call that arrives at a place may be for the
- * listener of another device (listen.c).
+ * The GIDs of a device are the addresses of its interface and of the VLANs above it. rdma_cm may
+ * choose the device of a VLAN for an address of the interface below. So there are places at all of
+ * these interfaces, and what arrives there may be for a queue pair of any device of the fabric.
+ * Numbers of queue pairs are therefore those of the module.
  */
 #include <linux/delay.h>
 #include <linux/if_vlan.h>
 #include <linux/slab.h>
+#include <net/ipv6.h>
 #include "kib.h"
 
 static LIST_HEAD(kib_fabrics);
@@ -55,39 +57,56 @@ bool kib_dev_ifname(struct kib_dev *dev, int ifindex, char *name)
 	return netdev;
 }
 
+/* Return: the number of the VLAN that an interface of the device is, or KIB_NO_VLAN */
+u16 kib_dev_vlan(struct kib_dev *dev, int ifindex)
+{
+	const struct net_device *netdev;
+	u16 vlan = KIB_NO_VLAN;
+
+	rcu_read_lock();
+	netdev = served_netdev(dev, ifindex);
+	if (netdev && is_vlan_dev(netdev))
+		vlan = vlan_dev_vlan_id(netdev);
+	rcu_read_unlock();
+	return vlan;
+}
+
 /* ---- places ---- */
 
-/* It is in use while one of its calls is being accepted. */
+/* The passive endpoint is in use while one of its calls is being accepted. */
 static void place_close(struct kib_fabric *fabric, struct kib_place *place)
 {
-	mutex_lock(&fabric->lock);
-	list_del(&place->entry);
-	mutex_unlock(&fabric->lock);
-	while (kfi_close(&place->pep->fid) == -EBUSY)
+	lockdep_assert_held(&fabric->places_lock);
+	list_del_rcu(&place->entry);
+	synchronize_rcu_expedited();	/* for called() */
+	while (place->pep && kfi_close(&place->pep->fid) == -EBUSY)
 		usleep_range(1000, 2000);
 	kfree(place);
 }
 
-static int place_open(struct kib_fabric *fabric, struct kfi_info *info, const char *ifname,
-		      int ifindex)
+static void talk_close(struct kib_fabric *fabric, struct kib_talk *talk)
 {
+	lockdep_assert_held(&fabric->places_lock);
+	list_del_rcu(&talk->entry);
+	synchronize_rcu_expedited();	/* for kib_packet_send() */
+	kib_talk_close(talk);
+}
+
+static int place_open(struct kib_dev *dev, struct kfi_info *info, const char *ifname, int ifindex)
+{
+	struct kib_fabric *fabric = dev->fabric;
 	struct kib_place *place = kzalloc(sizeof(*place), GFP_KERNEL);
 	int ret;
 
 	if (!place)
 		return -ENOMEM;
 	strscpy(place->ifname, ifname, sizeof(place->ifname));
+	place->dev = dev;
 	place->ifindex = ifindex;
 	place->format = info->addr_format;
 	ret = kfi_passive_ep(fabric->fabric, info, &place->pep, NULL);
-	if (ret) {
-		kfree(place);
-		return ret;
-	}
-	mutex_lock(&fabric->lock);	/* the first call may come before kfi_listen() returns */
-	list_add_tail(&place->entry, &fabric->places);
-	mutex_unlock(&fabric->lock);
-	ret = kfi_pep_bind(place->pep, &fabric->eq->fid, 0) ?: kfi_listen(place->pep);
+	list_add_tail_rcu(&place->entry, &fabric->places);	/* calls may come from kfi_listen() on */
+	ret = ret ?: kfi_pep_bind(place->pep, &fabric->eq->fid, 0) ?: kfi_listen(place->pep);
 	if (ret)
 		place_close(fabric, place);
 	return ret;
@@ -103,18 +122,20 @@ static bool place_exists(struct kib_fabric *fabric, const struct kfi_info *info,
 	return false;
 }
 
-/* Open the missing places of an interface. Other devices may want the same ones. */
+/* Open what an interface lacks. Other devices may want the same. */
 static int places_open(struct kib_dev *dev, const char *ifname, int ifindex)
 {
 	struct kfi_info *list, *info;
 	int ret, err = 0;
 
-	ret = kib_find(dev, ifname, NULL, KFI_SOURCE, &list);
-	for (info = list; info; info = info->next)
+	ret = kib_find(dev, KFI_EP_MSG, ifname, &list);
+	for (info = list; info && !ret; info = info->next)
 		if (!place_exists(dev->fabric, info, ifindex))
-			err = place_open(dev->fabric, info, ifname, ifindex) ?: err;
+			err = place_open(dev, info, ifname, ifindex) ?: err;
 	kfi_freeinfo(list);
-	return ret && ret != -ENODATA && ret != -ENODEV ? ret : err;
+	if (ret && ret != -ENODATA && ret != -ENODEV)
+		err = ret;
+	return kib_talks_open(dev, ifname, ifindex) ?: err;
 }
 
 struct vlans {
@@ -157,8 +178,6 @@ static int dev_places(struct kib_dev *dev)
 	void *entry;
 	int ret;
 
-	if (!dev->nr_listeners)
-		return 0;
 	if (*dev->way)
 		return places_open(dev, dev->netdev->name, dev->netdev->ifindex);
 	xa_init(&vlans.ifindexes);
@@ -170,69 +189,66 @@ static int dev_places(struct kib_dev *dev)
 	return ret;
 }
 
-/* Does a device with listeners serve the interface, and has that the name that it had? */
-static bool place_wanted(struct kib_fabric *fabric, const struct kib_place *place)
+/* Does a device serve the interface, and has that the name that it had? */
+static bool interface_wanted(struct kib_fabric *fabric, int ifindex, const char *ifname)
 {
 	char name[IFNAMSIZ];
 	struct kib_dev *dev;
 
 	list_for_each_entry(dev, &fabric->devs, fabric_entry)
-		if (dev->nr_listeners && kib_dev_ifname(dev, place->ifindex, name))
-			return !strcmp(name, place->ifname);
+		if (kib_dev_ifname(dev, ifindex, name))
+			return !strcmp(name, ifname);
 	return false;
 }
 
 /*
- * Close the places that no device wants, which may be in the way of others, and open those that are
- * missing. Return: 0 or a negative error, for the places of @which. The others are tried again.
+ * Close what no device wants, which may be in the way of others, and open what is missing. What is
+ * at an address that is no GID any more is closed when all others are known.
  */
-int kib_places_update(struct kib_fabric *fabric, const struct kib_dev *which)
+static void places_update(struct kib_fabric *fabric)
 {
 	struct kib_place *place, *next;
+	struct kib_talk *talk, *next_talk;
 	struct kib_dev *dev;
-	int err, ret = 0;
+	int ret = 0;
 
 	lockdep_assert_held(&fabric->places_lock);
 	list_for_each_entry_safe(place, next, &fabric->places, entry)
-		if (!place_wanted(fabric, place))
+		if (!interface_wanted(fabric, place->ifindex, place->ifname))
 			place_close(fabric, place);
-	list_for_each_entry(dev, &fabric->devs, fabric_entry) {
-		err = dev_places(dev);
-		if (err)	/* another socket has the port, or memory is short */
-			kib_places_later(fabric, HZ);
-		if (dev == which)
-			ret = err;
+	list_for_each_entry_safe(talk, next_talk, &fabric->talks, entry) {
+		talk->wanted = false;
+		if (!interface_wanted(fabric, talk->ifindex, talk->ifname))
+			talk_close(fabric, talk);
 	}
-	return ret;
+	list_for_each_entry(dev, &fabric->devs, fabric_entry)
+		if (READ_ONCE(dev->registered))
+			ret = dev_places(dev) ?: ret;
+	if (ret)	/* another socket has the port, or memory is short */
+		queue_delayed_work(system_long_wq, &fabric->places_work, HZ);
+	else
+		list_for_each_entry_safe(talk, next_talk, &fabric->talks, entry)
+			if (!talk->wanted)
+				talk_close(fabric, talk);
 }
 
-/* Does the device have a place? */
-bool kib_dev_has_place(struct kib_dev *dev)
+/* A device has been registered, and has GIDs. Process context */
+void kib_places_now(struct kib_fabric *fabric)
 {
-	struct kib_place *place;
-	bool has = false;
-
-	lockdep_assert_held(&dev->fabric->places_lock);
-	rcu_read_lock();
-	list_for_each_entry(place, &dev->fabric->places, entry)
-		has |= kib_dev_serves(dev, place->ifindex);
-	rcu_read_unlock();
-	return has;
+	mutex_lock(&fabric->places_lock);
+	places_update(fabric);
+	mutex_unlock(&fabric->places_lock);
 }
 
 static void places_work(struct work_struct *work)
 {
-	struct kib_fabric *fabric = container_of(to_delayed_work(work), struct kib_fabric,
-						 places_work);
-
-	mutex_lock(&fabric->places_lock);
-	kib_places_update(fabric, NULL);
-	mutex_unlock(&fabric->places_lock);
+	kib_places_now(container_of(to_delayed_work(work), struct kib_fabric, places_work));
 }
 
-void kib_places_later(struct kib_fabric *fabric, unsigned long delay)
+/* Interfaces or GIDs have changed. Context: any */
+void kib_places_changed(struct kib_fabric *fabric)
 {
-	queue_delayed_work(system_long_wq, &fabric->places_work, delay);
+	mod_delayed_work(system_long_wq, &fabric->places_work, 0);
 }
 
 /* An interface has another name, or a VLAN has come or gone in the namespace. */
@@ -243,8 +259,42 @@ void kib_fabrics_changed(const struct net *net)
 	spin_lock(&kib_fabrics_lock);
 	list_for_each_entry(fabric, &kib_fabrics, entry)
 		if (fabric->cookie == net->net_cookie)
-			kib_places_later(fabric, 0);
+			kib_places_changed(fabric);
 	spin_unlock(&kib_fabrics_lock);
+}
+
+/* ---- calls ---- */
+
+/*
+ * Refuse a call. The place where it has arrived may be closed, which has refused it then. Another
+ * one may have its memory, but has no such call. Process context, without locks
+ */
+void kib_refuse(struct kib_fabric *fabric, const struct kfid *fid, struct kfi_info *info)
+{
+	struct kib_place *place;
+
+	mutex_lock(&fabric->places_lock);
+	list_for_each_entry(place, &fabric->places, entry)
+		if (&place->pep->fid == fid)
+			kfi_reject(place->pep, info->handle, NULL, 0);
+	mutex_unlock(&fabric->places_lock);
+	kfi_freeinfo(info);
+}
+
+static void called(struct kib_fabric *fabric, const struct kfi_event *ev)
+{
+	if (!kib_pair_called(fabric, ev->fid, ev->info, ev->data, ev->len))
+		kib_refuse(fabric, ev->fid, ev->info);
+}
+
+static void place_event(struct kfid_eq *eq, void *context)
+{
+	struct kib_fabric *fabric = context;
+	struct kfi_event ev;
+
+	while (kfi_eq_next(eq, &ev))
+		if (!ev.err && ev.event == KFI_CONNREQ)
+			called(fabric, &ev);
 }
 
 /* ---- life ---- */
@@ -260,16 +310,14 @@ static struct kib_fabric *fabric_new(struct kib_dev *dev, struct net *net)
 	fabric->cookie = net->net_cookie;
 	strscpy(fabric->way, dev->way, sizeof(fabric->way));
 	mutex_init(&fabric->places_lock);
-	mutex_init(&fabric->lock);
 	INIT_LIST_HEAD(&fabric->devs);
 	INIT_LIST_HEAD(&fabric->places);
-	INIT_LIST_HEAD(&fabric->listeners);
-	INIT_LIST_HEAD(&fabric->calls);
+	INIT_LIST_HEAD(&fabric->talks);
 	INIT_DELAYED_WORK(&fabric->places_work, places_work);
 	ret = kfi_fabric_net(net, dev->info->fabric_attr, &fabric->fabric, fabric);
 	if (ret)
 		goto free;
-	ret = kfi_eq_open(fabric->fabric, NULL, &fabric->eq, kib_place_event, fabric);
+	ret = kfi_eq_open(fabric->fabric, NULL, &fabric->eq, place_event, fabric);
 	if (!ret)
 		return fabric;
 	WARN_ON(kfi_close(&fabric->fabric->fid));
@@ -283,13 +331,12 @@ static void fabric_free(struct kib_fabric *fabric)
 {
 	cancel_delayed_work_sync(&fabric->places_work);
 	mutex_lock(&fabric->places_lock);
-	kib_places_update(fabric, NULL);
+	places_update(fabric);
 	mutex_unlock(&fabric->places_lock);
-	WARN_ON(!list_empty(&fabric->places) || !list_empty(&fabric->calls));
+	WARN_ON(!list_empty(&fabric->places) || !list_empty(&fabric->talks));
 	WARN_ON(kfi_close(&fabric->eq->fid));
 	WARN_ON(kfi_close(&fabric->fabric->fid));
 	mutex_destroy(&fabric->places_lock);
-	mutex_destroy(&fabric->lock);
 	kfree(fabric);
 }
 
@@ -330,23 +377,28 @@ int kib_fabric_join(struct kib_dev *dev, struct net *net)
 	}
 	dev->fabric = fabric;
 	mutex_lock(&fabric->places_lock);
-	mutex_lock(&fabric->lock);
-	list_add_tail(&dev->fabric_entry, &fabric->devs);
-	mutex_unlock(&fabric->lock);
+	list_add_tail_rcu(&dev->fabric_entry, &fabric->devs);
 	mutex_unlock(&fabric->places_lock);
 	return 0;
 }
 
-/* No object of the device is left, and so no listener. */
+/* No object of the device is left. Its places go; another device that needs them opens them again. */
 void kib_fabric_leave(struct kib_dev *dev)
 {
 	struct kib_fabric *fabric = dev->fabric;
+	struct kib_place *place, *next;
+	struct kib_talk *talk, *next_talk;
 
-	WARN_ON(dev->nr_listeners);
 	mutex_lock(&fabric->places_lock);
-	mutex_lock(&fabric->lock);
-	list_del(&dev->fabric_entry);
-	mutex_unlock(&fabric->lock);
+	list_del_rcu(&dev->fabric_entry);
+	synchronize_rcu_expedited();	/* for kib_qp_find() and kib_local_ifindex() */
+	list_for_each_entry_safe(place, next, &fabric->places, entry)
+		if (place->dev == dev)
+			place_close(fabric, place);
+	list_for_each_entry_safe(talk, next_talk, &fabric->talks, entry)
+		if (talk->dev == dev)
+			talk_close(fabric, talk);
+	places_update(fabric);
 	mutex_unlock(&fabric->places_lock);
 	if (!refcount_dec_and_lock(&fabric->refs, &kib_fabrics_lock))
 		return;

@@ -2,9 +2,9 @@
 /*
  * kib.h - shared by the files of kfi_ib.ko. docs/verbs-device.md describes how they work together.
  *
- * Locks, outermost first: &kib_fabric.places_lock, &kib_qp.lock, &kib_fabric.lock,
- * &kib_qp.cm_lock, &kib_ring.lock or &kib_srq.lock, &kib_cq.lock. The last four are taken with
- * interrupts off.
+ * Locks, outermost first: &kib_fabric.places_lock, &kib_qp.lock, &kib_qp.heard_lock,
+ * &kib_qp.asked_lock or &kib_talk.lock, &kib_ring.lock or &kib_srq.lock, &kib_cq.lock. The rings',
+ * and those behind them, and &kib_talk.lock are taken with interrupts off.
  */
 #ifndef KIB_H
 #define KIB_H
@@ -21,7 +21,6 @@
 #include <linux/xarray.h>
 #include <rdma/ib_umem.h>
 #include <rdma/ib_verbs.h>
-#include <rdma/iw_cm.h>
 #include <kfi_cm.h>
 #include <kfi_domain.h>
 #include <kfi_eq.h>
@@ -29,7 +28,7 @@
 #include <kfi_payer.h>
 #include <kfi_rma.h>
 #include <kfi_runner.h>
-#include "hello.h"
+#include "wire.h"
 
 /* What a device offers. A queue may be longer than what an endpoint has in progress. */
 enum {
@@ -44,15 +43,16 @@ enum {
 	KIB_TX		= 256,		/* operations of an endpoint in progress */
 	KIB_TX_MIN	= 32,		/* several times what peers acknowledge together */
 	KIB_RX		= 1024,		/* receives posted to an endpoint or a shared context */
-	KIB_CALLS	= 100,		/* unanswered calls; a passive endpoint has 128 */
-	KIB_DATA	= 256,		/* bytes of private data, with the hello or answer */
+	KIB_MTU		= 4096,		/* bytes of a datagram */
+	KIB_GIDS	= 32,
+	KIB_NO_VLAN	= 0xffff,
 	KIB_ROOM	= 18,		/* entries of a send's vector: 64 KiB and a header */
 	KIB_INLINE	= 256,		/* bytes of inline data, in place of entries */
 	KIB_LKEY	= 1,		/* the key of all local memory; no region has it */
 };
 
-/* An orderly end may take so long: the peer need not receive what was posted before. */
-#define KIB_SHUT_TIME	(5 * HZ)
+/* A Q_Key with this bit is the kernel's, and those who may send raw packets */
+#define KIB_QKEY_CONTROLLED	0x80000000U
 
 #define KIB_MAX_REGION	(1ULL << 40)	/* bytes of a region of a process */
 
@@ -67,7 +67,6 @@ enum kib_counter {
 	KIB_REGISTRATIONS,	/* fast registrations */
 	KIB_FAILED,		/* requests with an error of their own: they end a queue pair */
 	KIB_CONNECTED,		/* connections of either end that were made */
-	KIB_REFUSED,		/* calls that were refused by this side, or forgotten by it */
 	KIB_COUNTERS,
 };
 
@@ -87,15 +86,11 @@ struct kib_counts {
  * @way: as that of its device
  * @fabric: fabric of all domains
  * @eq: events of @places
- * @places_lock: serializes the changes of @devs, @places and &kib_dev.nr_listeners
- * @devs: devices, and
- * @places: passive endpoints; both are changed under @lock, too
- * @places_work: the interfaces have changed
- * @lock: protects the following members
- * @listeners: listeners of rdma_cm
- * @calls: calls that wait for an answer, by number, the oldest first
- * @next_call: number of the next call
- * @nr_calls: how many
+ * @places_lock: serializes the changes of @devs, @places and @talks, which are read under RCU, too
+ * @devs: devices
+ * @places: passive endpoints
+ * @talks: endpoints of packets
+ * @places_work: interfaces or GIDs have changed
  */
 struct kib_fabric {
 	struct list_head	entry;
@@ -107,48 +102,149 @@ struct kib_fabric {
 	struct mutex		places_lock;
 	struct list_head	devs;
 	struct list_head	places;
+	struct list_head	talks;
 	struct delayed_work	places_work;
-	struct mutex		lock;
-	struct list_head	listeners;
-	struct list_head	calls;
-	unsigned long		next_call;
-	unsigned int		nr_calls;
 };
 
 /**
- * struct kib_place - a passive endpoint at an interface, or at a way
+ * struct kib_place - the passive endpoint at an interface, or at a way
  * @entry: in &kib_fabric.places
- * @pep: the passive endpoint
+ * @dev: device by which it was opened, and before which it goes
+ * @pep: takes the calls of queue pairs
  * @ifindex: number of the interface; of a way that of its network device
  * @ifname: its name when the place was opened, by which the provider knows it
  * @format: of its address, which says the family
  */
 struct kib_place {
 	struct list_head	entry;
+	struct kib_dev		*dev;
 	struct kfid_pep		*pep;
 	int			ifindex;
 	char			ifname[IFNAMSIZ];
 	u32			format;
 };
 
+/* Receives of an endpoint of packets */
+#define KIB_TALK_RX	64
+
 /**
- * struct kib_call - a call that waits for an answer
- * @entry: in &kib_fabric.calls
- * @number: its number, which is the provider_data of iw_cm
- * @listener: listener that was told of it; it is only compared
- * @place: passive endpoint where it has arrived, which may be closed: it is only compared
- * @info: the request
- * @ird: reads that the caller answers at a time
- * @privileged: no unprivileged process has made it, as far as the network below knows
+ * struct kib_talk - the endpoint of packets at a GID, or at a way, where it serves all GIDs
+ * @entry: in &kib_fabric.talks
+ * @fabric: its fabric
+ * @dev: device by which it was opened, and before which it goes
+ * @gid: the GID; zeros at a way
+ * @ifindex: number of the interface
+ * @ifname: its name when the endpoint was opened, by which the provider knows it
+ * @vlan: number of the VLAN that it is, or KIB_NO_VLAN
+ * @wanted: kib_talks_open() has seen that the GID is there. Under &kib_fabric.places_lock
+ * @domain: domain
+ * @ep: endpoint
+ * @av: addresses of peers
+ * @cq: completions
+ * @lock: protects @tx, @nr_tx and @closing
+ * @tx: packets that wait
+ * @nr_tx: packets that wait or are in flight
+ * @closing: no packet is taken any more
+ * @work: posts packets
+ * @peers: other nodes, the one that was used last at the front; for @work
+ * @nr_peers: for @work
+ * @peers_by_addr: the same by their handles, which are read under RCU
+ * @rx: receives
+ * @kept: of these, how many wait in queue pairs
  */
-struct kib_call {
+struct kib_talk {
 	struct list_head	entry;
-	unsigned long		number;
-	const struct iw_cm_id	*listener;
-	const struct kfid	*place;
-	struct kfi_info		*info;
-	u16			ird;
-	bool			privileged;
+	struct kib_fabric	*fabric;
+	struct kib_dev		*dev;
+	union ib_gid		gid;
+	int			ifindex;
+	char			ifname[IFNAMSIZ];
+	u16			vlan;
+	bool			wanted;
+	struct kfid_domain	*domain;
+	struct kfid_ep		*ep;
+	struct kfid_av		*av;
+	struct kfid_cq		*cq;
+	spinlock_t		lock;
+	struct list_head	tx;
+	unsigned int		nr_tx;
+	bool			closing;
+	struct work_struct	work;
+	struct list_head	peers;
+	unsigned int		nr_peers;
+	struct xarray		peers_by_addr;
+	struct kib_rx		*rx[KIB_TALK_RX];
+	atomic_t		kept;
+};
+
+/**
+ * struct kib_packet - a packet that is sent; it belongs to talk.c
+ * @entry: in &kib_talk.tx
+ * @cqe: its end
+ * @peer: to which it is in flight, or NULL
+ * @of_process: a process has sent it
+ * @len: bytes of @data
+ * @head: its beginning
+ * @data: the rest
+ */
+struct kib_packet {
+	struct list_head	entry;
+	struct kfi_cqe		cqe;
+	struct kib_peer		*peer;
+	bool			of_process;
+	u32			len;
+	struct kib_packet_head	head;
+	u8			data[];
+};
+
+/**
+ * struct kib_rx - a packet that has come
+ * @cqe: completion of the receive
+ * @talk: endpoint
+ * @node: in &kib_qp.came
+ * @vlan: number of the VLAN to which it came, or KIB_NO_VLAN
+ * @looped: it was sent by this node, and is freed with its end
+ * @len: bytes of @data
+ * @head: its beginning, which was checked
+ * @data: the rest
+ */
+struct kib_rx {
+	struct kfi_cqe		cqe;
+	struct kib_talk		*talk;
+	struct llist_node	node;
+	u16			vlan;
+	bool			looped;
+	u32			len;
+	struct kib_packet_head	head;
+	u8			data[KIB_MTU];
+};
+
+/**
+ * struct kib_dest - where an address handle or an RC queue pair leads
+ * @dgid: GID of the other side
+ * @sgid: GID of this side
+ * @ifindex: interface that has @sgid
+ * @sgid_index: its index
+ * @hop_limit: what the ULP has said
+ */
+struct kib_dest {
+	union ib_gid	dgid;
+	union ib_gid	sgid;
+	int		ifindex;
+	u8		sgid_index;
+	u8		hop_limit;
+};
+
+/**
+ * struct kib_ah - an address handle
+ * @ib: the RDMA core's part
+ * @payer: of the process, or NULL
+ * @dest: where it leads
+ */
+struct kib_ah {
+	struct ib_ah		ib;
+	struct kfi_payer	*payer;
+	struct kib_dest		dest;
 };
 
 struct kib_map;
@@ -162,16 +258,15 @@ struct kib_map;
  *	compared without the lock
  * @way: domain with one other end (KFI_ONE_PEER) whose kfi_net device @netdev is; empty if it is
  *	another device. Constant
- * @gid: GID, the address of @netdev. Written under the RTNL
  * @up: what the last event of the port has said
+ * @registered: the RDMA core has its table of GIDs
+ * @gid_handler: GIDs have changed
  * @info: what the provider offers; domains are opened with it
  * @fabric: fabric of all domains
  * @fabric_entry: in &kib_fabric.devs
- * @nr_listeners: listeners of rdma_cm
+ * @gsi: queue pair 1, or NULL; read under RCU
  * @counts: statistics
- * @qps: queue pairs by number
  * @mrs: regions by the upper 24 bits of their keys
- * @next_qp: where the search for a number begins
  * @next_mr: where the search for a key begins, a random number at first
  */
 struct kib_dev {
@@ -180,16 +275,16 @@ struct kib_dev {
 	spinlock_t		net_lock;
 	struct net		*net;
 	char			way[ETHTOOL_BUSINFO_LEN];
-	union ib_gid		gid;
 	bool			up;
+	bool			registered;
+	struct ib_event_handler	gid_handler;
 	struct kfi_info		*info;
 	struct kib_fabric	*fabric;
 	struct list_head	fabric_entry;
-	unsigned int		nr_listeners;
+	struct kib_qp		*gsi;
 	struct kib_counts __percpu *counts;
-	struct xarray		qps;
 	struct xarray		mrs;
-	u32			next_qp, next_mr;
+	u32			next_mr;
 };
 
 /**
@@ -280,7 +375,7 @@ enum kib_mr_state {
  * @room: bytes that are charged to it
  * @mapped: the pages of it
  * @iova: address that the process gives to the first byte
- * @access: what requests and peers may do, IB_ACCESS_
+ * @access: what requests and peers may do, IB_ACCESS_; of a ULP: what the last registration has said
  * @refs: requests that use the memory, and one of the registration
  * @free_work: frees the region
  */
@@ -316,7 +411,8 @@ enum kib_step {
 /**
  * struct kib_slot - a request in a queue
  * @cqe: completion of the endpoint's operation
- * @wait: in &kib_mr.waiters; of a shared receive in a list of struct kib_srq or &kib_qp.taken
+ * @wait: in &kib_mr.waiters, or &kib_qp.asked of the other side; of a shared receive in a list of
+ *	struct kib_srq or &kib_qp.taken
  * @ended: stores that the request has ended, or that one of its callbacks has come. Softirq; the
  *	caller runs the queues of the queue pair then
  * @qp: queue pair; of a shared receive that whose message has taken it
@@ -336,6 +432,13 @@ enum kib_step {
  * @lkey: key of @mr that a request uses
  * @local: address in @mr
  * @wc_flags: of a receive, IB_WC_
+ * @remote_qpn: of a datagram: number of the other queue pair
+ * @v4: of a datagram that has come: its GIDs are addresses of IPv4
+ * @vlan: the same: as in struct kib_rx
+ * @served: bytes that local.c has copied
+ * @recv: receive to which local.c copies, or NULL
+ * @wanted: of a shared receive: the context is asked to give it back; under &kib_srq.lock
+ * @dest: of a datagram that is sent: where to. Its Q_Key is @rkey
  * @nr: entries of @vec or @big
  * @big: vector that is longer than @vec; owned
  * @held: regions of a process that the request uses, kib_slot_regions()
@@ -363,6 +466,13 @@ struct kib_slot {
 	u32			lkey;
 	u64			local;
 	int			wc_flags;
+	u32			remote_qpn;
+	bool			v4;
+	u16			vlan;
+	u32			served;
+	struct kib_slot		*recv;
+	bool			wanted;
+	struct kib_dest		dest;
 	unsigned int		nr;
 	struct bio_vec		*big;
 	unsigned int		held;
@@ -403,6 +513,7 @@ struct kib_ring {
  * @ring: memory of the slots, in no order; its counters are not used
  * @free: slots without a receive
  * @waiting: receives that the context has not got yet, in the order of the posts
+ * @posted: those that it has
  * @left: receives that no message has taken
  * @limit: an event is due when fewer are left; 0: not armed
  * @told: no message has taken a receive since the last event
@@ -418,6 +529,7 @@ struct kib_srq {
 	struct kib_ring		ring;
 	struct list_head	free;
 	struct list_head	waiting;
+	struct list_head	posted;
 	u32			left;
 	u32			limit;
 	bool			told;
@@ -426,11 +538,15 @@ struct kib_srq {
 	size_t			room;
 };
 
-/* States of a queue pair. They follow one another; CONNECTING and READY may be left out. */
+/*
+ * How far a queue pair is. The states follow one another; CONNECTING and READY may be left out. A
+ * call that fails leads back to IDLE, and so does a modify to RESET from each state. A queue pair of
+ * datagrams has no endpoint: it is READY from RTR on.
+ */
 enum kib_qp_state {
 	KIB_QP_IDLE,		/* requests wait in the rings */
-	KIB_QP_CONNECTING,	/* receives are posted to the endpoint */
-	KIB_QP_READY,		/* sends, too */
+	KIB_QP_CONNECTING,	/* there is an endpoint */
+	KIB_QP_READY,		/* it is connected: receives are posted to it, and in RTS sends */
 	KIB_QP_ERROR,		/* nothing is given to the endpoint any more */
 	KIB_QP_FLUSH,		/* there is no endpoint; requests end */
 };
@@ -441,19 +557,40 @@ enum kib_qp_state {
  * @dev: device
  * @owner: process that has it, or NULL: the kernel
  * @room: bytes that are charged to the payer
- * @refs: references of rdma_cm, and one of the creation
- * @gone: completed with the last reference
  * @cq: completions of the endpoint; its handler runs the queues after each round of them
  * @eq: its events; exists as long as @ep
- * @lock: serializes connect, accept, and the end
+ * @lock: serializes modify, call, accept, and the end
+ * @ib_state: the state that the ULP has asked for
+ * @attr: attributes that it has set, and that nobody looks at but itself
+ * @qkey: Q_Key of datagrams
+ * @dest: RC: where the other queue pair is; constant from RTR to RESET
+ * @remote_qpn: RC: its number; the same
+ * @timeout: time and
+ * @retry_cnt: number of repetitions after which a request fails, as verbs count them
+ * @rts: sends may start
+ * @pair_work: finds and connects the other queue pair (pair.c)
+ * @heard_lock: protects @heard, @secret and @paired against packets
+ * @heard: READY of the other queue pair; type is 0: there is none
+ * @secret: with this number calls are for this queue pair
+ * @paired: @dest and @remote_qpn are set; written under @lock, too
+ * @lost: the connection has ended
+ * @late: requests have waited for it for too long
+ * @waits_since: jiffies since which requests wait for a connection
+ * @pause: before the next attempt
+ * @call: a connection that has called, with the right number; and
+ * @call_place: the passive endpoint where it has arrived, which is only compared. Both under
+ *	@heard_lock
+ * @local: the other side is in this kernel (local.c): there is no endpoint
+ * @bounce: a page for the messages of such a queue pair
+ * @asked_lock: protects @asked
+ * @asked: requests of the other side
+ * @came: datagrams that the runner has not looked at yet
  * @ep: endpoint, or NULL. Written under @lock with the claim of @runner
- * @state: enum kib_qp_state, changed by cmpxchg() in this order only. A request that was posted
- *	after a change is started in the new state
+ * @state: enum kib_qp_state, changed by cmpxchg(). A request that was posted after a change is
+ *	started in the new state
  * @runner: its claim is the right to start and report requests
  * @again: runs the queues after a while, if there was no memory for a registration
  * @run_bh: runs the queues for a context that can't do that
- * @shut_work: begins the orderly end if the disconnecting ULP could not, and fails the queue pair
- *	if that end takes too long
  * @end_work: closes the endpoint, and ends the requests
  * @sq: send queue
  * @rq: receive queue. With a shared one it has no slots, and counts what its messages have taken
@@ -463,40 +600,51 @@ enum kib_qp_state {
  * @taken: shared receives that have ended, by &kfi_cqe.nr; protected by the lock of @rq
  * @last_told: the ULP knows that no message takes a shared receive any more; written by @end_work
  * @destroyed: the ULP wants no more entries
- * @shut: the ULP has disconnected
- * @shut_end: jiffies at which the orderly end takes too long
- * @shut_asked: kfi_shutdown() has begun the orderly end; protected by @lock
  * @sig_all: each send request is reported
  * @stopped: the endpoint has no room: kib_qp_room() is due. For the runner
- * @early: completion of all writes that have ended for the process already
- * @nr_early: how many these are
  * @rq_stop: a receive is not to be used: no other one starts; for the runner
  * @barrier: request that has to end before the next one starts, an invalidation; for the runner
  * @reads: RDMA reads in progress
  * @sq_stop: a send request has failed: no other one starts; for the runner
  * @sq_failed: that was reported, and those behind it are flushed; for the runner
  * @rq_failed: the same of a receive
- * @cm_lock: protects the following members
- * @cm_id: identifier that gets the events of the connection; holds a reference
- * @established: it has got CONNECT_REPLY or ESTABLISHED
- * @ird: reads that this side answers; @ord: that it has in progress
  */
 struct kib_qp {
 	struct ib_qp		ib;
 	struct kib_dev		*dev;
 	struct pid		*owner;
 	size_t			room;
-	refcount_t		refs;
-	struct completion	gone;
 	struct kfid_cq		*cq;
 	struct kfid_eq		*eq;
 	struct mutex		lock;
+	enum ib_qp_state	ib_state;
+	struct ib_qp_attr	attr;
+	u32			qkey;
+	struct kib_dest		dest;
+	u32			remote_qpn;
+	u8			timeout, retry_cnt;
+	bool			rts;
+	struct delayed_work	pair_work;
+	spinlock_t		heard_lock;
+	struct kib_packet_head	heard;
+	u64			secret;
+	bool			paired;
+	bool			lost;
+	bool			late;
+	unsigned long		waits_since;
+	unsigned long		pause;
+	struct kfi_info		*call;
+	const struct kfid	*call_place;
+	bool			local;
+	void			*bounce;
+	spinlock_t		asked_lock;
+	struct list_head	asked;
+	struct llist_head	came;
 	struct kfid_ep		*ep;
 	enum kib_qp_state	state;
 	struct kfi_runner	runner;
 	struct bh_work_struct	run_bh;
 	struct delayed_work	again;
-	struct delayed_work	shut_work;
 	struct work_struct	end_work;
 	struct kib_ring		sq;
 	struct kib_ring		rq;
@@ -506,23 +654,14 @@ struct kib_qp {
 	struct list_head	taken;
 	bool			last_told;
 	bool			destroyed;
-	bool			shut;
-	bool			shut_asked;
-	unsigned long		shut_end;
 	bool			sig_all;
 	bool			stopped;
-	struct kfi_cqe		early;
-	atomic_t		nr_early;
 	bool			rq_stop;
 	struct kib_slot		*barrier;
 	atomic_t		reads;
 	bool			sq_stop;
 	bool			sq_failed;
 	bool			rq_failed;
-	spinlock_t		cm_lock;
-	struct iw_cm_id		*cm_id;
-	bool			established;
-	u16			ird, ord;
 };
 
 static inline struct kib_dev *to_kib_dev(struct ib_device *ib)
@@ -592,26 +731,28 @@ static inline void kib_count(struct kib_dev *dev, enum kib_counter counter, u64 
 /* main.c */
 extern struct workqueue_struct *kib_wq;		/* the ends of queue pairs; reclaim may wait */
 extern char kib_service[KFI_NAME_MAX];
-extern bool kib_reserved_ports;
+extern char kib_packet_service[KFI_NAME_MAX];
 
 /* device.c */
 int kib_dev_add(const char *name, struct net_device *netdev);
 void kib_dev_netdev_gone(struct kib_dev *dev);
 struct net *kib_net_get(struct kib_dev *dev);
-int kib_find(struct kib_dev *dev, const char *ifname, const char *node, u64 flags,
+int kib_find(struct kib_dev *dev, enum kfi_ep_type type, const char *ifname,
 	     struct kfi_info **info);
-void kib_dev_set_addr(struct kib_dev *dev);
+int kib_find_gid(struct kib_dev *dev, enum kfi_ep_type type, int ifindex,
+		 const union ib_gid *from, const union ib_gid *to, struct kfi_info **info);
 bool kib_dev_is_up(const struct kib_dev *dev);
 
 /* fabric.c */
 int kib_fabric_join(struct kib_dev *dev, struct net *net);
 void kib_fabric_leave(struct kib_dev *dev);
 void kib_fabrics_changed(const struct net *net);
-int kib_places_update(struct kib_fabric *fabric, const struct kib_dev *which);
-bool kib_dev_has_place(struct kib_dev *dev);
-void kib_places_later(struct kib_fabric *fabric, unsigned long delay);
+void kib_refuse(struct kib_fabric *fabric, const struct kfid *place, struct kfi_info *info);
+void kib_places_now(struct kib_fabric *fabric);
+void kib_places_changed(struct kib_fabric *fabric);
 bool kib_dev_serves(struct kib_dev *dev, int ifindex);
 bool kib_dev_ifname(struct kib_dev *dev, int ifindex, char *name);
+u16 kib_dev_vlan(struct kib_dev *dev, int ifindex);
 
 /* cq.c */
 int kib_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
@@ -622,8 +763,6 @@ int kib_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags);
 bool kib_cq_reserve(struct ib_cq *ib);
 void kib_cq_add(struct ib_cq *ib, const struct ib_wc *wc);
 void kib_cq_forget(struct ib_cq *ib, struct ib_qp *qp);
-u32 kib_cq_head(struct ib_cq *ib);
-void kib_cq_wait_read(struct ib_cq *ib, u32 head);
 
 /* map.c */
 void *kib_map_new(struct ib_ucontext *context, struct ib_udata *udata, size_t bytes,
@@ -661,13 +800,15 @@ int kib_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib
 int kib_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 		 struct ib_qp_init_attr *init);
 int kib_destroy_qp(struct ib_qp *ib, struct ib_udata *udata);
-struct ib_qp *kib_get_qp(struct ib_device *ib, int number);
-void kib_qp_add_ref(struct ib_qp *ib);
-void kib_qp_rem_ref(struct ib_qp *ib);
-int kib_qp_open(struct kib_qp *qp, struct kfi_info *info, bool reserved);
+struct kib_qp *kib_qp_find(struct kib_fabric *fabric, int ifindex, u32 number);
+void kib_qps_each(struct kib_dev *dev, void (*fn)(struct kib_qp *qp, void *arg), void *arg);
+int kib_qp_open(struct kib_qp *qp, struct kfi_info *info);
+void kib_qp_reopen(struct kib_qp *qp);
+void kib_qp_lost(struct kib_qp *qp);
 void kib_qp_close(struct kib_qp *qp);
 bool kib_qp_fail(struct kib_qp *qp);
 void kib_qp_ready(struct kib_qp *qp);
+void kib_qp_ready_local(struct kib_qp *qp);
 void kib_qp_run(struct kib_qp *qp);
 void kib_qp_kick(struct kib_qp *qp);
 void kib_qp_posted(struct kib_qp *qp);
@@ -690,8 +831,6 @@ void kib_count_send(struct kib_dev *dev, const struct kib_slot *s);
 
 /* send.c */
 int kib_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct ib_send_wr **bad);
-void kib_send_early_done(struct kfid_cq *cq, struct kfi_cqe *cqe,
-			 const struct kfi_cq_err_entry *wc);
 void kib_send_start(struct kib_qp *qp);
 void kib_send_report(struct kib_qp *qp);
 
@@ -704,6 +843,7 @@ void kib_recv_msg(struct kib_slot *s, struct kfi_msg *msg);
 size_t kib_recv_user_size(const struct kib_ring *ring);
 bool kib_recv_tell(struct kib_qp *qp);
 void kib_recv_start(struct kib_qp *qp);
+struct kib_slot *kib_recv_ready(struct kib_qp *qp);
 struct kib_slot *kib_recv_next(struct kib_qp *qp);
 void kib_recv_report(struct kib_qp *qp);
 
@@ -715,25 +855,48 @@ int kib_query_srq(struct ib_srq *ib, struct ib_srq_attr *attr);
 int kib_destroy_srq(struct ib_srq *ib, struct ib_udata *udata);
 int kib_post_srq_recv(struct ib_srq *ib, const struct ib_recv_wr *wr,
 		      const struct ib_recv_wr **bad);
+struct kib_slot *kib_srq_take(struct kib_qp *qp);
 struct kib_slot *kib_srq_next(struct kib_qp *qp);
 void kib_srq_reported(struct kib_qp *qp, struct kib_slot *s);
 void kib_srq_last(struct kib_qp *qp);
 
-/* cm.c */
-bool kib_routed(struct kib_dev *dev, const struct sockaddr_storage *to);
-const struct net *kib_id_net(const struct iw_cm_id *id);
-int kib_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param);
-int kib_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param);
-int kib_reject(struct iw_cm_id *id, const void *data, u8 len);
-void kib_cm_event(struct kfid_eq *eq, void *context);
-void kib_cm_end(struct kib_qp *qp);
+/* talk.c */
+struct kib_packet *kib_packet_new(u32 len, gfp_t gfp);
+void kib_packet_send(struct kib_fabric *fabric, int ifindex, struct kib_packet *packet);
+void kib_rx_put(struct kib_rx *rx);
+bool kib_rx_is_for(const struct kib_rx *rx, struct kib_dev *dev);
+int kib_talks_open(struct kib_dev *dev, const char *ifname, int ifindex);
+void kib_talk_close(struct kib_talk *talk);
 
-/* listen.c */
-int kib_create_listen(struct iw_cm_id *id, int backlog);
-int kib_destroy_listen(struct iw_cm_id *id);
-void kib_place_event(struct kfid_eq *eq, void *context);
-struct kib_call *kib_call_take(struct kib_dev *dev, unsigned long number);
-void kib_call_free(struct kib_call *call);
-void kib_call_end(struct kib_dev *dev, struct kib_call *call, const void *data, size_t len);
+/* pair.c */
+bool kib_packet_came(struct kib_fabric *fabric, int ifindex, struct kib_rx *rx);
+bool kib_pair_called(struct kib_fabric *fabric, const struct kfid *place, struct kfi_info *info,
+		     const void *data, size_t len);
+void kib_pair_refuse(struct kib_qp *qp);
+void kib_pair_event(struct kfid_eq *eq, void *context);
+void kib_pair_work(struct work_struct *work);
+int kib_pair_begin(struct kib_qp *qp);
+void kib_pair_end(struct kib_qp *qp);
+
+/* local.c */
+int kib_local_ifindex(const struct kib_fabric *fabric, const union ib_gid *gid);
+bool kib_local_is_ready(struct kib_qp *qp);
+int kib_local_begin(struct kib_qp *qp, struct kib_slot *s);
+void kib_local_serve(struct kib_qp *qp);
+void kib_local_end(struct kib_qp *qp);
+void kib_local_join(struct kib_qp *qp);
+void kib_local_leave(struct kib_qp *qp);
+void kib_local_wait(void);
+void kib_local_wake(struct kib_srq *srq);
+
+/* ud.c */
+int kib_dest(const struct rdma_ah_attr *attr, struct kib_dest *dest);
+int kib_create_ah(struct ib_ah *ib, struct rdma_ah_init_attr *attr, struct ib_udata *udata);
+int kib_destroy_ah(struct ib_ah *ib, u32 flags);
+int kib_ud_fill(struct kib_qp *qp, struct kib_slot *s, const struct ib_send_wr *wr);
+void kib_ud_send(struct kib_qp *qp, struct kib_slot *s);
+bool kib_ud_came(struct kib_qp *qp, struct kib_rx *rx);
+void kib_ud_receive(struct kib_qp *qp);
+void kib_ud_end(struct kib_qp *qp);
 
 #endif /* KIB_H */

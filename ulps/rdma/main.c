@@ -4,15 +4,18 @@
  *
  *   main.c		parameters, `rdma link`, network devices that change; the module
  *   device.c		a device: its provider, its attributes, protection domains
- *   fabric.c		what devices share: the fabric, and its passive endpoints
- *   listen.c  cm.c	listeners and calls; connections
+ *   fabric.c		what devices share: the fabric, and the endpoints at which peers reach them
+ *   talk.c		packets between two kernels
+ *   pair.c		how RC queue pairs find each other
+ *   local.c		RC queue pairs whose other side is in this kernel
  *   qp.c		queue pairs: life, rings, the runner
  *   send.c  recv.c	send and receive queues
+ *   ud.c		address handles; datagrams, and GSI
  *   srq.c		shared receive queues
  *   cq.c  mr.c		completion queues; regions of fast registrations
  *   user.c		contexts and memory of processes
  *   stats.c		statistics
- *   hello.h		private data of connections
+ *   wire.h		what two nodes say to each other
  */
 #include <linux/if_vlan.h>
 #include <linux/module.h>
@@ -25,10 +28,9 @@ char kib_service[KFI_NAME_MAX] = "4467";
 KFI_PARAM_TEXT(service, kib_service, 0444,
 	       "service of the provider at which devices listen (default 4467)");
 
-bool kib_reserved_ports;
-module_param_named(reserved_ports, kib_reserved_ports, bool, 0644);
-MODULE_PARM_DESC(reserved_ports,
-		 "ULPs of the kernel call from, and serve, TCP ports below 1024 only (default no)");
+char kib_packet_service[KFI_NAME_MAX] = "446";
+KFI_PARAM_TEXT(packet_service, kib_packet_service, 0444,
+	       "the same for packets between kernels (default 446), a reserved port");
 
 struct workqueue_struct *kib_wq;
 
@@ -59,10 +61,6 @@ static void dev_netdev_event(struct kib_dev *dev, unsigned long type)
 	case NETDEV_DOWN:
 	case NETDEV_CHANGE:
 		port_changed(dev, kib_dev_is_up(dev));
-		break;
-	case NETDEV_CHANGEADDR:
-		kib_dev_set_addr(dev);
-		dev_event(dev, IB_EVENT_GID_CHANGE);
 		break;
 	case NETDEV_UNREGISTER:
 		kib_dev_netdev_gone(dev);

@@ -103,6 +103,7 @@ int kib_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
 	struct kib_mr *mr = to_kib_mr(ib);
 
 	xa_erase(&to_kib_dev(ib->device)->mrs, mr->ib.rkey >> 8);
+	kib_local_wait();
 	while (mr_lasts(mr))
 		usleep_range(20, 200);
 	if (mr->mr)
@@ -229,6 +230,7 @@ int kib_mr_register(struct kib_mr *mr, u32 key, u32 access)
 	if (access & ~MR_ACCESS || !mr->nr || key >> 8 != mr->key >> 8 ||
 	    READ_ONCE(mr->state) != KIB_MR_FREE)
 		return -EINVAL;
+	WRITE_ONCE(mr->access, access);
 	if (access & IB_ACCESS_REMOTE_READ)
 		attr.access |= KFI_REMOTE_READ;
 	if (access & IB_ACCESS_REMOTE_WRITE)

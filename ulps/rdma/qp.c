@@ -11,16 +11,25 @@
  * bottom halves off. A poster starts requests, but reports none (see cq.c); one that has interrupts
  * off leaves both to run_bh.
  *
- * The endpoint exists from connect or accept to the end of the queue pair, which is: a request or
- * the connection has failed, or the ULP wants it. end_work closes the endpoint then: the callbacks
- * of all requests that were started come before kfi_close() returns. After that, in the state
- * FLUSH, the others end with IB_WC_WR_FLUSH_ERR, as those that are posted later. To change the
- * endpoint, a context takes the claim.
+ * The endpoint of an RC queue pair exists from the call or the accept (pair.c) to the end of the
+ * queue pair, which is: a request has failed, or the ULP wants it. end_work closes the endpoint
+ * then: the callbacks of all requests that were started come before kfi_close() returns. After
+ * that, in the state FLUSH, the others end with IB_WC_WR_FLUSH_ERR, as those that are posted later,
+ * until a modify to RESET lets the queue pair begin anew. To change the endpoint, a context takes
+ * the claim.
  */
+#include <linux/capability.h>
 #include <linux/delay.h>
 #include <linux/hardirq.h>
+#include <linux/random.h>
 #include <linux/slab.h>
 #include "kib.h"
+
+/* Queue pairs by number, of all devices: a packet or a call may arrive at another device's place. */
+static DEFINE_XARRAY_ALLOC(kib_qps);
+static u32 kib_next_qp;
+
+#define QP_NUMBERS	XA_LIMIT(2, 0xfffffe)	/* 1 is GSI */
 
 enum ib_wc_status kib_status(int err)
 {
@@ -74,6 +83,10 @@ static void qp_run(struct kib_qp *qp, bool report)
 		}
 		notes = kfi_runner_begin(&qp->runner);
 		kib_recv_start(qp);
+		if (!llist_empty(&qp->came))
+			kib_ud_receive(qp);
+		if (!list_empty(&qp->asked))
+			kib_local_serve(qp);
 		kib_send_start(qp);
 		if (report) {
 			kib_send_report(qp);
@@ -183,12 +196,10 @@ static int qp_setopt(struct kfid_ep *ep, int option, size_t value)
  * A process has the endpoint that it would have by /dev/kfi: kfi_user.ko lets it set none of these
  * options.
  */
-static int qp_options(const struct kib_qp *qp, struct kfid_ep *ep, bool reserved)
+static int qp_options(const struct kib_qp *qp, struct kfid_ep *ep)
 {
-	int ret = qp_setopt(ep, KFI_OPT_RESERVED_PORT, reserved);
-
-	if (ret || qp->owner)
-		return ret ?: qp_setopt(ep, KFI_OPT_UNPRIVILEGED, 1);
+	if (qp->owner)
+		return qp_setopt(ep, KFI_OPT_UNPRIVILEGED, 1);
 	/*
 	 * Not all providers have these. Verbs require that a receive is posted before its message
 	 * comes. So a request for the receive would only be a delay.
@@ -198,8 +209,7 @@ static int qp_options(const struct kib_qp *qp, struct kfid_ep *ep, bool reserved
 	return 0;
 }
 
-static int qp_endpoint(struct kib_qp *qp, struct kfi_info *info, bool reserved,
-		       struct kfid_ep **ep)
+static int qp_endpoint(struct kib_qp *qp, struct kfi_info *info, struct kfid_ep **ep)
 {
 	int ret;
 
@@ -207,16 +217,14 @@ static int qp_endpoint(struct kib_qp *qp, struct kfi_info *info, bool reserved,
 	info->rx_attr->size = qp_rx_size(qp);
 	if (qp->ib.srq)
 		info->ep_attr->rx_ctx_cnt = KFI_SHARED_CONTEXT;
-	if (qp->owner)
-		info->tx_attr->inject_size = KIB_INLINE;	/* for send_is_early() */
-	ret = kfi_eq_open(qp->dev->fabric->fabric, NULL, &qp->eq, kib_cm_event, qp);
+	ret = kfi_eq_open(qp->dev->fabric->fabric, NULL, &qp->eq, kib_pair_event, qp);
 	if (ret)
 		return ret;
 	ret = kfi_endpoint(to_kib_pd(qp->ib.pd)->domain, info, ep, qp);
 	if (ret)
 		goto close_eq;
 	ret = qp_bind(qp, *ep) ?: kfi_ep_bind(*ep, &qp->eq->fid, 0) ?:
-	      qp_options(qp, *ep, reserved) ?: kfi_enable(*ep);
+	      qp_options(qp, *ep) ?: kfi_enable(*ep);
 	if (!ret)
 		return 0;
 	WARN_ON(kfi_close(&(*ep)->fid));
@@ -225,15 +233,20 @@ close_eq:
 	return ret;
 }
 
-/* The endpoint is connected: sends may start, unless the queue pair ends already. */
+/* The endpoint is connected: receives may start, and sends in RTS. */
 void kib_qp_ready(struct kib_qp *qp)
 {
 	if (!qp_move(qp, KIB_QP_CONNECTING, KIB_QP_READY))
 		return;
 	kib_count(qp->dev, KIB_CONNECTED, 1);
 	kib_qp_kick(qp);
-	if (READ_ONCE(qp->shut))	/* qp_move() is a barrier: pairs with qp_shut() */
-		mod_delayed_work(kib_wq, &qp->shut_work, 0);
+}
+
+/* The same of one that needs no endpoint */
+void kib_qp_ready_local(struct kib_qp *qp)
+{
+	if (qp_move(qp, KIB_QP_IDLE, KIB_QP_CONNECTING))
+		kib_qp_ready(qp);
 }
 
 /* Requests that are posted from here on fail. Return: whether they would not have until now */
@@ -256,17 +269,16 @@ void kib_qp_close(struct kib_qp *qp)
 		qp_set_endpoint(qp, NULL);
 		kib_qp_kick(qp);
 		WARN_ON(kfi_close(&ep->fid));
-		WARN_ON(kfi_close(&qp->eq->fid));	/* waits for kib_cm_event() */
+		WARN_ON(kfi_close(&qp->eq->fid));	/* waits for kib_pair_event() */
 	}
 	qp_move(qp, KIB_QP_ERROR, KIB_QP_FLUSH);
 	kib_qp_kick(qp);
+	if (READ_ONCE(qp->local))
+		kib_local_end(qp);
 }
 
-/*
- * Open the endpoint, and post the receives. @info has the addresses, or the call that will be
- * accepted. @reserved: it calls from a reserved port.
- */
-int kib_qp_open(struct kib_qp *qp, struct kfi_info *info, bool reserved)
+/* Open the endpoint. @info has the address of the peer, or the call that will be accepted. */
+int kib_qp_open(struct kib_qp *qp, struct kfi_info *info)
 {
 	struct kfid_ep *ep;
 	int ret;
@@ -274,7 +286,7 @@ int kib_qp_open(struct kib_qp *qp, struct kfi_info *info, bool reserved)
 	lockdep_assert_held(&qp->lock);
 	if (READ_ONCE(qp->state) != KIB_QP_IDLE)
 		return -EINVAL;
-	ret = qp_endpoint(qp, info, reserved, &ep);
+	ret = qp_endpoint(qp, info, &ep);
 	if (ret)
 		return ret;
 	qp_set_endpoint(qp, ep);
@@ -282,55 +294,42 @@ int kib_qp_open(struct kib_qp *qp, struct kfi_info *info, bool reserved)
 		kib_qp_close(qp);
 		return -ECONNABORTED;
 	}
-	kib_qp_kick(qp);
 	return 0;
 }
 
-/*
- * Begin the orderly end, once. A connection that this side has accepted can't end before the answer
- * was sent, or the caller would take the end for a refusal: kib_qp_ready() queues shut_work then.
- * Return: 0; or a negative error
- */
-static int qp_shut(struct kib_qp *qp)
+/* The call has failed before the queue pair was ready, so no request was started. */
+void kib_qp_reopen(struct kib_qp *qp)
 {
-	bool answering;
-	int ret;
+	struct kfid_ep *ep = qp->ep;
 
 	lockdep_assert_held(&qp->lock);
-	if (qp->shut_asked)
-		return 0;
-	smp_mb();	/* &kib_qp.shut is set; pairs with kib_qp_ready() */
-	answering = READ_ONCE(qp->state) == KIB_QP_CONNECTING && READ_ONCE(qp->established);
-	ret = qp->ep ? kfi_shutdown(qp->ep, 0) : -ENOTCONN;
-	qp->shut_asked = !ret;
-	return ret == -ENOTCONN && qp->ep && answering ? 0 : ret;
+	if (!qp_move(qp, KIB_QP_CONNECTING, KIB_QP_IDLE) || !ep)
+		return;
+	qp_set_endpoint(qp, NULL);
+	WARN_ON(kfi_close(&ep->fid));
+	WARN_ON(kfi_close(&qp->eq->fid));	/* waits for kib_pair_event() */
+	WRITE_ONCE(qp->lost, false);
 }
 
-/* The orderly end has not begun yet, or takes too long. */
-static void qp_shut_work(struct work_struct *work)
+/*
+ * The connection of a queue pair that was ready is lost. The requests that it had have ended; a
+ * process whose queue pair had none learns by the next one, as with hardware.
+ */
+void kib_qp_lost(struct kib_qp *qp)
 {
-	struct kib_qp *qp = container_of(to_delayed_work(work), struct kib_qp, shut_work);
-	int ret;
-
-	mutex_lock(&qp->lock);
-	ret = qp_shut(qp);
-	mutex_unlock(&qp->lock);
-	if (ret || time_after_eq(jiffies, READ_ONCE(qp->shut_end)))
-		kib_qp_fail(qp);
-	else
-		queue_delayed_work(kib_wq, &qp->shut_work, KIB_SHUT_TIME);
+	if (qp->owner && READ_ONCE(qp->sq.tail) == READ_ONCE(qp->sq.head))
+		return;
+	WRITE_ONCE(qp->late, true);	/* what waits ends as what was sent in vain */
+	kib_qp_fail(qp);
 }
 
 static void qp_end_work(struct work_struct *work)
 {
 	struct kib_qp *qp = container_of(work, struct kib_qp, end_work);
-	u32 head = kib_cq_head(qp->ib.recv_cq);
 
 	mutex_lock(&qp->lock);
-	kib_qp_close(qp);
-	if (qp->owner)	/* it may destroy the queue pair when it knows */
-		kib_cq_wait_read(qp->ib.recv_cq, head);
-	kib_cm_end(qp);
+	if (READ_ONCE(qp->state) >= KIB_QP_ERROR)	/* not if it was reset meanwhile */
+		kib_qp_close(qp);
 	mutex_unlock(&qp->lock);
 	kib_srq_last(qp);
 }
@@ -400,8 +399,16 @@ static void qp_free(struct kib_qp *qp)
 	kvfree(qp->rq.slots);
 	kib_map_end(qp->map);
 	put_pid(qp->owner);
+	if (qp->local)
+		kib_local_leave(qp);
+	kfree(qp->bounce);
 	kfi_payer_give(to_kib_pd(qp->ib.pd)->payer, KFI_PAYER_ENDPOINTS, qp->room);
 	mutex_destroy(&qp->lock);
+}
+
+static bool qp_is_rc(const struct kib_qp *qp)
+{
+	return qp->ib.qp_type == IB_QPT_RC;
 }
 
 /* Of the kernel nobody has a use for inline data. */
@@ -413,6 +420,82 @@ static bool qp_possible(const struct ib_qp_init_attr *attr, bool of_process)
 	       cap->max_send_sge <= KIB_MAX_SGE && cap->max_recv_sge <= KIB_MAX_SGE &&
 	       cap->max_inline_data <= (of_process ? KIB_INLINE : 0) &&
 	       attr->send_cq && attr->recv_cq;
+}
+
+static bool qp_type_ok(const struct ib_qp_init_attr *attr, bool of_process)
+{
+	switch (attr->qp_type) {
+	case IB_QPT_RC:
+		return true;
+	case IB_QPT_UD:
+		return !attr->srq;
+	case IB_QPT_GSI:
+		return !of_process && !attr->srq;
+	default:
+		return false;
+	}
+}
+
+/* Let others find the queue pair. Return: 0 or a negative error */
+static int qp_number(struct kib_qp *qp)
+{
+	u32 number = 1;
+	int ret;
+
+	if (qp->ib.qp_type == IB_QPT_GSI) {
+		ret = cmpxchg(&qp->dev->gsi, NULL, qp) ? -EBUSY : 0;
+	} else {
+		if (!kib_next_qp)	/* numbers of before the last boot are not used again soon */
+			kib_next_qp = get_random_u32_below(0xfffffe);
+		ret = xa_alloc_cyclic(&kib_qps, &number, qp, QP_NUMBERS, &kib_next_qp,
+				      GFP_KERNEL_ACCOUNT);
+	}
+	qp->ib.qp_num = number;
+	return min(ret, 0);
+}
+
+static void qp_forget(struct kib_qp *qp)
+{
+	if (qp->ib.qp_type == IB_QPT_GSI)
+		WRITE_ONCE(qp->dev->gsi, NULL);
+	else
+		xa_erase(&kib_qps, qp->ib.qp_num);
+}
+
+/*
+ * Find the queue pair that a packet or a call at an interface is for: that of this number, or of
+ * the device of the interface. Context: RCU read section, for which kib_destroy_qp() waits
+ */
+struct kib_qp *kib_qp_find(struct kib_fabric *fabric, int ifindex, u32 number)
+{
+	struct kib_qp *qp;
+	struct kib_dev *dev;
+
+	if (number != 1) {
+		qp = xa_load(&kib_qps, number);
+		return qp && qp->dev->fabric == fabric ? qp : NULL;
+	}
+	list_for_each_entry_rcu(dev, &fabric->devs, fabric_entry)
+		if (dev->netdev->ifindex == ifindex)
+			return READ_ONCE(dev->gsi);
+	list_for_each_entry_rcu(dev, &fabric->devs, fabric_entry)	/* a VLAN without a device */
+		if (kib_dev_serves(dev, ifindex))
+			return READ_ONCE(dev->gsi);
+	return NULL;
+}
+
+/* Call a function for each queue pair of a device. Context: RCU read section */
+void kib_qps_each(struct kib_dev *dev, void (*fn)(struct kib_qp *qp, void *arg), void *arg)
+{
+	unsigned long number;
+	struct kib_qp *qp;
+
+	xa_for_each(&kib_qps, number, qp)
+		if (qp->dev == dev)
+			fn(qp, arg);
+	qp = READ_ONCE(dev->gsi);
+	if (qp)
+		fn(qp, arg);
 }
 
 /* Say what the queue pair has. The other members are the RDMA core's. */
@@ -428,10 +511,9 @@ static void qp_cap(const struct kib_qp *qp, struct ib_qp_cap *cap)
 int kib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udata *udata)
 {
 	struct kib_qp *qp = to_kib_qp(ib);
-	u32 number;
 	int ret;
 
-	if (attr->qp_type != IB_QPT_RC || attr->create_flags)
+	if (!qp_type_ok(attr, udata) || attr->create_flags)
 		return -EOPNOTSUPP;
 	if (!qp_possible(attr, udata) || (attr->srq && attr->srq->pd != ib->pd))
 		return -EINVAL;
@@ -448,16 +530,16 @@ int kib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udat
 		return ret;
 	}
 	qp->dev = to_kib_dev(ib->device);
-	qp->early.done = kib_send_early_done;
 	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
-	refcount_set(&qp->refs, 1);
-	init_completion(&qp->gone);
 	mutex_init(&qp->lock);
-	spin_lock_init(&qp->cm_lock);
+	spin_lock_init(&qp->heard_lock);
+	init_llist_head(&qp->came);
+	spin_lock_init(&qp->asked_lock);
+	INIT_LIST_HEAD(&qp->asked);
 	kfi_runner_init(&qp->runner);
 	INIT_BH_WORK(&qp->run_bh, qp_run_bh);
 	INIT_DELAYED_WORK(&qp->again, qp_again_work);
-	INIT_DELAYED_WORK(&qp->shut_work, qp_shut_work);
+	INIT_DELAYED_WORK(&qp->pair_work, kib_pair_work);
 	INIT_WORK(&qp->end_work, qp_end_work);
 	INIT_LIST_HEAD(&qp->taken);
 	ret = kib_ring_alloc(&qp->sq, qp);
@@ -465,38 +547,15 @@ int kib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udat
 		ret = ret ?: kib_ring_alloc(&qp->rq, qp);
 	if (udata && !attr->srq)
 		ret = ret ?: qp_map(qp, udata);
-	ret = ret ?: qp_cq(qp);
-	if (!ret)
-		ret = xa_alloc_cyclic(&qp->dev->qps, &number, qp, XA_LIMIT(2, 0xfffffe),
-				      &qp->dev->next_qp, GFP_KERNEL_ACCOUNT);
-	if (ret < 0) {
+	if (qp_is_rc(qp))
+		ret = ret ?: qp_cq(qp);
+	ret = ret ?: qp_number(qp);
+	if (ret) {
 		qp_free(qp);
 		return ret;
 	}
-	ib->qp_num = number;
 	qp_cap(qp, &attr->cap);
 	return 0;
-}
-
-/* Has the ULP's accept or early write returned, whose bytes are still on their way? */
-static bool qp_is_busy(const struct kib_qp *qp)
-{
-	enum kib_qp_state state = READ_ONCE(qp->state);
-
-	return state == KIB_QP_CONNECTING ? READ_ONCE(qp->established) :
-	       state == KIB_QP_READY && atomic_read(&qp->nr_early);
-}
-
-/*
- * What has ended for the ULP already should reach the peer: wait until it was sent, or acknowledged,
- * which is within a jiffy. A process that dies does not wait, nor does one whose peer is stuck.
- */
-static void qp_wait_early(struct kib_qp *qp)
-{
-	unsigned long end = jiffies + HZ;
-
-	while (qp_is_busy(qp) && !(current->flags & PF_EXITING) && time_before(jiffies, end))
-		usleep_range(200, 2000);
 }
 
 /* Wait until each request has been reported: an invalidation may take longer than the endpoint. */
@@ -507,135 +566,203 @@ static void qp_drain(struct kib_qp *qp)
 		usleep_range(20, 200);
 }
 
-/* The ULP posts no more, and has been told of the end of the connection, or will not be. */
-int kib_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
+/* No callback, and no work item but these, uses the queue pair any more. */
+static void qp_quiesce(struct kib_qp *qp)
 {
-	struct kib_qp *qp = to_kib_qp(ib);
-
-	qp_wait_early(qp);
-	xa_erase(&qp->dev->qps, ib->qp_num);
-	WRITE_ONCE(qp->destroyed, true);	/* nothing waits for room in a queue any more */
-	mutex_lock(&qp->lock);
-	kib_qp_close(qp);
-	kib_cm_end(qp);
-	mutex_unlock(&qp->lock);
-	qp_drain(qp);
-	synchronize_rcu_expedited();	/* for mr_ended(), cq_run(), qp_run(), kib_get_qp() */
-	kib_qp_rem_ref(ib);
-	wait_for_completion(&qp->gone);
 	cancel_delayed_work_sync(&qp->again);
-	cancel_delayed_work_sync(&qp->shut_work);
 	cancel_bh_work_sync(&qp->run_bh);
 	while (!kfi_runner_idle(&qp->runner))	/* it may be about to queue end_work */
 		usleep_range(10, 50);
 	cancel_work_sync(&qp->end_work);
+}
+
+/* The ULP posts no more. */
+int kib_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
+{
+	struct kib_qp *qp = to_kib_qp(ib);
+
+	qp_forget(qp);
+	WRITE_ONCE(qp->destroyed, true);	/* nothing waits for room in a queue any more */
+	mutex_lock(&qp->lock);
+	kib_pair_end(qp);
+	kib_qp_close(qp);
+	mutex_unlock(&qp->lock);
+	qp_drain(qp);
+	/* for mr_ended(), cq_run(), qp_run(), kib_packet_came(), kib_pair_called() */
+	synchronize_rcu_expedited();
+	cancel_delayed_work_sync(&qp->pair_work);
+	kib_pair_refuse(qp);
+	kib_qp_kick(qp);	/* of what was asked meanwhile, all ends */
+	qp_quiesce(qp);
+	WARN_ON(!list_empty(&qp->asked));
+	kib_ud_end(qp);
 	kib_cq_forget(ib->send_cq, ib);
 	kib_cq_forget(ib->recv_cq, ib);
 	qp_free(qp);
 	return 0;
 }
 
-/* Called under a spinlock with interrupts off; the caller takes a reference. */
-struct ib_qp *kib_get_qp(struct ib_device *ib, int number)
-{
-	struct kib_qp *qp = xa_load(&to_kib_dev(ib)->qps, number);
-
-	return qp ? &qp->ib : NULL;
-}
-
-void kib_qp_add_ref(struct ib_qp *ib)
-{
-	refcount_inc(&to_kib_qp(ib)->refs);
-}
-
-void kib_qp_rem_ref(struct ib_qp *ib)
-{
-	struct kib_qp *qp = to_kib_qp(ib);
-
-	if (refcount_dec_and_test(&qp->refs))
-		complete(&qp->gone);
-}
-
 /* ---- modify, query ---- */
 
+/* The state that verbs have for it */
+static enum ib_qp_state qp_ib_state(const struct kib_qp *qp)
+{
+	return READ_ONCE(qp->state) >= KIB_QP_ERROR ? IB_QPS_ERR : qp->ib_state;
+}
+
 /*
- * An orderly end: what was posted is still sent, and the peer is told. Its event ends the queue
- * pair; if that event does not come, because the peer posts no receives for what is left,
- * shut_work ends it. ULPs disconnect in the one work item of iw_cm, for which all connections of
- * the machine wait, so this does not wait for end_work, which may last as long as a link that is
- * down.
+ * Let the queue pair begin anew. What was posted, and has not been reported, is dropped: that is
+ * what RESET means.
  */
-static void qp_shutdown(struct kib_qp *qp)
+static void qp_reset(struct kib_qp *qp)
 {
-	int ret;
+	lockdep_assert_held(&qp->lock);
+	kib_pair_end(qp);
+	WRITE_ONCE(qp->destroyed, true);	/* nothing is reported */
+	kib_qp_close(qp);
+	qp_drain(qp);
+	mod_delayed_work(kib_wq, &qp->pair_work, 0);	/* refuses a call that has come */
+	while (!kfi_runner_claim(&qp->runner))
+		usleep_range(10, 50);
+	qp->sq_stop = false;
+	qp->sq_failed = false;
+	qp->rq_stop = false;
+	qp->rq_failed = false;
+	qp->last_told = false;
+	qp->stopped = false;
+	qp->barrier = NULL;
+	qp->rts = false;
+	qp->lost = false;	/* no event comes any more */
+	qp->late = false;
+	if (qp->local)
+		kib_local_leave(qp);
+	WRITE_ONCE(qp->state, KIB_QP_IDLE);
+	WRITE_ONCE(qp->destroyed, false);
+	kfi_runner_drop(&qp->runner);
+	kib_cq_forget(qp->ib.send_cq, &qp->ib);
+	kib_cq_forget(qp->ib.recv_cq, &qp->ib);
+}
 
-	if (!READ_ONCE(qp->shut))
-		WRITE_ONCE(qp->shut_end, jiffies + KIB_SHUT_TIME);
-	WRITE_ONCE(qp->shut, true);
-	if (!mutex_trylock(&qp->lock)) {
-		mod_delayed_work(kib_wq, &qp->shut_work, 0);
-		return;
+/* Store the attributes that are in @mask. Return: 0 or -EINVAL */
+static int qp_attributes(struct kib_qp *qp, const struct ib_qp_attr *attr, int mask)
+{
+	struct kib_dest dest;
+
+	if (mask & IB_QP_QKEY && attr->qkey & KIB_QKEY_CONTROLLED && qp->owner &&
+	    !capable(CAP_NET_RAW))
+		return -EPERM;
+	if ((mask & IB_QP_PKEY_INDEX && attr->pkey_index) ||
+	    (mask & IB_QP_MAX_QP_RD_ATOMIC && attr->max_rd_atomic > KIB_MAX_READS) ||
+	    (mask & IB_QP_MAX_DEST_RD_ATOMIC && attr->max_dest_rd_atomic > KIB_MAX_READS) ||
+	    (mask & IB_QP_TIMEOUT && attr->timeout > 31) ||
+	    (mask & IB_QP_AV && kib_dest(&attr->ah_attr, &dest)))
+		return -EINVAL;
+	if (mask & IB_QP_AV) {
+		qp->dest = dest;
+		qp->attr.ah_attr = attr->ah_attr;
+		qp->attr.ah_attr.grh.sgid_attr = NULL;	/* its reference is the core's */
 	}
-	ret = qp_shut(qp);
-	mutex_unlock(&qp->lock);
-	if (ret)
-		kib_qp_fail(qp);
-	else
-		queue_delayed_work(kib_wq, &qp->shut_work, KIB_SHUT_TIME);
+	if (mask & IB_QP_DEST_QPN)
+		qp->remote_qpn = attr->dest_qp_num;
+	if (mask & IB_QP_QKEY)
+		WRITE_ONCE(qp->qkey, attr->qkey);
+	if (mask & IB_QP_TIMEOUT)
+		qp->timeout = attr->timeout;
+	if (mask & IB_QP_RETRY_CNT)
+		qp->retry_cnt = attr->retry_cnt;
+	if (mask & IB_QP_ACCESS_FLAGS)
+		qp->attr.qp_access_flags = attr->qp_access_flags;
+	if (mask & IB_QP_PATH_MTU)
+		qp->attr.path_mtu = attr->path_mtu;
+	if (mask & IB_QP_RQ_PSN)
+		qp->attr.rq_psn = attr->rq_psn;
+	if (mask & IB_QP_SQ_PSN)
+		qp->attr.sq_psn = attr->sq_psn;
+	if (mask & IB_QP_RNR_RETRY)
+		qp->attr.rnr_retry = attr->rnr_retry;
+	if (mask & IB_QP_MIN_RNR_TIMER)
+		qp->attr.min_rnr_timer = attr->min_rnr_timer;
+	if (mask & IB_QP_MAX_QP_RD_ATOMIC)
+		qp->attr.max_rd_atomic = attr->max_rd_atomic;
+	if (mask & IB_QP_MAX_DEST_RD_ATOMIC)
+		qp->attr.max_dest_rd_atomic = attr->max_dest_rd_atomic;
+	return 0;
 }
 
-static bool qp_is_connected(const struct kib_qp *qp)
+/* A UD queue pair takes messages from RTR on, and needs no connection. */
+static int qp_receives(struct kib_qp *qp)
 {
-	enum kib_qp_state state = READ_ONCE(qp->state);
-
-	return state == KIB_QP_CONNECTING || state == KIB_QP_READY;
+	if (qp_is_rc(qp))
+		return kib_pair_begin(qp);
+	qp_move(qp, KIB_QP_IDLE, KIB_QP_READY);	/* a bad receive may have ended it */
+	return 0;
 }
 
-/* The connection changes the state, and so do the ULPs that end it. */
+static int qp_enter(struct kib_qp *qp, enum ib_qp_state state)
+{
+	int ret = 0;
+
+	switch (state) {
+	case IB_QPS_RESET:
+		qp_reset(qp);
+		break;
+	case IB_QPS_INIT:
+		break;
+	case IB_QPS_RTR:
+		ret = qp_receives(qp);
+		break;
+	case IB_QPS_RTS:
+		WRITE_ONCE(qp->rts, true);
+		break;
+	case IB_QPS_ERR:
+		kib_qp_fail(qp);
+		break;
+	default:
+		ret = -EOPNOTSUPP;
+	}
+	if (!ret)
+		qp->ib_state = state;
+	return ret;
+}
+
 int kib_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_udata *udata)
 {
 	struct kib_qp *qp = to_kib_qp(ib);
+	enum ib_qp_state from, to;
+	int ret = -EINVAL;
 
 	if (mask & ~IB_QP_ATTR_STANDARD_BITS)
 		return -EOPNOTSUPP;
-	if (!(mask & IB_QP_STATE))
-		return 0;
-	switch (attr->qp_state) {
-	case IB_QPS_ERR:
-		kib_qp_fail(qp);
-		return 0;
-	case IB_QPS_SQD:
-		qp_shutdown(qp);
-		return 0;
-	case IB_QPS_INIT:
-	case IB_QPS_RTR:
-		return READ_ONCE(qp->state) < KIB_QP_ERROR ? 0 : -EINVAL;
-	case IB_QPS_RTS:	/* there is no way to it without rdma_cm */
-		return qp_is_connected(qp) ? 0 : -EINVAL;
-	default:
-		return -EINVAL;
-	}
+	mutex_lock(&qp->lock);
+	from = qp_ib_state(qp);
+	to = mask & IB_QP_STATE ? attr->qp_state : from;
+	if (ib_modify_qp_is_ok(from, to, ib->qp_type, mask) &&
+	    (!(mask & IB_QP_CUR_STATE) || attr->cur_qp_state == from))
+		ret = qp_attributes(qp, attr, mask);
+	if (!ret && mask & IB_QP_STATE)
+		ret = qp_enter(qp, to);
+	mutex_unlock(&qp->lock);
+	if (!ret)
+		kib_qp_kick(qp);
+	return ret;
 }
 
 int kib_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 		 struct ib_qp_init_attr *init)
 {
-	static const enum ib_qp_state states[] = {
-		[KIB_QP_IDLE] = IB_QPS_INIT, [KIB_QP_CONNECTING] = IB_QPS_RTR,
-		[KIB_QP_READY] = IB_QPS_RTS, [KIB_QP_ERROR] = IB_QPS_ERR,
-		[KIB_QP_FLUSH] = IB_QPS_ERR,
-	};
 	struct kib_qp *qp = to_kib_qp(ib);
 
-	attr->qp_state = states[READ_ONCE(qp->state)];
+	mutex_lock(&qp->lock);
+	*attr = qp->attr;
+	attr->qp_state = qp_ib_state(qp);
 	attr->cur_qp_state = attr->qp_state;
-	qp_cap(qp, &attr->cap);
-	attr->path_mtu = IB_MTU_4096;
-	attr->max_rd_atomic = qp->ord;
-	attr->max_dest_rd_atomic = qp->ird;
-	attr->qp_access_flags = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |
-				IB_ACCESS_REMOTE_READ;
+	attr->dest_qp_num = qp->remote_qpn;
+	attr->qkey = qp->qkey;
+	attr->timeout = qp->timeout;
+	attr->retry_cnt = qp->retry_cnt;
 	attr->port_num = 1;
+	mutex_unlock(&qp->lock);
+	qp_cap(qp, &attr->cap);
 	init->qp_type = ib->qp_type;
 	init->send_cq = ib->send_cq;
 	init->recv_cq = ib->recv_cq;

@@ -249,7 +249,8 @@ void kib_recv_start(struct kib_qp *qp)
 			ring->next++;
 			continue;
 		}
-		if (qp->rq_stop || (state != KIB_QP_CONNECTING && state != KIB_QP_READY))
+		if (qp->rq_stop || state != KIB_QP_READY || qp->local ||
+		    qp->ib.qp_type != IB_QPT_RC)
 			break;
 		kib_recv_msg(s, &msg);
 		s->step = KIB_STARTED;
@@ -262,6 +263,25 @@ void kib_recv_start(struct kib_qp *qp)
 			s->step = KIB_DONE;
 		}
 	}
+}
+
+/*
+ * Return: the receive for the next message of a queue pair without an endpoint, or NULL; the caller
+ * increases &kib_ring.next. For the runner
+ */
+struct kib_slot *kib_recv_ready(struct kib_qp *qp)
+{
+	struct kib_ring *ring = &qp->rq;
+	struct kib_slot *s = kib_slot(ring, ring->next);
+
+	/* pairs with kib_post_recv() */
+	if (READ_ONCE(qp->state) != KIB_QP_READY || qp->rq_stop ||
+	    ring->next == smp_load_acquire(&ring->head))
+		return NULL;
+	if (s->status == IB_WC_SUCCESS)
+		return s;
+	kfi_runner_enter(&qp->runner);	/* kib_recv_start() ends it in the next pass */
+	return NULL;
 }
 
 /* The receive that is to be reported next, if it has ended */
@@ -280,14 +300,13 @@ static void recv_count(struct kib_dev *dev, const struct ib_wc *wc)
 }
 
 /*
- * A call that ends fails its receives before it has an event, which says why. If end_work ran
- * before that event, it would hide a refusal and the data of the peer. Errors of the receive
- * itself have no event.
+ * A receive that has ended because the connection has, of a process: it is not reported before the
+ * queue pair ends, as with hardware. The other side may just have finished.
  */
-static bool recv_has_event(const struct kib_qp *qp, enum ib_wc_status status)
+static bool recv_is_quiet(const struct kib_qp *qp, const struct kib_slot *s)
 {
-	return READ_ONCE(qp->state) == KIB_QP_CONNECTING && status != IB_WC_LOC_LEN_ERR &&
-	       status != IB_WC_LOC_PROT_ERR && status != IB_WC_LOC_QP_OP_ERR;
+	return s->status == IB_WC_WR_FLUSH_ERR && qp->owner &&
+	       READ_ONCE(qp->state) == KIB_QP_READY;
 }
 
 /* As kib_send_report(). The last receive of a shared queue may be reported after end_work. */
@@ -300,6 +319,8 @@ void kib_recv_report(struct kib_qp *qp)
 
 	while ((s = kib_recv_next(qp))) {
 		report = !READ_ONCE(qp->destroyed);
+		if (report && recv_is_quiet(qp, s))
+			return;
 		if (report && !kib_cq_reserve(qp->ib.recv_cq))
 			return;
 		wc = (struct ib_wc) {
@@ -308,6 +329,11 @@ void kib_recv_report(struct kib_qp *qp)
 							    IB_WC_RECV_RDMA_WITH_IMM,
 			.byte_len = s->len, .wc_flags = s->wc_flags,
 		};
+		if (s->wc_flags & IB_WC_GRH) {
+			wc.src_qp = s->remote_qpn;
+			wc.network_hdr_type = s->v4 ? RDMA_NETWORK_IPV4 : RDMA_NETWORK_IPV6;
+			wc.vlan_id = s->vlan;
+		}
 		if (s->wc_flags & IB_WC_WITH_IMM)
 			wc.ex.imm_data = cpu_to_be32(s->imm);
 		else if (s->wc_flags & IB_WC_WITH_INVALIDATE)
@@ -326,8 +352,7 @@ void kib_recv_report(struct kib_qp *qp)
 			qp->rq_failed = true;
 			if (wc.status != IB_WC_WR_FLUSH_ERR)
 				kib_count(qp->dev, KIB_FAILED, 1);
-			if (!recv_has_event(qp, wc.status))
-				kib_qp_fail(qp);
+			kib_qp_fail(qp);
 		}
 		if (report)
 			kib_cq_add(qp->ib.recv_cq, &wc);

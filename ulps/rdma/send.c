@@ -4,13 +4,14 @@
  *
  *	SEND			a message; immediate data is remote CQ data
  *	SEND_WITH_INV		a message with KFI_INVALIDATE
- *	RDMA_WRITE		a write; an empty one ends at once, and a short one of a process
- *				when its bytes are copied, as iWARP has it
+ *	RDMA_WRITE		a write; an empty one ends at once
  *	RDMA_WRITE_WITH_IMM	a write, and an empty message, which consumes the peer's receive
  *	RDMA_READ		a read
  *	RDMA_READ_WITH_INV	a read, then the invalidation of the region that it has filled
  *	REG_MR			a registration; takes effect at once
  *	LOCAL_INV		an invalidation; later requests wait until it has ended
+ *
+ * A message of a UD queue pair is a packet (ud.c).
  */
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -27,23 +28,11 @@ static void send_ended(struct kib_slot *s);
 
 /* ---- posts ---- */
 
-/*
- * A registration for the read behind it is used by this side alone, although an iWARP device asks
- * for remote access then. The ULP may tell nobody the key, because the read invalidates it.
- */
-static bool send_is_for_read(const struct ib_reg_wr *reg)
-{
-	const struct ib_send_wr *next = reg->wr.next;
-
-	return next && next->opcode == IB_WR_RDMA_READ_WITH_INV && next->num_sge == 1 &&
-	       next->sg_list->lkey == reg->key;
-}
-
 static int send_fill_reg(struct kib_qp *qp, struct kib_slot *s, const struct ib_reg_wr *reg)
 {
 	s->mr = to_kib_mr(reg->mr);
 	s->rkey = reg->key;
-	s->access = send_is_for_read(reg) ? IB_ACCESS_LOCAL_WRITE : reg->access;
+	s->access = reg->access;
 	s->len = 0;
 	return reg->mr->pd == qp->ib.pd ? 0 : -EINVAL;
 }
@@ -118,6 +107,22 @@ static int send_map(struct kib_qp *qp, struct kib_slot *s, const struct ib_send_
 	return 0;
 }
 
+/* A datagram. Nothing else is sent by a queue pair without a connection. */
+static int send_fill_ud(struct kib_qp *qp, struct kib_slot *s, const struct ib_send_wr *wr,
+			const u8 *data, u32 len)
+{
+	int ret = wr->opcode == IB_WR_SEND || wr->opcode == IB_WR_SEND_WITH_IMM ?
+		  send_map(qp, s, wr, data, len) : -EINVAL;
+
+	if (ret)
+		return ret;
+	s->imm = be32_to_cpu(wr->ex.imm_data);
+	ret = s->mr ? -EINVAL : kib_ud_fill(qp, s, wr);
+	if (ret)
+		kib_slot_release(&qp->sq, s);
+	return ret;
+}
+
 /* @data: inline data, of @len bytes */
 static int send_fill(struct kib_qp *qp, struct kib_slot *s, const struct ib_send_wr *wr,
 		     const u8 *data, u32 len)
@@ -133,6 +138,8 @@ static int send_fill(struct kib_qp *qp, struct kib_slot *s, const struct ib_send
 	s->wr_id = wr->wr_id;
 	s->opcode = wr->opcode;
 	s->flags = wr->send_flags;
+	if (qp->ib.qp_type != IB_QPT_RC)
+		return send_fill_ud(qp, s, wr, data, len);
 	switch (wr->opcode) {
 	case IB_WR_SEND:
 		return send_map(qp, s, wr, data, len);
@@ -204,8 +211,7 @@ static void send_fatal(struct kib_qp *qp)
 		.device = qp->ib.device, .element.qp = &qp->ib, .event = IB_EVENT_QP_FATAL,
 	};
 
-	if (kib_qp_fail(qp) && !READ_ONCE(qp->shut) && !READ_ONCE(qp->destroyed) &&
-	    qp->ib.event_handler)
+	if (kib_qp_fail(qp) && !READ_ONCE(qp->destroyed) && qp->ib.event_handler)
 		qp->ib.event_handler(&event, qp->ib.qp_context);
 }
 
@@ -273,55 +279,8 @@ static int send_message(struct kib_qp *qp, struct kib_slot *s, u64 flags)
 		flags |= KFI_INVALIDATE;
 	else if (s->opcode != IB_WR_SEND)
 		flags |= KFI_REMOTE_CQ_DATA;
-	return kfi_sendmsg(qp->ep, &msg, flags | KFI_CQE);
-}
-
-/*
- * A short write of a process ends when its bytes are copied, as with iWARP, where a completion says
- * no more than that the memory is free. The peer may acknowledge several of them together. ULPs
- * of the kernel learn by the completion what the peer has refused.
- */
-static bool send_is_early(const struct kib_qp *qp, const struct kib_slot *s)
-{
-	return qp->owner && s->opcode == IB_WR_RDMA_WRITE && s->len <= KIB_INLINE;
-}
-
-/*
- * A write that has ended for its process is acknowledged, or has failed. With the end of the
- * connection that is no error: its bytes may have arrived.
- */
-void kib_send_early_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
-{
-	struct kib_qp *qp = container_of(cqe, struct kib_qp, early);
-	enum ib_wc_status status = kib_status(wc->err);
-
-	atomic_dec(&qp->nr_early);
-	if (status == IB_WC_SUCCESS)
-		return;
-	if (status == IB_WC_WR_FLUSH_ERR) {
-		kib_qp_fail(qp);
-		return;
-	}
-	kib_count(qp->dev, KIB_FAILED, 1);
-	send_fatal(qp);
-}
-
-/*
- * A peer with places lets a long write wait for the acknowledgement of a short one before it, so
- * over a way that is not delayed.
- */
-static int send_early(struct kib_qp *qp, struct kfi_msg_rma *msg, u64 flags)
-{
-	int ret;
-
-	flags |= KFI_CQE | KFI_INJECT | (*qp->dev->way ? 0 : KFI_INJECT_COMPLETE);
-	msg->context = &qp->early;
-	atomic_inc(&qp->nr_early);
-	ret = kfi_writemsg(qp->ep, msg, flags);
-	if (!ret)
-		return SEND_ENDED;
-	atomic_dec(&qp->nr_early);
-	return ret;
+	/* Verbs: a message has ended when its receive has, and fails if that does. */
+	return kfi_sendmsg(qp->ep, &msg, flags | KFI_CQE | KFI_DELIVERY_COMPLETE);
 }
 
 static int send_rdma(struct kib_qp *qp, struct kib_slot *s, u64 flags)
@@ -334,8 +293,6 @@ static int send_rdma(struct kib_qp *qp, struct kib_slot *s, u64 flags)
 
 	if (!s->len)
 		return SEND_ENDED;	/* nothing has to be done at the peer */
-	if (send_is_early(qp, s))
-		return send_early(qp, &msg, flags);
 	return send_is_read(s) ? kfi_readmsg(qp->ep, &msg, flags | KFI_CQE) :
 				 kfi_writemsg(qp->ep, &msg, flags | KFI_CQE);
 }
@@ -368,6 +325,10 @@ static int send_invalidate(struct kib_qp *qp, struct kib_slot *s)
  */
 static int send_begin(struct kib_qp *qp, struct kib_slot *s, u64 more)
 {
+	if (qp->ib.qp_type != IB_QPT_RC) {
+		kib_ud_send(qp, s);
+		return SEND_ENDED;
+	}
 	if (s->mr && s->len && send_use_region(s))
 		return -EINVAL;
 	switch (s->opcode) {
@@ -375,6 +336,16 @@ static int send_begin(struct kib_qp *qp, struct kib_slot *s, u64 more)
 		return kib_mr_register(s->mr, s->rkey, s->access) ?: SEND_ENDED;
 	case IB_WR_LOCAL_INV:
 		return send_invalidate(qp, s);
+	default:
+		break;
+	}
+	if (qp->local) {
+		if (!s->len && (s->opcode == IB_WR_RDMA_WRITE || send_is_read(s)))
+			return SEND_ENDED;	/* nothing has to be done at the other side */
+		atomic_set(&s->left, 1);
+		return kib_local_begin(qp, s);
+	}
+	switch (s->opcode) {
 	case IB_WR_RDMA_WRITE_WITH_IMM:
 		return send_write_imm(qp, s, more);
 	case IB_WR_RDMA_WRITE:
@@ -465,7 +436,8 @@ void kib_send_start(struct kib_qp *qp)
 			send_start_one(qp, s, IB_WC_WR_FLUSH_ERR, 0);
 			continue;
 		}
-		if (state != KIB_QP_READY || qp->sq_stop || READ_ONCE(qp->stopped) ||
+		if (state != KIB_QP_READY || !READ_ONCE(qp->rts) || qp->sq_stop ||
+		    READ_ONCE(qp->stopped) ||
 		    !send_is_due(qp, s))
 			break;
 		more = ring->next + 1 != head;
@@ -513,6 +485,20 @@ static void send_failed(struct kib_qp *qp, enum ib_wc_status status)
 }
 
 /*
+ * A request that has ended because the connection has, while the queue pair has not: hardware would
+ * have repeated it in vain.
+ */
+static enum ib_wc_status send_status(const struct kib_qp *qp, const struct kib_slot *s)
+{
+	if (qp->sq_failed)
+		return IB_WC_WR_FLUSH_ERR;
+	if (s->status == IB_WC_WR_FLUSH_ERR && (READ_ONCE(qp->late) ||
+						READ_ONCE(qp->state) == KIB_QP_READY))
+		return IB_WC_RETRY_EXC_ERR;
+	return s->status;
+}
+
+/*
  * Report the requests that have ended, as far as all before them have and the completion queue has
  * room. What a queue pair that is destroyed reports would be forgotten. Behind the first that has
  * failed none succeeds. The slot is free before its entry can be read, because the ULP posts the
@@ -526,7 +512,7 @@ void kib_send_report(struct kib_qp *qp)
 	bool report;
 
 	while ((s = kib_ring_ended(ring))) {
-		wc.status = qp->sq_failed ? IB_WC_WR_FLUSH_ERR : s->status;
+		wc.status = send_status(qp, s);
 		wc.wr_id = s->wr_id;
 		wc.opcode = send_opcode(s->opcode);
 		wc.byte_len = s->len;

@@ -8,6 +8,9 @@
  *	srq_done()	-> &kib_qp.taken	softirq; the message has ended
  *	kib_recv_report() -> entry in an ib_cq, &kib_srq.free
  *
+ * A message of this node (local.c) takes a receive that the context has not got yet, or one that it
+ * gives back.
+ *
  * The receives of one connection are reported in the order of its messages: a long one may end
  * after a later one, so &kfi_cqe.nr says which is next. A connection waits for no message of
  * another one, but for receives: those that have ended behind a long message stay taken until
@@ -94,6 +97,23 @@ static void srq_put_back(struct kib_srq *srq, struct kib_slot *s)
 	spin_unlock_irqrestore(&srq->lock, flags);
 }
 
+/* The context gets the receive, or has it no longer. Return: whether it was asked to give it back */
+static bool srq_posted(struct kib_srq *srq, struct kib_slot *s, bool has)
+{
+	unsigned long flags;
+	bool wanted;
+
+	spin_lock_irqsave(&srq->lock, flags);
+	if (has)
+		list_add_tail(&s->wait, &srq->posted);
+	else
+		list_del_init(&s->wait);
+	wanted = s->wanted;
+	s->wanted = false;
+	spin_unlock_irqrestore(&srq->lock, flags);
+	return wanted;
+}
+
 /*
  * Give the context what it has room for; each receive that ends makes room. It takes none after
  * its device has gone. Bottom halves are off.
@@ -110,8 +130,10 @@ static void srq_run(struct kib_srq *srq)
 		notes = kfi_runner_begin(&srq->runner);
 		while ((s = srq_waiting(srq))) {
 			kib_recv_msg(s, &msg);
+			srq_posted(srq, s, true);
 			if (!kfi_recvmsg(srq->srx, &msg, KFI_CQE))
 				continue;
+			srq_posted(srq, s, false);
 			srq_put_back(srq, s);
 			break;
 		}
@@ -152,8 +174,14 @@ static void srq_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_c
 {
 	struct kib_slot *s = container_of(cqe, struct kib_slot, cqe);
 	struct kib_srq *srq = cq->fid.context;
+	bool wanted = srq_posted(srq, s, false);
 	struct kib_qp *qp;
 
+	if (!cqe->ep && wanted && wc->err == ECANCELED) {
+		srq_put_back(srq, s);
+		kib_local_wake(srq);
+		return;
+	}
 	if (!cqe->ep) {
 		srq_free(srq, s);
 		return;
@@ -181,6 +209,33 @@ static void srq_ended(struct kib_slot *s)
 			break;
 	list_add(&s->wait, &before->wait);
 	spin_unlock_irqrestore(&qp->rq.lock, flags);
+}
+
+/*
+ * Take a receive for a message of this node. Return: NULL: there is none; or the context gives one
+ * back, and the queue pair runs again. For its runner
+ */
+struct kib_slot *kib_srq_take(struct kib_qp *qp)
+{
+	struct kib_srq *srq = to_kib_srq(qp->ib.srq);
+	struct kib_slot *s = srq_waiting(srq);
+	unsigned long flags;
+
+	if (s) {
+		s->qp = qp;
+		s->cqe.nr = qp->rq.head;
+		WRITE_ONCE(qp->rq.head, qp->rq.head + 1);
+		srq_taken(srq);
+		return s;
+	}
+	spin_lock_irqsave(&srq->lock, flags);
+	s = list_first_entry_or_null(&srq->posted, struct kib_slot, wait);
+	if (s)
+		s->wanted = true;
+	spin_unlock_irqrestore(&srq->lock, flags);
+	if (s)		/* fails if a message has taken it, whose end runs the queues */
+		kfi_cancel(&srq->srx->fid, &s->cqe);
+	return NULL;
 }
 
 /* The receive that is to be reported next, if it has ended. For the runner of the queue pair */
@@ -238,6 +293,7 @@ int kib_post_srq_recv(struct ib_srq *ib, const struct ib_recv_wr *wr,
 		*bad = wr;
 	if (wr == first)
 		return ret;		/* nothing was posted */
+	kib_local_wake(srq);
 	if (in_hardirq() || irqs_disabled()) {
 		queue_bh_work(&srq->run_bh);
 		return ret;
@@ -312,6 +368,7 @@ int kib_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *attr, struct ib_u
 	spin_lock_init(&srq->lock);
 	INIT_LIST_HEAD(&srq->free);
 	INIT_LIST_HEAD(&srq->waiting);
+	INIT_LIST_HEAD(&srq->posted);
 	kfi_runner_init(&srq->runner);
 	INIT_BH_WORK(&srq->run_bh, srq_run_bh);
 	kib_ring_init(&srq->ring, attr->attr.max_wr, attr->attr.max_sge, 0);

@@ -15,7 +15,6 @@ static const struct rdma_stat_desc stat_descs[] = {
 	[KIB_REGISTRATIONS]	= { .name = "registrations" },
 	[KIB_FAILED]		= { .name = "failed_requests" },
 	[KIB_CONNECTED]		= { .name = "connections" },
-	[KIB_REFUSED]		= { .name = "refused_calls" },
 };
 
 static_assert(ARRAY_SIZE(stat_descs) == KIB_COUNTERS);
