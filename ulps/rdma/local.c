@@ -95,8 +95,8 @@ int kib_local_begin(struct kib_qp *qp, struct kib_slot *s)
 /* Copy a piece between the memory of the request and that at @at. */
 static int local_copy(struct kib_slot *s, void *at, u32 len)
 {
-	size_t done = s->opcode == IB_WR_RDMA_READ || s->opcode == IB_WR_RDMA_READ_WITH_INV ?
-		      _copy_to_iter(at, len, &s->iter) : _copy_from_iter(at, len, &s->iter);
+	size_t done = s->opcode == IB_WR_RDMA_READ ? _copy_to_iter(at, len, &s->iter) :
+						     _copy_from_iter(at, len, &s->iter);
 
 	s->served += len;
 	return done == len ? 0 : -EINVAL;
@@ -159,8 +159,7 @@ static int local_of_ulp(struct kib_mr *mr, struct kib_slot *s, u32 *budget)
 /* Write to, or read from, a region of this side. Return: 0: all; -EAGAIN: go on later; or an error */
 static int local_rdma(struct kib_qp *qp, struct kib_slot *s, u32 *budget)
 {
-	int need = s->opcode == IB_WR_RDMA_READ || s->opcode == IB_WR_RDMA_READ_WITH_INV ?
-		   IB_ACCESS_REMOTE_READ : IB_ACCESS_REMOTE_WRITE;
+	int need = s->opcode == IB_WR_RDMA_READ ? IB_ACCESS_REMOTE_READ : IB_ACCESS_REMOTE_WRITE;
 	struct kib_mr *mr = kib_mr_find(qp->dev, qp->ib.pd, s->rkey);
 	int ret;
 

@@ -6,8 +6,8 @@
  * An element of a scatterlist becomes an entry of the region as it is: kfabric's regions have no
  * pages. So a region takes what ib_sg_to_pages() would take, and with IB_MR_TYPE_SG_GAPS any list.
  *
- * A read of an iWARP device goes to a region. Its key is told to nobody, and kfabric reads into
- * memory without one, so such a region is not registered at all: KIB_MR_LOCAL.
+ * A region that is registered without rights of peers is for requests of this side alone, which
+ * kfabric serves without a key. So it is not registered at all: KIB_MR_LOCAL.
  */
 #include <linux/delay.h>
 #include <linux/mm.h>

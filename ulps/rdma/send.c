@@ -7,7 +7,6 @@
  *	RDMA_WRITE		a write; an empty one ends at once
  *	RDMA_WRITE_WITH_IMM	a write, and an empty message, which consumes the peer's receive
  *	RDMA_READ		a read
- *	RDMA_READ_WITH_INV	a read, then the invalidation of the region that it has filled
  *	REG_MR			a registration; takes effect at once
  *	LOCAL_INV		an invalidation; later requests wait until it has ended
  *
@@ -155,9 +154,6 @@ static int send_fill(struct kib_qp *qp, struct kib_slot *s, const struct ib_send
 		return send_map(qp, s, wr, data, len);
 	case IB_WR_RDMA_READ:
 		return send_fill_read(qp, s, wr);
-	case IB_WR_RDMA_READ_WITH_INV:	/* of its only element: rw.c may name an older key of it */
-		return wr->num_sge == 1 && wr->sg_list->lkey != KIB_LKEY && wr->sg_list->length ?
-		       send_fill_read(qp, s, wr) : -EINVAL;
 	case IB_WR_REG_MR:
 		return send_fill_reg(qp, s, reg_wr(wr));
 	case IB_WR_LOCAL_INV:
@@ -215,17 +211,12 @@ static void send_fatal(struct kib_qp *qp)
 		qp->ib.event_handler(&event, qp->ib.qp_context);
 }
 
-static bool send_is_read(const struct kib_slot *s)
-{
-	return s->opcode == IB_WR_RDMA_READ || s->opcode == IB_WR_RDMA_READ_WITH_INV;
-}
-
 /* One of the callbacks that the request waits for has come. The queues run after that. */
 static void send_ended(struct kib_slot *s)
 {
 	if (!atomic_dec_and_test(&s->left))
 		return;
-	if (send_is_read(s))
+	if (s->opcode == IB_WR_RDMA_READ)
 		atomic_dec(&s->qp->reads);
 	smp_store_release(&s->step, KIB_DONE);	/* pairs with kib_ring_ended() */
 }
@@ -236,8 +227,7 @@ static void send_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_
 
 	if (wc->err && s->status == IB_WC_SUCCESS)
 		s->status = kib_status(wc->err);
-	if (s->opcode != IB_WR_RDMA_READ_WITH_INV || !kib_mr_invalidate(s->mr, s->lkey, s))
-		send_ended(s);
+	send_ended(s);
 }
 
 /* ---- start ---- */
@@ -257,8 +247,8 @@ static int send_use_region(struct kib_slot *s)
 		return 0;	/* kib_slot_map() has found the parts */
 	if (at > mr->ib.length || s->len > mr->ib.length - at)
 		return -EINVAL;
-	iov_iter_bvec(&s->iter, send_is_read(s) ? ITER_DEST : ITER_SOURCE, mr->vec, mr->nr,
-		      mr->ib.length);
+	iov_iter_bvec(&s->iter, s->opcode == IB_WR_RDMA_READ ? ITER_DEST : ITER_SOURCE, mr->vec,
+		      mr->nr, mr->ib.length);
 	iov_iter_advance(&s->iter, at);
 	iov_iter_truncate(&s->iter, s->len);
 	return 0;
@@ -293,8 +283,8 @@ static int send_rdma(struct kib_qp *qp, struct kib_slot *s, u64 flags)
 
 	if (!s->len)
 		return SEND_ENDED;	/* nothing has to be done at the peer */
-	return send_is_read(s) ? kfi_readmsg(qp->ep, &msg, flags | KFI_CQE) :
-				 kfi_writemsg(qp->ep, &msg, flags | KFI_CQE);
+	return s->opcode == IB_WR_RDMA_READ ? kfi_readmsg(qp->ep, &msg, flags | KFI_CQE) :
+					      kfi_writemsg(qp->ep, &msg, flags | KFI_CQE);
 }
 
 /* The write, if it has bytes, and then the message. Either may be refused with -EAGAIN. */
@@ -340,7 +330,7 @@ static int send_begin(struct kib_qp *qp, struct kib_slot *s, u64 more)
 		break;
 	}
 	if (qp->local) {
-		if (!s->len && (s->opcode == IB_WR_RDMA_WRITE || send_is_read(s)))
+		if (!s->len && (s->opcode == IB_WR_RDMA_WRITE || s->opcode == IB_WR_RDMA_READ))
 			return SEND_ENDED;	/* nothing has to be done at the other side */
 		atomic_set(&s->left, 1);
 		return kib_local_begin(qp, s);
@@ -350,7 +340,6 @@ static int send_begin(struct kib_qp *qp, struct kib_slot *s, u64 more)
 		return send_write_imm(qp, s, more);
 	case IB_WR_RDMA_WRITE:
 	case IB_WR_RDMA_READ:
-	case IB_WR_RDMA_READ_WITH_INV:
 		return send_rdma(qp, s, more);
 	default:
 		return send_message(qp, s, more);
@@ -393,7 +382,7 @@ static bool send_start_one(struct kib_qp *qp, struct kib_slot *s, enum ib_wc_sta
 
 	if (!s->half)
 		atomic_set(&s->left, two ? 2 : 1);
-	if (send_is_read(s))
+	if (s->opcode == IB_WR_RDMA_READ)
 		atomic_inc(&qp->reads);
 	s->step = KIB_STARTED;
 	if (status == IB_WC_SUCCESS)
@@ -401,7 +390,7 @@ static bool send_start_one(struct kib_qp *qp, struct kib_slot *s, enum ib_wc_sta
 	if (ret == -EAGAIN)
 		ret = send_wait(qp, s) ?: SEND_WAITS;
 	if (ret == SEND_WAITS) {
-		if (send_is_read(s))
+		if (s->opcode == IB_WR_RDMA_READ)
 			atomic_dec(&qp->reads);
 		return false;
 	}
@@ -458,7 +447,6 @@ static enum ib_wc_opcode send_opcode(enum ib_wr_opcode opcode)
 	case IB_WR_RDMA_WRITE_WITH_IMM:
 		return IB_WC_RDMA_WRITE;
 	case IB_WR_RDMA_READ:
-	case IB_WR_RDMA_READ_WITH_INV:
 		return IB_WC_RDMA_READ;
 	case IB_WR_REG_MR:
 		return IB_WC_REG_MR;

@@ -46,7 +46,6 @@ void kib_count_send(struct kib_dev *dev, const struct kib_slot *s)
 {
 	switch (s->opcode) {
 	case IB_WR_RDMA_READ:
-	case IB_WR_RDMA_READ_WITH_INV:
 		kib_count(dev, KIB_READS, 1);
 		kib_count(dev, KIB_RECEIVED, s->len);
 		return;
