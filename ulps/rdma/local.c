@@ -69,7 +69,10 @@ bool kib_local_is_ready(struct kib_qp *qp)
 	return other;
 }
 
-/* Ask the other side. For the runner. Return: 0, and &kfi_cqe.done follows; or -ENOTCONN */
+/*
+ * Ask the other side, which may be about to be ready: then the request waits there. For the runner.
+ * Return: 0, and &kfi_cqe.done follows; or -ENOTCONN
+ */
 int kib_local_begin(struct kib_qp *qp, struct kib_slot *s)
 {
 	struct kib_qp *other;
@@ -77,7 +80,7 @@ int kib_local_begin(struct kib_qp *qp, struct kib_slot *s)
 
 	rcu_read_lock();
 	other = local_other(qp);
-	if (other && READ_ONCE(other->state) == KIB_QP_READY) {
+	if (other && READ_ONCE(other->state) <= KIB_QP_READY) {
 		s->served = 0;
 		s->recv = NULL;
 		spin_lock(&other->asked_lock);
@@ -238,12 +241,14 @@ static int local_serve_one(struct kib_qp *qp, struct kib_slot *s, u32 *budget)
 	int ret;
 
 	/* it may have been reset, and be another one's since it was asked */
-	if (READ_ONCE(s->qp->state) != KIB_QP_READY || READ_ONCE(qp->state) != KIB_QP_READY ||
-	    s->qp->ib.qp_num != qp->remote_qpn) {
+	if (READ_ONCE(s->qp->state) != KIB_QP_READY || READ_ONCE(qp->state) > KIB_QP_READY ||
+	    !READ_ONCE(qp->paired) || s->qp->ib.qp_num != qp->remote_qpn) {
 		if (s->recv)
 			local_received(s, -ECONNRESET);
 		return -ECONNRESET;
 	}
+	if (READ_ONCE(qp->state) != KIB_QP_READY)
+		return -EAGAIN;
 	switch (s->opcode) {
 	case IB_WR_SEND:
 	case IB_WR_SEND_WITH_IMM:
@@ -276,7 +281,7 @@ void kib_local_serve(struct kib_qp *qp)
 		if (ret == -EAGAIN) {
 			if (!budget)
 				queue_bh_work(&qp->run_bh);
-			return;		/* or a receive is missing: its post runs the queues */
+			return;		/* or kib_qp_ready(), or the post of a receive, goes on */
 		}
 		spin_lock(&qp->asked_lock);
 		list_del_init(&s->wait);

@@ -395,6 +395,7 @@ static const struct {
 	{ "gone_caller", gone_caller },
 	{ "states", states },
 	{ "phases", phases },
+	{ "within", within },
 	{ "silent", silent },
 	{ "misuses", misuses },
 	{ "churn", churn },

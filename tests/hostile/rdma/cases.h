@@ -48,6 +48,7 @@ bool second_call(void);
 bool gone_caller(void);
 bool states(void);
 bool phases(void);
+bool within(void);
 bool silent(void);
 
 #endif /* KFI_IB_HOSTILE_CASES_H */

@@ -113,6 +113,8 @@ struct hi_qp *hi_qp_new(bool shared);
 /* Modify it. Return: 0 or a negative error */
 int hi_qp_init(struct hi_qp *q);
 int hi_qp_rtr(struct hi_qp *q, enum hi_side side, u32 number);
+/* The same of one that leads to another one of this device */
+int hi_qp_rtr_within(struct hi_qp *q, const struct hi_qp *other);
 int hi_qp_rts(struct hi_qp *q);
 int hi_qp_err(struct hi_qp *q);
 int hi_qp_reset(struct hi_qp *q);

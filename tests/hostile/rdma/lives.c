@@ -275,6 +275,41 @@ bool phases(void)
 	return ok;
 }
 
+/* ---- both sides within the device ---- */
+
+/* Both may send before either knows that the other one is ready; and then one of them ends. */
+static bool within_once(struct hi_qp *q[HI_SIDES])
+{
+	bool ok = check(!hi_qp_init(q[0]) && !hi_qp_init(q[1]) && !hi_qp_rtr_within(q[0], q[1]) &&
+			!hi_qp_rts(q[0]) && !hi_qp_send(q[0]) && !hi_qp_rtr_within(q[1], q[0]) &&
+			!hi_qp_rts(q[1]) && !hi_qp_send(q[1]), "queue pairs can't be used");
+	int i;
+
+	for (i = 0; ok && i < HI_SIDES; i++)
+		ok = check(wait_for_completion_timeout(&q[i]->sent, HI_WAIT), "a send waits") &&
+		     check(q[i]->status == IB_WC_SUCCESS, "a send fails") &&
+		     check(wait_until(&q[!i]->own, 1), "a message got lost");
+	return ok && check(!hi_qp_err(q[0]) && wait_until(&q[1]->own, HI_OWN_RECVS),
+			   "one does not end with the other one") &&
+	       check(!hi_qp_send(q[1]) && wait_for_completion_timeout(&q[1]->sent, HI_WAIT) &&
+		     q[1]->status == IB_WC_WR_FLUSH_ERR, "a send after the end is not flushed");
+}
+
+bool within(void)
+{
+	struct hi_qp *q[HI_SIDES];
+	bool ok = true;
+	int i;
+
+	for (i = 0; ok && i < 10; i++) {
+		q[0] = hi_qp_new(false);
+		q[1] = hi_qp_new(false);
+		ok = check(q[0] && q[1], "a queue pair can't be had") && within_once(q);
+		ok &= ended();
+	}
+	return ok;
+}
+
 /* ---- a peer that does not come ---- */
 
 #define PATIENCE	(15 * HZ)	/* of a request, at least */

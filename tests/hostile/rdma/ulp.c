@@ -157,9 +157,9 @@ int hi_qp_init(struct hi_qp *q)
 	       (q->ib->srq ? 0 : own_post(q));
 }
 
-int hi_qp_rtr(struct hi_qp *q, enum hi_side side, u32 number)
+/* @gid, @number: the other side */
+static int ulp_to_rtr(struct hi_qp *q, u8 *gid, u32 number)
 {
-	struct kib_packet_head head = hi_head(side, KIB_PACKET_ASK, number, q->ib->qp_num);
 	struct ib_qp_attr attr = {
 		.qp_state = IB_QPS_RTR, .path_mtu = IB_MTU_4096, .dest_qp_num = number,
 		.max_dest_rd_atomic = 4,
@@ -167,11 +167,26 @@ int hi_qp_rtr(struct hi_qp *q, enum hi_side side, u32 number)
 
 	attr.ah_attr.type = RDMA_AH_ATTR_TYPE_ROCE;
 	rdma_ah_set_grh(&attr.ah_attr, NULL, 0, ulp_gid, 64, 0);
-	rdma_ah_set_dgid_raw(&attr.ah_attr, head.sgid);
+	rdma_ah_set_dgid_raw(&attr.ah_attr, gid);
 	rdma_ah_set_port_num(&attr.ah_attr, 1);
 	return qp_moved(q, ib_modify_qp(q->ib, &attr, IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU |
 					IB_QP_DEST_QPN | IB_QP_RQ_PSN | IB_QP_MAX_DEST_RD_ATOMIC |
 					IB_QP_MIN_RNR_TIMER), IB_QPS_RTR);
+}
+
+int hi_qp_rtr(struct hi_qp *q, enum hi_side side, u32 number)
+{
+	struct kib_packet_head head = hi_head(side, KIB_PACKET_ASK, number, q->ib->qp_num);
+
+	return ulp_to_rtr(q, head.sgid, number);
+}
+
+int hi_qp_rtr_within(struct hi_qp *q, const struct hi_qp *other)
+{
+	union ib_gid gid;
+
+	return rdma_query_gid(ulp_device, 1, ulp_gid, &gid) ?:
+	       ulp_to_rtr(q, gid.raw, other->ib->qp_num);
 }
 
 /* The time of a request is the shortest that there is. */
