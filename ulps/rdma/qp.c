@@ -312,14 +312,18 @@ void kib_qp_reopen(struct kib_qp *qp)
 }
 
 /*
- * The connection of a queue pair that was ready is lost. The requests that it had have ended; a
- * process whose queue pair had none learns by the next one, as with hardware.
+ * The connection of a queue pair that was ready is lost. The requests that it had have ended, and
+ * the first of them that is not reported yet is one that was sent in vain. A process whose queue
+ * pair had none learns by the next one, as with hardware; that of a ULP ends, and flushes the next
+ * one.
  */
 void kib_qp_lost(struct kib_qp *qp)
 {
-	if (qp->owner && READ_ONCE(qp->sq.tail) == READ_ONCE(qp->sq.head))
+	bool idle = READ_ONCE(qp->sq.tail) == READ_ONCE(qp->sq.head);
+
+	if (qp->owner && idle)
 		return;
-	WRITE_ONCE(qp->late, true);	/* what waits ends as what was sent in vain */
+	WRITE_ONCE(qp->late, !idle);
 	kib_qp_fail(qp);
 }
 
