@@ -191,9 +191,6 @@ class Ulp:
     def relisten(self):
         """Let the server listen again, if it does not do so by itself when its device comes back."""
 
-    def forget(self):
-        """Let the server destroy the queue pairs of clients that have gone, if it does not do so by itself."""
-
     def drop(self):
         """Stop the server."""
 
@@ -455,9 +452,6 @@ class Srp(Ulp):
         self.unlisten()
         self.listen()
 
-    # A queue pair lasts until the end of the time-wait state, which only InfiniBand's connection manager has, or of the target.
-    forget = relisten
-
     # A disk waits for its target, which is asked each second.
     PATIENT = "cd /sys/module/ib_srp/parameters && echo 1 >reconnect_delay && echo off >fast_io_fail_tmo"
 
@@ -667,12 +661,10 @@ class Scenario:
             ulp.disconnect()
         self.nothing_left()
 
-    LEFT = "rdma resource show qp; rdma resource show mr; rdma resource show cm_id | grep -v 'state LISTEN'"
+    LEFT = "rdma resource show qp | grep -v 'type GSI'; rdma resource show mr; rdma resource show cm_id | grep -v 'state LISTEN'"
 
     def nothing_left(self):
         """No connection and no region is left on both machines; the server may still be busy with the end."""
-        for ulp in self.ulps:
-            ulp.forget()
         for name in self.pair.vms:
             self.ulps[0].until(name, f"left=$({self.LEFT}); echo \"$left\"; [ -z \"$left\" ]")
 
