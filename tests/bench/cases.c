@@ -19,8 +19,8 @@
 #define BOTH(_task, _name, _prov, ...)	\
 	_task("msg-" _name, _prov, KB_MSG, ##__VA_ARGS__), RDM(_task, _name, _prov, ##__VA_ARGS__)
 
-/* The kernel's device over TCP, or kfi_ib. On iWARP there are no MSG endpoints. */
-#define IWARP(_device)	\
+/* A device over TCP: siw, which is one of iWARP and has no MSG endpoints, or kfi_ib beside it */
+#define OVER_TCP(_device)	\
 	{ "verbs-" _device, {	\
 		RDM(KB_PINGPONG, "done", "verbs", KB_SOFTIRQ),	\
 		RDM(KB_SINGLE, "single", "verbs"),	\
@@ -99,7 +99,7 @@ const struct bench_case bench_cases[] = {
 	  { BOTH(KB_MORE, "more", "verbs"), BOTH(KB_SINGLE, "single", "verbs") } },
 	{ "verbs-rxe-write",
 	  { BOTH(WRITE_8, "write-8", "verbs"), BOTH(WRITE_4K, "write-4k", "verbs") } },
-	IWARP("siw"), IWARP("kfi"),
+	OVER_TCP("siw"), OVER_TCP("kfi"),
 	{ "ntb-roundtrip", {
 		&bench_nt_roundtrip, BOTH(KB_PINGPONG, "done", "ntb", KB_SOFTIRQ), BOTH(KB_PINGPONG, "block", "ntb"),
 	} },

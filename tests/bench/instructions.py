@@ -53,23 +53,23 @@ ln -s subsystems/{name} ports/{number}/subsystems/{name}
 """
 # A device on each end of the wire, with known neighbours, as in ../uml/netns.
 DEVICES = """
-known() {
+known() {{
     mac=$(ip netns exec c$3 cat /sys/class/net/v$3/address)
     ip -n c$1 neigh replace 10.78.0.$2 lladdr $mac dev v$1
-}
+}}
 known a 2 b && known b 1 a &&
-ip netns exec ca rdma link add rxe_a type rxe netdev va &&
-ip netns exec cb rdma link add rxe_b type rxe netdev vb
+ip netns exec ca rdma link add {0}_a type {0} netdev va &&
+ip netns exec cb rdma link add {0}_b type {0} netdev vb
 """
-NO_DEVICES = "rdma link delete rxe_a && rdma link delete rxe_b"
+NO_DEVICES = "rdma link delete {0}_a && rdma link delete {0}_b"
 BENCH = """
     exec 7</run/netns/ca 8</run/netns/cb
     modprobe kfi_bench net_a=7 net_b=8 addr_a=10.78.0.1 addr_b=10.78.0.2 bridge_a=mock0.0 bridge_b=mock0.1"""
-# siw knows no network namespaces: there both nodes are one, and so they are with kfi_ib beside it.
-IWARP = ("siw", "kfi")
+# siw knows no network namespaces: there both nodes are one. Of kfi_ib they are two: between queue pairs of one namespace
+# nothing goes over kfi_sockets.
 ONE_NODE = """
 rmmod kfi_bench && ip link add d0 type dummy && ip addr add 10.78.9.1/24 dev d0 && ip link set d0 up && ip link set lo up &&
-rdma link add iw0 type {} netdev d0 && exec 7</proc/self/ns/net 8</proc/self/ns/net &&
+rdma link add iw0 type siw netdev d0 && exec 7</proc/self/ns/net 8</proc/self/ns/net &&
 modprobe kfi_bench net_a=7 net_b=8 addr_a=10.78.9.1 addr_b=10.78.9.1"""
 TWO_NODES = f"rmmod kfi_bench && rdma link delete iw0 && ip link delete d0 && {BENCH}"
 # It rings doorbells now and then, so it is there only for its cases.
@@ -117,14 +117,14 @@ def need(pair, there, case, tls):
         return kind
     if there == "ntb":
         pair.run("a", NO_BRIDGE)
-    elif there == "rxe":
-        pair.run("a", NO_DEVICES)
-    elif there in IWARP:
+    elif there in ("rxe", "kfi"):
+        pair.run("a", NO_DEVICES.format(there))
+    elif there == "siw":
         pair.run("a", TWO_NODES)
-    if kind == "rxe":
-        pair.run("a", DEVICES)
-    elif kind in IWARP:
-        pair.run("a", ONE_NODE.format(kind))
+    if kind in ("rxe", "kfi"):
+        pair.run("a", DEVICES.format(kind))
+    elif kind == "siw":
+        pair.run("a", ONE_NODE)
     elif kind == "ntb":
         pair.run("a", BRIDGE)
     elif kind == "nvme":
