@@ -417,10 +417,13 @@ class Srp(Ulp):
     CONFIG = "/sys/kernel/config/target"
     CORE = f"{CONFIG}/core/iblock_0/srp"
 
+    def gid(self, name):
+        """Return the first GID of the device there, after which the port is named."""
+        return self.pair.run(name, f"cat /sys/class/infiniband/{LINK}/ports/1/gids/0").text.strip().replace(":", "")
+
     def port(self):
-        """Return the folder of the target's port, which is named after the GID of the device."""
-        gid = self.pair.run("b", f"cat /sys/class/infiniband/{LINK}/ports/1/gids/0").text.strip().replace(":", "")
-        return f"{self.CONFIG}/srpt/0x{gid}/0x{gid}"
+        """Return the folder of the target's port."""
+        return f"{self.CONFIG}/srpt/0x{self.gid('b')}/0x{self.gid('b')}"
 
     def serve(self):
         self.pair.run("b", f"""set -e
@@ -432,7 +435,7 @@ class Srp(Ulp):
         self.listen()
 
     def listen(self):
-        initiator = "0x" + "0" * 32
+        initiator = "0x" + "0" * 16 + self.gid("a")[16:]
         self.pair.run("b", f"""set -e
             mkdir -p {self.port()}/lun/lun_0
             ln -s {self.CORE} {self.port()}/lun/lun_0/disk
