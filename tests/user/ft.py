@@ -4,9 +4,9 @@
 
 The reference is libfabric's own providers: the tests that they pass count. Over a provider of
 kfabric everything has to pass, except for tests that the file exceptions names, with a reason.
-Over libfabric's provider of verbs the reference is siw, which is an iWARP device, too: the target
-ofi leaves the tests that do not pass to ofi-siw, in a file, and these must not pass there, either.
-What can't pass over any iWARP device is an exception, and does not run.
+Over libfabric's provider of verbs the reference is siw: the target ofi leaves the tests that do not
+pass to ofi-siw, in a file, and these must not pass there, either. siw is a device of iWARP, over
+which libfabric has no data of writes in entries, so of such tests it says nothing.
 The last line is "N passed, N failed".
 """
 
