@@ -85,9 +85,9 @@ class Sockets:
             self.pair.run(name, f"ip link del {VLAN}")
 
     def netdev_down(self, name, seconds):
-        """Take the network device down for a while, which removes its IPv6 address."""
-        self.pair.run(name, f"ip link set {self.netdev} down; sleep {seconds}; ip link set {self.netdev} up; "
-                      f"ip -6 addr replace {self.address(name, 6)}/64 dev {self.netdev} nodad")
+        """Take the network device down for a while. It keeps its IPv6 address: without its GID ib_cm says no goodbye (rdma_create_ah())."""
+        self.pair.run(name, f"echo 1 >/proc/sys/net/ipv6/conf/{self.netdev}/keep_addr_on_down; "
+                      f"ip link set {self.netdev} down; sleep {seconds}; ip link set {self.netdev} up")
 
     def down(self, lot):
         """Take down what there is, one after the other: one for a second, one for longer than peers wait. Yields after each."""
