@@ -168,9 +168,10 @@ bool ready_flood(void)
 }
 
 /*
- * A node claims the GID and the number of another one. It gets no queue pair: the device calls that
- * other node, with a number that is wrong there, and is refused; when the right READY comes, it
- * calls with that. Over a bridge there is no other node, but the packets are the same.
+ * A node claims the GID and the number of another one. It gets no queue pair, and nobody is called,
+ * because the address below is its own. Over a bridge there is no other node, and no address: the
+ * device calls with a number that is wrong, and is refused; when the right READY comes, it calls
+ * with that.
  */
 bool forged(void)
 {
@@ -190,6 +191,7 @@ bool forged(void)
 		msleep(50);
 	}
 	ok = ok && check(!h->info, "a call has a number that nobody has said") &&
+	     check(hi_bridge() || !READ_ONCE(h->calls), "READY of another node is believed") &&
 	     flood(HI_LOW, &head, FLOOD, false) && soon(q, h, HI_HIGH, &p) && say(&p, 0, 100);
 	/* the same of the number of a queue pair for which the device waits: only it is answered */
 	hi_end(&p);
