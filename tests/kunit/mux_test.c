@@ -370,8 +370,8 @@ static void held_calls(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kfi_close(&other->fid), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&mux->leaving), 0);
 	kfi_mux_resume(mux);
-	for (i = 0; i < 100 && !READ_ONCE(mock_posts); i++)
-		msleep(10);
+	for (i = 0; i < 50 && !READ_ONCE(mock_posts); i++)
+		msleep(20);
 	KUNIT_EXPECT_EQ(test, READ_ONCE(mock_posts), 1U);
 	if (mock_posted)
 		mock_sent();

@@ -18,7 +18,7 @@
 #include "kib.h"
 
 static LIST_HEAD(kib_fabrics);
-static DEFINE_SPINLOCK(kib_fabrics_lock);	/* may be taken under the RTNL */
+static DEFINE_SPINLOCK(kib_fabrics_lock);	/* may be taken under the RTNL, or in softirq */
 
 /* ---- related interfaces ---- */
 
@@ -251,16 +251,16 @@ void kib_places_changed(struct kib_fabric *fabric)
 	mod_delayed_work(system_long_wq, &fabric->places_work, 0);
 }
 
-/* An interface has another name, or a VLAN has come or gone in the namespace. */
+/* In the namespace an interface has another name, or a VLAN or an address has come or gone. */
 void kib_fabrics_changed(const struct net *net)
 {
 	struct kib_fabric *fabric;
 
-	spin_lock(&kib_fabrics_lock);
+	spin_lock_bh(&kib_fabrics_lock);
 	list_for_each_entry(fabric, &kib_fabrics, entry)
 		if (fabric->cookie == net->net_cookie)
 			kib_places_changed(fabric);
-	spin_unlock(&kib_fabrics_lock);
+	spin_unlock_bh(&kib_fabrics_lock);
 }
 
 /* ---- calls ---- */
@@ -348,7 +348,7 @@ static struct kib_fabric *fabric_take(struct kib_dev *dev, struct net *net, stru
 {
 	struct kib_fabric *fabric, *found = new;
 
-	spin_lock(&kib_fabrics_lock);
+	spin_lock_bh(&kib_fabrics_lock);
 	list_for_each_entry(fabric, &kib_fabrics, entry) {
 		if (fabric->cookie != net->net_cookie || strcmp(fabric->way, dev->way))
 			continue;
@@ -358,7 +358,7 @@ static struct kib_fabric *fabric_take(struct kib_dev *dev, struct net *net, stru
 	}
 	if (new && found == new)
 		list_add(&new->entry, &kib_fabrics);
-	spin_unlock(&kib_fabrics_lock);
+	spin_unlock_bh(&kib_fabrics_lock);
 	return found;
 }
 
@@ -388,6 +388,7 @@ void kib_fabric_leave(struct kib_dev *dev)
 	struct kib_fabric *fabric = dev->fabric;
 	struct kib_place *place, *next;
 	struct kib_talk *talk, *next_talk;
+	bool last;
 
 	mutex_lock(&fabric->places_lock);
 	list_del_rcu(&dev->fabric_entry);
@@ -400,9 +401,13 @@ void kib_fabric_leave(struct kib_dev *dev)
 			talk_close(fabric, talk);
 	places_update(fabric);
 	mutex_unlock(&fabric->places_lock);
-	if (!refcount_dec_and_lock(&fabric->refs, &kib_fabrics_lock))
-		return;
-	list_del(&fabric->entry);
-	spin_unlock(&kib_fabrics_lock);
-	fabric_free(fabric);
+	local_bh_disable();
+	last = refcount_dec_and_lock(&fabric->refs, &kib_fabrics_lock);
+	if (last) {
+		list_del(&fabric->entry);
+		spin_unlock(&kib_fabrics_lock);
+	}
+	local_bh_enable();
+	if (last)
+		fabric_free(fabric);
 }

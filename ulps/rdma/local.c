@@ -168,13 +168,13 @@ static int local_rdma(struct kib_qp *qp, struct kib_slot *s, u32 *budget)
 
 	if (!mr || !(READ_ONCE(mr->access) & need))
 		return -EACCES;
-	if (!mr->umem) {
-		ret = local_of_ulp(mr, s, budget);
-	} else if (!refcount_inc_not_zero(&mr->refs)) {
+	if (mr->umem && !refcount_inc_not_zero(&mr->refs))
 		return -EACCES;
-	} else {
+	if (mr->umem) {
 		ret = local_of_process(mr, s, budget);
 		kib_user_mr_put(mr);
+	} else {
+		ret = local_of_ulp(mr, s, budget);
 	}
 	return ret ?: s->served < s->len ? -EAGAIN : 0;
 }

@@ -20,6 +20,9 @@
 #include <linux/if_vlan.h>
 #include <linux/module.h>
 #include <linux/rtnetlink.h>
+#include <net/addrconf.h>
+#include <net/if_inet6.h>
+#include <net/ipv6.h>
 #include <rdma/rdma_netlink.h>
 #include <kfi_param.h>
 #include "kib.h"
@@ -103,6 +106,21 @@ static int netdev_event(struct notifier_block *nb, unsigned long type, void *arg
 
 static struct notifier_block netdev_nb = { .notifier_call = netdev_event };
 
+/*
+ * GID 0 is there before the link-local address that it is made of, and whose coming does not change
+ * it: no event of GIDs says that it can have an endpoint now. Context: softirq, or process
+ */
+static int inet6addr_event(struct notifier_block *nb, unsigned long type, void *arg)
+{
+	const struct inet6_ifaddr *addr = arg;
+
+	if (type == NETDEV_UP && ipv6_addr_type(&addr->addr) & IPV6_ADDR_LINKLOCAL)
+		kib_fabrics_changed(dev_net(addr->idev->dev));
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block inet6addr_nb = { .notifier_call = inet6addr_event };
+
 /* ---- the module ---- */
 
 static struct rdma_link_ops link_ops = {
@@ -122,6 +140,7 @@ static int __init kib_init(void)
 		destroy_workqueue(kib_wq);
 		return ret;
 	}
+	register_inet6addr_notifier(&inet6addr_nb);
 	rdma_link_register(&link_ops);
 	return 0;
 }
@@ -129,6 +148,7 @@ static int __init kib_init(void)
 static void __exit kib_exit(void)
 {
 	rdma_link_unregister(&link_ops);
+	unregister_inet6addr_notifier(&inet6addr_nb);
 	unregister_netdevice_notifier(&netdev_nb);
 	ib_unregister_driver((enum rdma_driver_id)KFI_IB_DRIVER_ID);
 	synchronize_rcu();	/* for mr_ended() */

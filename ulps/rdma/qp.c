@@ -258,6 +258,26 @@ static bool qp_error(struct kib_qp *qp)
 	return qp_move(qp, KIB_QP_READY, KIB_QP_ERROR);
 }
 
+/* The longest time that an owner waits for the orderly end of its connection */
+#define QP_LAST_WORDS	(HZ / 5)
+
+/*
+ * The owner moves the queue pair to ERR, as rdma_disconnect() does, or destroys it. A card has sent by
+ * then what was posted, and has acknowledged what the owner has received: the last message of a
+ * peer must not fail because its receiver was fast. So the connection ends in order, if it can do
+ * so soon. A process that dies does not wait for that. Process context
+ */
+static void qp_last_words(struct kib_qp *qp)
+{
+	unsigned long end = jiffies + QP_LAST_WORDS;
+
+	lockdep_assert_held(&qp->lock);
+	if (!qp->ep || READ_ONCE(qp->state) != KIB_QP_READY || kfi_shutdown(qp->ep, 0))
+		return;
+	while (!READ_ONCE(qp->lost) && !(current->flags & PF_EXITING) && time_before(jiffies, end))
+		usleep_range(20, 200);
+}
+
 /* Close the endpoint, if there is one, and end all requests. */
 void kib_qp_close(struct kib_qp *qp)
 {
@@ -588,6 +608,7 @@ int kib_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	qp_forget(qp);
 	WRITE_ONCE(qp->destroyed, true);	/* nothing waits for room in a queue any more */
 	mutex_lock(&qp->lock);
+	qp_last_words(qp);
 	kib_pair_end(qp);
 	kib_qp_close(qp);
 	mutex_unlock(&qp->lock);
@@ -719,6 +740,7 @@ static int qp_enter(struct kib_qp *qp, enum ib_qp_state state)
 		WRITE_ONCE(qp->rts, true);
 		break;
 	case IB_QPS_ERR:
+		qp_last_words(qp);
 		kib_qp_fail(qp);
 		break;
 	default:

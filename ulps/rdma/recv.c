@@ -274,9 +274,9 @@ struct kib_slot *kib_recv_ready(struct kib_qp *qp)
 	struct kib_ring *ring = &qp->rq;
 	struct kib_slot *s = kib_slot(ring, ring->next);
 
-	/* pairs with kib_post_recv() */
-	if (READ_ONCE(qp->state) != KIB_QP_READY || qp->rq_stop ||
-	    ring->next == smp_load_acquire(&ring->head))
+	if (READ_ONCE(qp->state) != KIB_QP_READY || qp->rq_stop)
+		return NULL;
+	if (ring->next == smp_load_acquire(&ring->head))	/* pairs with kib_post_recv() */
 		return NULL;
 	if (s->status == IB_WC_SUCCESS)
 		return s;
