@@ -260,6 +260,14 @@ static void cq_forget(struct kfi_cq *cq, uint32_t qp_num)
 	pthread_spin_unlock(&cq->lock);
 }
 
+/* Forget what the queue pair has reported: it is destroyed, or begins anew. */
+static void qp_forget(struct ibv_qp *qp)
+{
+	cq_forget((struct kfi_cq *)qp->send_cq, qp->qp_num);
+	if (qp->recv_cq != qp->send_cq)
+		cq_forget((struct kfi_cq *)qp->recv_cq, qp->qp_num);
+}
+
 /* ---- shared receive queues ---- */
 
 static struct ibv_srq *kfi_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
@@ -302,9 +310,7 @@ static int kfi_destroy_qp(struct ibv_qp *ibqp)
 
 	if (err)
 		return err;
-	cq_forget((struct kfi_cq *)ibqp->send_cq, ibqp->qp_num);
-	if (ibqp->recv_cq != ibqp->send_cq)
-		cq_forget((struct kfi_cq *)ibqp->recv_cq, ibqp->qp_num);
+	qp_forget(ibqp);
 	if (qp->mem)
 		munmap(qp->mem, qp->bytes);
 	pthread_spin_destroy(&qp->lock);
@@ -405,8 +411,11 @@ static int kfi_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv
 static int kfi_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	struct modify_qp cmd = {};
+	int err = ibv_cmd_modify_qp(qp, attr, mask, &cmd, sizeof(cmd));
 
-	return ibv_cmd_modify_qp(qp, attr, mask, &cmd, sizeof(cmd));
+	if (!err && mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET)
+		qp_forget(qp);
+	return err;
 }
 
 static int kfi_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,

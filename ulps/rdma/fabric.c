@@ -13,6 +13,7 @@
  */
 #include <linux/delay.h>
 #include <linux/if_vlan.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <net/ipv6.h>
 #include "kib.h"
@@ -210,9 +211,11 @@ static void places_update(struct kib_fabric *fabric)
 	struct kib_place *place, *next;
 	struct kib_talk *talk, *next_talk;
 	struct kib_dev *dev;
+	unsigned int noio;
 	int ret = 0;
 
 	lockdep_assert_held(&fabric->places_lock);
+	noio = memalloc_noio_save();	/* reclaim may wait for a call, and that for this lock */
 	list_for_each_entry_safe(place, next, &fabric->places, entry)
 		if (!interface_wanted(fabric, place->ifindex, place->ifname))
 			place_close(fabric, place);
@@ -230,6 +233,7 @@ static void places_update(struct kib_fabric *fabric)
 		list_for_each_entry_safe(talk, next_talk, &fabric->talks, entry)
 			if (!talk->wanted)
 				talk_close(fabric, talk);
+	memalloc_noio_restore(noio);
 }
 
 /* A device has been registered, and has GIDs. Process context */

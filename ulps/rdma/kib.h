@@ -517,6 +517,7 @@ struct kib_ring {
  * @left: receives that no message has taken
  * @limit: an event is due when fewer are left; 0: not armed
  * @told: no message has taken a receive since the last event
+ * @local_waits: a message of this node has found no receive
  * @runner: its claim is the right to give receives to the context
  * @run_bh: does that for a context that can't
  * @room: bytes that are charged to the payer
@@ -533,6 +534,7 @@ struct kib_srq {
 	u32			left;
 	u32			limit;
 	bool			told;
+	bool			local_waits;
 	struct kfi_runner	runner;
 	struct bh_work_struct	run_bh;
 	size_t			room;

@@ -259,52 +259,63 @@ static void pair_try(struct kib_qp *qp)
 		pair_say(qp, KIB_PACKET_READY);
 		return;
 	}
-	if (!pair_take_heard(qp, &secret) || pair_call(qp, secret))
+	if (!pair_take_heard(qp, &secret))
 		pair_say(qp, KIB_PACKET_ASK);
+	else
+		pair_call(qp, secret);	/* if it fails, it asks again after the pause */
 }
 
-static void pair_run(struct kib_qp *qp)
+/*
+ * What fails is tried again after a pause, which gets longer, so that two sides one of which has no
+ * room for a connection do not call each other without end. Return: whether a call that has come
+ * is to be refused; one that comes behind this runs the work again
+ */
+static bool pair_run(struct kib_qp *qp)
 {
-	bool lost = READ_ONCE(qp->lost);
+	bool lost = READ_ONCE(qp->lost), called;
 
 	lockdep_assert_held(&qp->lock);
 	if (!qp->paired || READ_ONCE(qp->state) >= KIB_QP_ERROR)
-		return;
+		return true;
 	if (READ_ONCE(qp->state) == KIB_QP_READY) {
 		if (lost)
 			kib_qp_lost(qp);
-		return;
+		return true;
 	}
 	if (lost) {		/* before it was ready */
 		kib_qp_reopen(qp);
-		qp->pause = PAIR_FIRST;
+		WRITE_ONCE(qp->lost, false);
 	}
 	if (pair_is_late(qp)) {
 		qp->late = true;
 		kib_qp_fail(qp);
-		return;
+		return true;
 	}
-	if (READ_ONCE(qp->state) == KIB_QP_IDLE)
+	called = READ_ONCE(qp->state) == KIB_QP_IDLE && READ_ONCE(qp->call);
+	if (called)
 		pair_accept(qp);
-	if (READ_ONCE(qp->state) == KIB_QP_IDLE)
+	else if (READ_ONCE(qp->state) == KIB_QP_IDLE && !lost)
 		pair_try(qp);
 	if (READ_ONCE(qp->state) == KIB_QP_READY)
-		return;
+		return true;
 	queue_delayed_work(kib_wq, &qp->pair_work, qp->pause);
 	qp->pause = min_t(unsigned long, 2 * qp->pause, PAIR_LAST);
+	return called || READ_ONCE(qp->state) != KIB_QP_IDLE;
 }
 
 void kib_pair_work(struct work_struct *work)
 {
 	struct kib_qp *qp = container_of(to_delayed_work(work), struct kib_qp, pair_work);
 	unsigned int noio;
+	bool refuse;
 
 	noio = memalloc_noio_save();	/* reclaim may wait for the connection of a ULP */
 	mutex_lock(&qp->lock);
-	pair_run(qp);
+	refuse = pair_run(qp);
 	mutex_unlock(&qp->lock);
 	memalloc_noio_restore(noio);
-	kib_pair_refuse(qp);	/* one that was not accepted */
+	if (refuse)
+		kib_pair_refuse(qp);	/* one that was not accepted */
 }
 
 /* The queue pair is in RTR: &kib_qp.dest and @remote_qpn are set. Return: 0 or a negative error */

@@ -22,6 +22,7 @@
 #include <linux/delay.h>
 #include <linux/hardirq.h>
 #include <linux/random.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include "kib.h"
 
@@ -265,7 +266,8 @@ static bool qp_error(struct kib_qp *qp)
  * The owner moves the queue pair to ERR, as rdma_disconnect() does, or destroys it. A card has sent by
  * then what was posted, and has acknowledged what the owner has received: the last message of a
  * peer must not fail because its receiver was fast. So the connection ends in order, if it can do
- * so soon. A process that dies does not wait for that. Process context
+ * so soon. A process that dies does not wait for that, nor does one for the queue pair of another
+ * one, whose device goes. Process context
  */
 static void qp_last_words(struct kib_qp *qp)
 {
@@ -274,7 +276,10 @@ static void qp_last_words(struct kib_qp *qp)
 	lockdep_assert_held(&qp->lock);
 	if (!qp->ep || READ_ONCE(qp->state) != KIB_QP_READY || kfi_shutdown(qp->ep, 0))
 		return;
-	while (!READ_ONCE(qp->lost) && !(current->flags & PF_EXITING) && time_before(jiffies, end))
+	if (current->flags & PF_EXITING || (qp->owner && task_tgid(current) != qp->owner) ||
+	    !READ_ONCE(qp->dev->net))
+		return;
+	while (!READ_ONCE(qp->lost) && !fatal_signal_pending(current) && time_before(jiffies, end))
 		usleep_range(20, 200);
 }
 
@@ -350,12 +355,15 @@ void kib_qp_lost(struct kib_qp *qp)
 static void qp_end_work(struct work_struct *work)
 {
 	struct kib_qp *qp = container_of(work, struct kib_qp, end_work);
+	bool ends;
 
 	mutex_lock(&qp->lock);
-	if (READ_ONCE(qp->state) >= KIB_QP_ERROR)	/* not if it was reset meanwhile */
+	ends = READ_ONCE(qp->state) >= KIB_QP_ERROR;	/* not if it was reset meanwhile */
+	if (ends)
 		kib_qp_close(qp);
 	mutex_unlock(&qp->lock);
-	kib_srq_last(qp);
+	if (ends)
+		kib_srq_last(qp);
 }
 
 /*
@@ -661,6 +669,16 @@ static void qp_reset(struct kib_qp *qp)
 	qp->late = false;
 	if (qp->local)
 		kib_local_leave(qp);
+	if (qp->ib.srq) {	/* the next endpoint counts its receives from 0 */
+		qp->rq.head = 0;
+		qp->rq.tail = 0;
+	} else if (qp->map) {	/* what was posted, and was not taken yet, is dropped, too */
+		qp->rq.head = READ_ONCE(qp->user->head);
+		qp->rq.next = qp->rq.head;
+		qp->rq.tail = qp->rq.head;
+		/* as kib_recv_report() */
+		smp_store_release(&qp->user->tail, qp->rq.tail);
+	}
 	WRITE_ONCE(qp->state, KIB_QP_IDLE);
 	WRITE_ONCE(qp->destroyed, false);
 	kfi_runner_drop(&qp->runner);

@@ -184,6 +184,8 @@ static bool recv_invalidate(struct kib_slot *s, u64 key, bool due)
 
 	rcu_read_lock();
 	mr = kib_mr_find(s->qp->dev, s->qp->ib.pd, key);
+	if (mr && READ_ONCE(mr->state) == KIB_MR_LOCAL)
+		mr = NULL;	/* no peer knows its key */
 	s->wc_flags = IB_WC_WITH_INVALIDATE;
 	s->rkey = key;
 	if (mr && !due)

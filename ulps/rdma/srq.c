@@ -114,6 +114,20 @@ static bool srq_posted(struct kib_srq *srq, struct kib_slot *s, bool has)
 	return wanted;
 }
 
+/* The receives have changed: queue pairs whose other side is on this node may wait for one. */
+static void srq_wake(struct kib_srq *srq)
+{
+	unsigned long flags;
+	bool waits;
+
+	spin_lock_irqsave(&srq->lock, flags);
+	waits = srq->local_waits;
+	srq->local_waits = false;
+	spin_unlock_irqrestore(&srq->lock, flags);
+	if (waits)
+		kib_local_wake(srq);
+}
+
 /*
  * Give the context what it has room for; each receive that ends makes room. It takes none after
  * its device has gone. Bottom halves are off.
@@ -138,6 +152,7 @@ static void srq_run(struct kib_srq *srq)
 			break;
 		}
 	} while (!kfi_runner_leave(&srq->runner, notes));
+	srq_wake(srq);
 }
 
 static void srq_run_bh(struct bh_work_struct *bh)
@@ -179,7 +194,7 @@ static void srq_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_c
 
 	if (!cqe->ep && wanted && wc->err == ECANCELED) {
 		srq_put_back(srq, s);
-		kib_local_wake(srq);
+		srq_wake(srq);
 		return;
 	}
 	if (!cqe->ep) {
@@ -211,15 +226,38 @@ static void srq_ended(struct kib_slot *s)
 	spin_unlock_irqrestore(&qp->rq.lock, flags);
 }
 
+/* Receives that the context is asked for at a time */
+#define SRQ_TRIES	16
+
+/*
+ * Ask the context for a receive. It has given away the one that a long message is still coming to,
+ * which goes behind the others. Return: whether it may have another one
+ */
+static bool srq_want(struct kib_srq *srq)
+{
+	struct kib_slot *s;
+	unsigned long flags;
+
+	spin_lock_irqsave(&srq->lock, flags);
+	srq->local_waits = true;
+	s = list_first_entry_or_null(&srq->posted, struct kib_slot, wait);
+	if (s) {
+		s->wanted = true;
+		list_move_tail(&s->wait, &srq->posted);
+	}
+	spin_unlock_irqrestore(&srq->lock, flags);
+	return s && kfi_cancel(&srq->srx->fid, &s->cqe);
+}
+
 /*
  * Take a receive for a message of this node. Return: NULL: there is none; or the context gives one
- * back, and the queue pair runs again. For its runner
+ * back, and the queue pair runs again (srq_wake()). For its runner
  */
 struct kib_slot *kib_srq_take(struct kib_qp *qp)
 {
 	struct kib_srq *srq = to_kib_srq(qp->ib.srq);
 	struct kib_slot *s = srq_waiting(srq);
-	unsigned long flags;
+	int tries;
 
 	if (s) {
 		s->qp = qp;
@@ -228,13 +266,8 @@ struct kib_slot *kib_srq_take(struct kib_qp *qp)
 		srq_taken(srq);
 		return s;
 	}
-	spin_lock_irqsave(&srq->lock, flags);
-	s = list_first_entry_or_null(&srq->posted, struct kib_slot, wait);
-	if (s)
-		s->wanted = true;
-	spin_unlock_irqrestore(&srq->lock, flags);
-	if (s)		/* fails if a message has taken it, whose end runs the queues */
-		kfi_cancel(&srq->srx->fid, &s->cqe);
+	for (tries = 0; tries < SRQ_TRIES && srq_want(srq); tries++)
+		;
 	return NULL;
 }
 

@@ -68,17 +68,15 @@ struct kib_packet *kib_packet_new(u32 len, gfp_t gfp)
 static void packet_end(struct kib_talk *talk, struct kib_packet *packet)
 {
 	unsigned long flags;
-	bool more;
 
 	if (packet->peer)
 		atomic_dec(&packet->peer->packets);
 	spin_lock_irqsave(&talk->lock, flags);
 	talk->nr_tx--;
-	more = !list_empty(&talk->tx) && !talk->closing;
+	if (!list_empty(&talk->tx) && !talk->closing)	/* kib_talk_close() cancels the work */
+		queue_work(kib_wq, &talk->work);
 	spin_unlock_irqrestore(&talk->lock, flags);
 	kfree(packet);
-	if (more)
-		queue_work(kib_wq, &talk->work);
 }
 
 static void talk_sent(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
