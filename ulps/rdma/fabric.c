@@ -58,20 +58,6 @@ bool kib_dev_ifname(struct kib_dev *dev, int ifindex, char *name)
 	return netdev;
 }
 
-/* Return: the number of the VLAN that an interface of the device is, or KIB_NO_VLAN */
-u16 kib_dev_vlan(struct kib_dev *dev, int ifindex)
-{
-	const struct net_device *netdev;
-	u16 vlan = KIB_NO_VLAN;
-
-	rcu_read_lock();
-	netdev = served_netdev(dev, ifindex);
-	if (netdev && is_vlan_dev(netdev))
-		vlan = vlan_dev_vlan_id(netdev);
-	rcu_read_unlock();
-	return vlan;
-}
-
 /* ---- places ---- */
 
 /* The passive endpoint is in use while one of its calls is being accepted. */

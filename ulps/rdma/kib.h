@@ -135,7 +135,6 @@ struct kib_place {
  * @gid: the GID; zeros at a way
  * @ifindex: number of the interface
  * @ifname: its name when the endpoint was opened, by which the provider knows it
- * @vlan: number of the VLAN that it is, or KIB_NO_VLAN
  * @wanted: kib_talks_open() has seen that the GID is there. Under &kib_fabric.places_lock
  * @domain: domain
  * @ep: endpoint
@@ -159,7 +158,6 @@ struct kib_talk {
 	union ib_gid		gid;
 	int			ifindex;
 	char			ifname[IFNAMSIZ];
-	u16			vlan;
 	bool			wanted;
 	struct kfid_domain	*domain;
 	struct kfid_ep		*ep;
@@ -202,7 +200,7 @@ struct kib_packet {
  * @cqe: completion of the receive
  * @talk: endpoint
  * @node: in &kib_qp.came
- * @vlan: number of the VLAN to which it came, or KIB_NO_VLAN
+ * @vlan: number of the VLAN whose GID it is for, or KIB_NO_VLAN
  * @looped: it was sent by this node, and is freed with its end
  * @len: bytes of @data
  * @head: its beginning, which was checked
@@ -754,7 +752,6 @@ void kib_places_now(struct kib_fabric *fabric);
 void kib_places_changed(struct kib_fabric *fabric);
 bool kib_dev_serves(struct kib_dev *dev, int ifindex);
 bool kib_dev_ifname(struct kib_dev *dev, int ifindex, char *name);
-u16 kib_dev_vlan(struct kib_dev *dev, int ifindex);
 
 /* cq.c */
 int kib_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
@@ -866,7 +863,7 @@ void kib_srq_last(struct kib_qp *qp);
 struct kib_packet *kib_packet_new(u32 len, gfp_t gfp);
 void kib_packet_send(struct kib_fabric *fabric, int ifindex, struct kib_packet *packet);
 void kib_rx_put(struct kib_rx *rx);
-bool kib_rx_is_for(const struct kib_rx *rx, struct kib_dev *dev);
+bool kib_rx_is_for(struct kib_rx *rx, struct kib_dev *dev);
 int kib_talks_open(struct kib_dev *dev, const char *ifname, int ifindex);
 void kib_talk_close(struct kib_talk *talk);
 

@@ -18,6 +18,7 @@
  * pair the GID of the sender is that node's word.
  */
 #include <linux/delay.h>
+#include <linux/if_vlan.h>
 #include <linux/list.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -91,8 +92,8 @@ static struct kib_talk *talk_find(struct kib_fabric *fabric, int ifindex, const 
 
 	list_for_each_entry_rcu(talk, &fabric->talks, entry,
 				lockdep_is_held(&fabric->places_lock))
-		if (talk->ifindex == ifindex &&
-		    (*fabric->way || !memcmp(&talk->gid, gid, sizeof(*gid))))
+		if (*fabric->way ||
+		    (talk->ifindex == ifindex && !memcmp(&talk->gid, gid, sizeof(*gid))))
 			return talk;
 	return NULL;
 }
@@ -192,7 +193,6 @@ static int packet_loop(struct kib_talk *talk, struct kib_packet *packet, int ifi
 		return -ENOMEM;
 	rx->talk = talk;
 	rx->looped = true;
-	rx->vlan = talk->vlan;
 	rx->len = packet->len;
 	rx->head = packet->head;
 	memcpy(rx->data, packet->data, packet->len);
@@ -260,15 +260,23 @@ static void talk_work(struct work_struct *work)
 
 /* ---- receive ---- */
 
-/* Is the packet for a GID of the device? Context: any but hard interrupts */
-bool kib_rx_is_for(const struct kib_rx *rx, struct kib_dev *dev)
+/*
+ * Is the packet for a GID of the device? Then @rx->vlan tells of what VLAN that is. Context: any but
+ * hard interrupts
+ */
+bool kib_rx_is_for(struct kib_rx *rx, struct kib_dev *dev)
 {
 	const struct ib_gid_attr *attr;
+	const struct net_device *netdev;
 
 	attr = rdma_find_gid(&dev->ib, (const void *)rx->head.dgid, IB_GID_TYPE_ROCE_UDP_ENCAP,
 			     NULL);
 	if (IS_ERR(attr))
 		return false;
+	rcu_read_lock();
+	netdev = rdma_read_gid_attr_ndev_rcu(attr);
+	rx->vlan = !IS_ERR(netdev) && is_vlan_dev(netdev) ? vlan_dev_vlan_id(netdev) : KIB_NO_VLAN;
+	rcu_read_unlock();
 	rdma_put_gid_attr(attr);
 	return true;
 }
@@ -351,7 +359,6 @@ static int talk_receives(struct kib_talk *talk)
 			return -ENOMEM;
 		rx->cqe.done = talk_received;
 		rx->talk = talk;
-		rx->vlan = talk->vlan;
 		talk->rx[i] = rx;
 		ret = rx_post(rx);
 	}
@@ -434,7 +441,6 @@ static int talk_open(struct kib_dev *dev, struct kfi_info *info, const char *ifn
 	talk->gid = *gid;
 	strscpy(talk->ifname, ifname, sizeof(talk->ifname));
 	talk->ifindex = ifindex;
-	talk->vlan = kib_dev_vlan(dev, ifindex);
 	talk->wanted = true;
 	spin_lock_init(&talk->lock);
 	INIT_LIST_HEAD(&talk->tx);
