@@ -812,7 +812,6 @@ void kib_qp_run(struct kib_qp *qp);
 void kib_qp_kick(struct kib_qp *qp);
 void kib_qp_posted(struct kib_qp *qp);
 void kib_qp_room(struct kfid_ep *ep, void *context);
-enum ib_wc_status kib_status(int err);
 
 /* user.c */
 int kib_alloc_ucontext(struct ib_ucontext *context, struct ib_udata *udata);
@@ -829,6 +828,7 @@ int kib_get_hw_stats(struct ib_device *ib, struct rdma_hw_stats *stats, u32 port
 void kib_count_send(struct kib_dev *dev, const struct kib_slot *s);
 
 /* send.c */
+enum ib_wc_status kib_status(int err);
 int kib_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct ib_send_wr **bad);
 void kib_send_start(struct kib_qp *qp);
 void kib_send_report(struct kib_qp *qp);

@@ -16,6 +16,30 @@
 #include <linux/uaccess.h>
 #include "kib.h"
 
+/* What a request ends with, whose operation has ended with a positive error number, or 0 */
+enum ib_wc_status kib_status(int err)
+{
+	switch (err) {
+	case 0:
+		return IB_WC_SUCCESS;
+	case EACCES:
+		return IB_WC_REM_ACCESS_ERR;
+	case EREMOTEIO:
+		return IB_WC_REM_OP_ERR;
+	case KFI_ETRUNC:
+	case EMSGSIZE:
+		return IB_WC_LOC_LEN_ERR;
+	case ETIMEDOUT:
+		return IB_WC_RETRY_EXC_ERR;
+	case EPROTO:
+		return IB_WC_FATAL_ERR;
+	case EINVAL:
+		return IB_WC_LOC_QP_OP_ERR;
+	default:
+		return IB_WC_WR_FLUSH_ERR;	/* the connection has ended */
+	}
+}
+
 /* What the start of a request has come to, besides 0: callbacks will end it; and errors */
 enum {
 	SEND_ENDED = 1,	/* no callback follows */
