@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * fabric.c - what devices share: the fabric below them, and the endpoints at which peers reach them.
+ * fabric.c - what devices share: the fabric below them, and the endpoints that peers reach.
  *
  * A fabric is that of a namespace, or of a way. A *place* is a passive endpoint, for the
  * connections of queue pairs (pair.c), at all addresses that an interface has or will have, of one
@@ -92,7 +92,7 @@ static int place_open(struct kib_dev *dev, struct kfi_info *info, const char *if
 	place->ifindex = ifindex;
 	place->format = info->addr_format;
 	ret = kfi_passive_ep(fabric->fabric, info, &place->pep, NULL);
-	list_add_tail_rcu(&place->entry, &fabric->places);	/* calls may come from kfi_listen() on */
+	list_add_tail_rcu(&place->entry, &fabric->places);	/* kfi_listen() lets calls come */
 	ret = ret ?: kfi_pep_bind(place->pep, &fabric->eq->fid, 0) ?: kfi_listen(place->pep);
 	if (ret)
 		place_close(fabric, place);
@@ -372,7 +372,7 @@ int kib_fabric_join(struct kib_dev *dev, struct net *net)
 	return 0;
 }
 
-/* No object of the device is left. Its places go; another device that needs them opens them again. */
+/* No object of the device is left. Its places go; a device that needs them opens them again. */
 void kib_fabric_leave(struct kib_dev *dev)
 {
 	struct kib_fabric *fabric = dev->fabric;

@@ -373,7 +373,7 @@ enum kib_mr_state {
  * @room: bytes that are charged to it
  * @mapped: the pages of it
  * @iova: address that the process gives to the first byte
- * @access: what requests and peers may do, IB_ACCESS_; of a ULP: what the last registration has said
+ * @access: what requests and peers may do, IB_ACCESS_; of a ULP: what the last registration says
  * @refs: requests that use the memory, and one of the registration
  * @free_work: frees the region
  */
@@ -540,8 +540,8 @@ struct kib_srq {
 
 /*
  * How far a queue pair is. The states follow one another; CONNECTING and READY may be left out. A
- * call that fails leads back to IDLE, and so does a modify to RESET from each state. A queue pair of
- * datagrams has no endpoint: it is READY from RTR on.
+ * call that fails leads back to IDLE, and so does a modify to RESET from each state. A queue pair
+ * of datagrams has no endpoint: it is READY from RTR on.
  */
 enum kib_qp_state {
 	KIB_QP_IDLE,		/* requests wait in the rings */

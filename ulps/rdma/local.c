@@ -159,7 +159,7 @@ static int local_of_ulp(struct kib_mr *mr, struct kib_slot *s, u32 *budget)
 	return ret;
 }
 
-/* Write to, or read from, a region of this side. Return: 0: all; -EAGAIN: go on later; or an error */
+/* Access a region of this side. Return: 0: all; -EAGAIN: go on later; or an error */
 static int local_rdma(struct kib_qp *qp, struct kib_slot *s, u32 *budget)
 {
 	int need = s->opcode == IB_WR_RDMA_READ ? IB_ACCESS_REMOTE_READ : IB_ACCESS_REMOTE_WRITE;
@@ -289,7 +289,7 @@ void kib_local_serve(struct kib_qp *qp)
 		wc.err = -ret;
 		from = s->qp;
 		s->cqe.done(NULL, &s->cqe, &wc);
-		queue_bh_work(&from->run_bh);	/* it waits for an RCU grace period before it goes */
+		queue_bh_work(&from->run_bh);	/* its end waits for an RCU grace period */
 	}
 }
 

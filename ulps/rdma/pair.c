@@ -10,8 +10,8 @@
  *	call, with the number of READY	-->	accepted by kib_pair_called()
  *	KFI_CONNECTED				KFI_CONNECTED: both are ready
  *
- * A name is a GID and a number. READY that comes before the caller is in RTR is kept, so nothing is
- * lost if the two sides are not equally fast.
+ * A name is a GID and a number. READY that comes before the caller is in RTR is kept, if talk.c knows
+ * its sender; if not, ASK of the caller brings another one.
  *
  * Who may connect: the number of READY is random, is sent from kernel to kernel, and is that of one
  * RTR of one queue pair. So no process, and nobody else who can open a connection to this node, gets
@@ -121,25 +121,22 @@ static bool pair_take_heard(struct kib_qp *qp, u64 *secret)
 	return has;
 }
 
-static int pair_call(struct kib_qp *qp, u64 secret)
+/* Call the other side. A call that fails is tried again after the pause. */
+static void pair_call(struct kib_qp *qp, u64 secret)
 {
 	struct kib_hello hello = {
 		.magic = cpu_to_be32(KIB_MAGIC), .version = KIB_VERSION,
 		.qpn = cpu_to_be32(qp->remote_qpn), .secret = cpu_to_be64(secret),
 	};
 	struct kfi_info *info;
-	int ret;
 
-	ret = kib_find_gid(qp->dev, KFI_EP_MSG, qp->dest.ifindex, &qp->dest.sgid, &qp->dest.dgid,
-			   &info);
-	if (ret)
-		return ret;
-	ret = kib_qp_open(qp, info) ?:
-	      kfi_connect(qp->ep, info->dest_addr, &hello, sizeof(hello));
-	if (ret)
+	if (kib_find_gid(qp->dev, KFI_EP_MSG, qp->dest.ifindex, &qp->dest.sgid, &qp->dest.dgid,
+			 &info))
+		return;
+	if (kib_qp_open(qp, info) ?:
+	    kfi_connect(qp->ep, info->dest_addr, &hello, sizeof(hello)))
 		kib_qp_reopen(qp);
 	kfi_freeinfo(info);
-	return ret;
 }
 
 /*
@@ -262,7 +259,7 @@ static void pair_try(struct kib_qp *qp)
 	if (!pair_take_heard(qp, &secret))
 		pair_say(qp, KIB_PACKET_ASK);
 	else
-		pair_call(qp, secret);	/* if it fails, it asks again after the pause */
+		pair_call(qp, secret);
 }
 
 /*

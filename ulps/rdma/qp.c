@@ -26,7 +26,7 @@
 #include <linux/slab.h>
 #include "kib.h"
 
-/* Queue pairs by number, of all devices: a packet or a call may arrive at another device's place. */
+/* Queue pairs of all devices by number: a packet or a call may arrive at that of another device. */
 static DEFINE_XARRAY_ALLOC(kib_qps);
 static u32 kib_next_qp;
 
@@ -240,10 +240,10 @@ static bool qp_error(struct kib_qp *qp)
 #define QP_LAST_WORDS	(HZ / 5)
 
 /*
- * The owner moves the queue pair to ERR, as rdma_disconnect() does, or destroys it. A card has sent by
- * then what was posted, and has acknowledged what the owner has received: the last message of a
- * peer must not fail because its receiver was fast. So the connection ends in order, if it can do
- * so soon. A process that dies does not wait for that, nor does one for the queue pair of another
+ * The owner moves the queue pair to ERR, as rdma_disconnect() does, or destroys it. A card has sent
+ * by then what was posted, and has acknowledged what the owner has received: the last message of
+ * a peer must not fail because its receiver was fast. So the connection ends in order, if it can
+ * do so soon. A process that dies does not wait for that, nor does one for the queue pair of another
  * one, whose device goes. Process context
  */
 static void qp_last_words(struct kib_qp *qp)
@@ -454,7 +454,7 @@ static int qp_number(struct kib_qp *qp)
 	if (qp->ib.qp_type == IB_QPT_GSI) {
 		ret = cmpxchg(&qp->dev->gsi, NULL, qp) ? -EBUSY : 0;
 	} else {
-		if (!kib_next_qp)	/* numbers of before the last boot are not used again soon */
+		if (!kib_next_qp)	/* numbers from before a boot are not used again soon */
 			kib_next_qp = get_random_u32_below(0xfffffe);
 		ret = xa_alloc_cyclic(&kib_qps, &number, qp, QP_NUMBERS, &kib_next_qp,
 				      GFP_KERNEL_ACCOUNT);
@@ -487,7 +487,8 @@ struct kib_qp *kib_qp_find(struct kib_fabric *fabric, int ifindex, u32 number)
 	list_for_each_entry_rcu(dev, &fabric->devs, fabric_entry)
 		if (dev->netdev->ifindex == ifindex)
 			return READ_ONCE(dev->gsi);
-	list_for_each_entry_rcu(dev, &fabric->devs, fabric_entry)	/* a VLAN without a device */
+	/* the interface may be a VLAN that has no device */
+	list_for_each_entry_rcu(dev, &fabric->devs, fabric_entry)
 		if (kib_dev_serves(dev, ifindex))
 			return READ_ONCE(dev->gsi);
 	return NULL;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * talk.c - packets between two kernels: for each GID there is a datagram endpoint of kfabric, an RDM
- * endpoint at that address, with a connection to each peer, which it opens when it is needed.
+ * talk.c - packets between two kernels: each GID has an RDM endpoint of kfabric at that address,
+ * with a connection to each peer, which it opens when it is needed.
  *
  *	kib_packet_send()	any context: the packet waits in &kib_talk.tx
  *	talk_work()		finds the address of the peer, and posts the packet
@@ -261,8 +261,8 @@ static void talk_work(struct work_struct *work)
 /* ---- receive ---- */
 
 /*
- * Is the packet for a GID of the device? Then @rx->vlan tells of what VLAN that is. Context: any but
- * hard interrupts
+ * Is the packet for a GID of the device? Then store the VLAN of that in @rx->vlan. Context: any
+ * but hard interrupts
  */
 bool kib_rx_is_for(struct kib_rx *rx, struct kib_dev *dev)
 {
@@ -408,7 +408,7 @@ void kib_talk_close(struct kib_talk *talk)
 	cancel_work_sync(&talk->work);
 	while ((packet = packet_next(talk)))
 		packet_end(talk, packet);
-	synchronize_rcu_expedited();		/* for a talk_received() that has not seen @closing */
+	synchronize_rcu_expedited();		/* for talk_received(), which reads @closing */
 	while (atomic_read(&talk->kept))	/* the runners of the queue pairs are at it */
 		usleep_range(20, 200);
 	if (talk->ep)

@@ -110,7 +110,7 @@ void kib_ud_send(struct kib_qp *qp, struct kib_slot *s)
 /* ---- receive ---- */
 
 /*
- * A message for a queue pair has come. Context: softirq. Return: whether it is kept, for kib_rx_put()
+ * A message for a queue pair has come. Context: softirq. Return: whether kib_rx_put() follows
  */
 bool kib_ud_came(struct kib_qp *qp, struct kib_rx *rx)
 {
