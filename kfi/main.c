@@ -7,6 +7,7 @@
 #include <linux/kfi.h>
 
 #include "atomic.h"
+#include "mux/mux.h"
 #include "proto/conn.h"
 #include "registry.h"
 
@@ -23,9 +24,14 @@ static int __init kfi_init(void)
 	ret = kfi_idmap_init();
 	if (ret)
 		goto exit_device;
-	ret = kfi_cq_init();
+	ret = kfi_versions_init();
 	if (ret)
 		goto exit_idmap;
+	kfi_wire_register(&kfp_wire);
+	kfi_wire_register(&kmx_wire);
+	ret = kfi_cq_init();
+	if (ret)
+		goto exit_versions;
 	ret = kfi_overdue_init();
 	if (ret)
 		goto exit_cq;
@@ -48,6 +54,10 @@ exit_overdue:
 	kfi_overdue_exit();
 exit_cq:
 	kfi_cq_exit();
+exit_versions:
+	kfi_wire_unregister(&kmx_wire);
+	kfi_wire_unregister(&kfp_wire);
+	kfi_versions_exit();
 exit_idmap:
 	kfi_idmap_exit();
 exit_device:
@@ -64,6 +74,9 @@ static void __exit kfi_exit(void)
 	kfi_mr_exit();
 	kfi_overdue_exit();
 	kfi_cq_exit();
+	kfi_wire_unregister(&kmx_wire);
+	kfi_wire_unregister(&kfp_wire);
+	kfi_versions_exit();
 	kfi_idmap_exit();
 	kfi_device_exit();
 }

@@ -54,7 +54,7 @@ static const struct nla_policy kfi_del_map_nl_policy[KFI_A_MAP_ID + 1] = {
 };
 
 /* Ops table for kfi */
-const struct genl_split_ops kfi_nl_ops[12] = {
+const struct genl_split_ops kfi_nl_ops[13] = {
 	{
 		.cmd	= KFI_CMD_GET_PROVIDER,
 		.dumpit	= kfi_nl_get_provider_dumpit,
@@ -127,6 +127,11 @@ const struct genl_split_ops kfi_nl_ops[12] = {
 	{
 		.cmd	= KFI_CMD_GET_DEVICE,
 		.dumpit	= kfi_nl_get_device_dumpit,
+		.flags	= GENL_CMD_CAP_DUMP,
+	},
+	{
+		.cmd	= KFI_CMD_GET_VERSIONS,
+		.dumpit	= kfi_nl_get_versions_dumpit,
 		.flags	= GENL_CMD_CAP_DUMP,
 	},
 };

@@ -13,7 +13,7 @@
 #include <uapi/linux/kfi.h>
 
 /* Ops table for kfi */
-extern const struct genl_split_ops kfi_nl_ops[12];
+extern const struct genl_split_ops kfi_nl_ops[13];
 
 int kfi_nl_get_info_start(struct netlink_callback *cb);
 int kfi_nl_get_info_done(struct netlink_callback *cb);
@@ -31,5 +31,7 @@ int kfi_nl_add_map_doit(struct sk_buff *skb, struct genl_info *info);
 int kfi_nl_del_map_doit(struct sk_buff *skb, struct genl_info *info);
 int kfi_nl_get_place_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
 int kfi_nl_get_device_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
+int kfi_nl_get_versions_dumpit(struct sk_buff *skb,
+			       struct netlink_callback *cb);
 
 #endif /* _LINUX_KFI_GEN_H */

@@ -46,6 +46,11 @@ int kfi_idmap_del(struct net *net, u32 id);	/* 0, -ENOENT */
 /* Find the first entry whose id is at least *@id. Return: 0, -ENOENT. */
 int kfi_idmap_next(struct net *net, u32 *id, __be32 *addr);
 
+/* ---- versions.c; kfi_versions.h declares what wires call ---- */
+
+int kfi_versions_init(void);
+void kfi_versions_exit(void);
+
 /* ---- ext.c: kfi_open_ops() of fabrics and domains ---- */
 
 int kfi_domain_ops_open(struct kfid *fid, const char *name, u64 flags, void **ops, void *context);

@@ -11,6 +11,8 @@
 #include <linux/slab.h>
 #include "mux.h"
 
+struct kfi_wire kmx_wire = { .name = "records of connections", .speaks = &kmw_speaks };
+
 /* ---- recorded callers ---- */
 
 int kmx_callers_init(struct kfi_mux *mux)
@@ -36,7 +38,6 @@ static void kmx_caller_note(struct kfi_mux *mux, const struct kmx_caller *call)
 	spin_lock_bh(&mux->lock);
 	caller = list_first_entry_or_null(&mux->spares, struct kmx_caller, entry);
 	if (caller) {
-		caller->version = call->version;
 		caller->close = call->close;
 		caller->life = call->life;
 		caller->lane = call->lane;
@@ -77,8 +78,7 @@ void kmx_call_in(struct kfi_mux *mux, unsigned int lane, const struct kfi_mux_re
 	struct kmx_caller caller = { .life = kfi_mux_life(mux), .lane = lane };
 	int ret = kmw_decode_call(rec, &caller.call);
 
-	caller.version = ret == -EPROTONOSUPPORT;
-	if (!ret || caller.version)
+	if (!ret || ret == -EPROTONOSUPPORT)
 		kmx_caller_note(mux, &caller);
 }
 
@@ -94,6 +94,15 @@ static void kmx_answer_late(struct kfi_mux *mux, unsigned int lane, const struct
 
 	if (c->number)
 		kmx_caller_note(mux, &caller);
+}
+
+/* Have the log and "kfi show" name the peer if no version is common. Any context */
+static void kmx_versions_heard(struct kfi_mux *mux, const struct kmw_calling *c)
+{
+	if (c->agreed.highest)
+		kfi_wire_met(&init_net, &kmx_wire, mux->name);
+	else if (c->speaks.highest)
+		kfi_wire_refused(&init_net, &kmx_wire, mux->name, &c->speaks);
 }
 
 void kmx_answer_in(struct kfi_mux *mux, unsigned int lane, struct kfi_mux_stream *s,
@@ -114,10 +123,12 @@ void kmx_answer_in(struct kfi_mux *mux, unsigned int lane, struct kfi_mux_stream
 		else if (!ret)
 			kmx_answer_late(mux, lane, &c);	/* the call is being given up */
 	} else if (ret) {
+		kmx_versions_heard(mux, &c);
 		kfi_mux_end(s, ret);
 	} else if (c.status) {
 		kfi_mux_end(s, kfi_link_refusal(c.status));
 	} else {
+		kmx_versions_heard(mux, &c);
 		kmx_stream_open(s, c.number, c.window);
 		kfi_link_up(&s->end->link);
 	}
@@ -234,7 +245,8 @@ static void kmx_caller_answer(struct kfi_mux *mux, const struct kmx_caller *call
 		kmx_refuse(mux, caller, 0);
 		return;
 	}
-	if (caller->version) {
+	kmx_versions_heard(mux, &caller->call);
+	if (!caller->call.agreed.highest) {
 		kmx_refuse(mux, caller, -EPROTONOSUPPORT);
 		return;
 	}

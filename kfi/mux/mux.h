@@ -28,7 +28,6 @@
 /**
  * struct kmx_caller - a CALL that was not handled yet, or a number for which a CLOSE has to be sent
  * @entry: entry in &kfi_mux.callers or &kfi_mux.spares
- * @version: the CALL has a version that is not supported
  * @close: this is no CALL: a CLOSE has to be sent for the number
  * @life: life of the way in which the record came
  * @lane: the lane through which it came
@@ -36,7 +35,6 @@
  */
 struct kmx_caller {
 	struct list_head	entry;
-	bool			version;
 	bool			close;
 	unsigned int		life;
 	u8			lane;
@@ -109,6 +107,7 @@ int kmx_port_take(struct kfi_mux *mux, struct kfi_mux_listener *l);
 void kmx_port_give(struct kfi_mux *mux, struct kfi_mux_listener *l);
 
 /* call.c: callers */
+extern struct kfi_wire kmx_wire;		/* what "kfi show versions" lists */
 int kmx_callers_init(struct kfi_mux *mux);
 void kmx_callers_work(struct work_struct *work);
 void kmx_callers_drop(struct kfi_mux *mux);

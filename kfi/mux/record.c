@@ -5,6 +5,10 @@
  */
 #include "record.h"
 
+const struct kfi_versions kmw_speaks = {
+	.lowest = KMW_VERSION_MIN, .highest = KMW_VERSION, .features = KMW_FEATS,
+};
+
 static bool kmw_window_ok(u32 window)
 {
 	return window >= KFI_MUX_WINDOW_MIN && window <= KMW_WINDOW_MAX;
@@ -13,18 +17,22 @@ static bool kmw_window_ok(u32 window)
 int kmw_decode_call(const struct kfi_mux_rec *rec, struct kmw_calling *c)
 {
 	const struct kmw_call *body = (const void *)rec->body;
+	int ret;
 
 	if (rec->type != KMW_CALL || rec->bits || rec->conn || rec->len != sizeof(*body))
 		return -EPROTO;
 	*c = (struct kmw_calling) {
+		.speaks = kfi_versions_read(body->version, body->version_min,
+					    le16_to_cpu(body->features)),
 		.number = le32_to_cpu(body->number), .from = le32_to_cpu(body->from),
 		.to = le32_to_cpu(body->to), .window = le32_to_cpu(body->window),
 	};
-	if (!c->number || body->version_min > body->version)
+	if (!c->number)
 		return -EPROTO;
-	if (body->version < KMW_VERSION_MIN || body->version_min > KMW_VERSION)
-		return -EPROTONOSUPPORT;
-	if (body->zero || !c->to || c->to > KMW_PORT_MAX || c->from > KMW_PORT_MAX)
+	ret = kfi_versions_agree(&kmw_speaks, &c->speaks, &c->agreed);
+	if (ret)
+		return ret;
+	if (!c->to || c->to > KMW_PORT_MAX || c->from > KMW_PORT_MAX)
 		return -EPROTO;
 	return kmw_window_ok(c->window) ? 0 : -EPROTO;
 }
@@ -47,7 +55,8 @@ void kmw_encode_call(const struct kmw_calling *c, struct kfi_mux_rec *rec)
 {
 	*rec = (struct kfi_mux_rec) { .type = KMW_CALL, .len = sizeof(struct kmw_call) };
 	*(struct kmw_call *)rec->body = (struct kmw_call) {
-		.version = KMW_VERSION, .version_min = KMW_VERSION_MIN,
+		.version = kmw_speaks.highest, .version_min = kmw_speaks.lowest,
+		.features = cpu_to_le16(kmw_speaks.features),
 		.number = cpu_to_le32(c->number), .from = cpu_to_le32(c->from),
 		.to = cpu_to_le32(c->to), .window = cpu_to_le32(c->window),
 	};
@@ -56,14 +65,19 @@ void kmw_encode_call(const struct kmw_calling *c, struct kfi_mux_rec *rec)
 int kmw_decode_answer(const struct kfi_mux_rec *rec, struct kmw_calling *c)
 {
 	const struct kmw_answer *body = (const void *)rec->body;
+	int ret;
 
-	if (rec->type != KMW_ANSWER || rec->bits || !rec->conn || rec->len != sizeof(*body) ||
-	    body->zero)
+	if (rec->type != KMW_ANSWER || rec->bits || !rec->conn || rec->len != sizeof(*body))
 		return -EPROTO;
 	*c = (struct kmw_calling) {
+		.speaks = kfi_versions_read(body->version ?: 1, body->version_min,
+					    le16_to_cpu(body->features)),
 		.number = le32_to_cpu(body->number), .window = le32_to_cpu(body->window),
 		.status = le32_to_cpu(body->status),
 	};
+	ret = kfi_versions_agree(&kmw_speaks, &c->speaks, &c->agreed);
+	if (ret)
+		return ret;
 	if (c->status)
 		return c->number || c->window ? -EPROTO : 0;
 	return c->number && kmw_window_ok(c->window) ? 0 : -EPROTO;
@@ -75,6 +89,9 @@ void kmw_encode_answer(const struct kmw_calling *c, u32 conn, struct kfi_mux_rec
 		.type = KMW_ANSWER, .conn = conn, .len = sizeof(struct kmw_answer),
 	};
 	*(struct kmw_answer *)rec->body = (struct kmw_answer) {
+		.version = kmw_speaks.highest == 1 ? 0 : kmw_speaks.highest,
+		.version_min = kfi_versions_lowest(&kmw_speaks),
+		.features = cpu_to_le16(kmw_speaks.features),
 		.number = cpu_to_le32(c->number), .window = cpu_to_le32(c->window),
 		.status = cpu_to_le32(c->status),
 	};

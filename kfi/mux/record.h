@@ -19,9 +19,14 @@
 #include "wire-user.h"
 #endif
 #include <kfi_mux_rec.h>
+#include <kfi_versions.h>
 
-#define KMW_VERSION	1
-#define KMW_VERSION_MIN	1
+#define KMW_VERSION	1	/* highest version that this side speaks */
+#define KMW_VERSION_MIN	1	/* lowest version that this side speaks */
+#define KMW_FEATS	0
+
+extern const struct kfi_versions kmw_speaks;
+
 #define KMW_WINDOW_MAX	(16U << 20)
 #define KMW_PORT_MAX	0x7fffffffU
 
@@ -49,9 +54,9 @@ static_assert((KMW_C_BITS | KMW_D_PLACED) <= 0xff, "bits");
 
 /**
  * struct kmw_call - follows the header of a CALL
- * @version: newest version that the sender supports
- * @version_min: oldest version that the sender supports. The newest common version is used
- * @zero: 0
+ * @version: highest version that the sender speaks
+ * @version_min: the lowest one, see kfi_versions_read()
+ * @features: optional parts of the format that the sender has
  * @number: the sender's number of the connection, not 0
  * @from: port of the sender, or 0 if it has none
  * @to: port that is called
@@ -60,7 +65,7 @@ static_assert((KMW_C_BITS | KMW_D_PLACED) <= 0xff, "bits");
 struct kmw_call {
 	u8	version;
 	u8	version_min;
-	__le16	zero;
+	__le16	features;
 	__le32	number;
 	__le32	from;
 	__le32	to;
@@ -74,16 +79,23 @@ static_assert(sizeof(struct kmw_call) == 20, "call");
  * @number: the sender's number of the connection; 0 if the call is refused
  * @window: bytes that the receiver may send at first
  * @status: 0, or the reason of a refusal, a positive errno
- * @zero: 0
+ * @version: highest version that the sender speaks; 0: version 1 alone
+ * @version_min: the lowest one
+ * @features: as in &struct kmw_call
  */
 struct kmw_answer {
 	__le32	number;
 	__le32	window;
 	__le32	status;
-	__le32	zero;
+	u8	version;
+	u8	version_min;
+	__le16	features;
 };
 
 static_assert(sizeof(struct kmw_answer) == 16, "answer");
+/* The same in all versions */
+static_assert(offsetof(struct kmw_call, number) == 4 && offsetof(struct kmw_answer, version) == 12,
+	      "members of calls and answers");
 
 /**
  * struct kmw_data - follows the header of a DATA record; the bytes follow it
@@ -116,8 +128,15 @@ struct kmw_placed {
 static_assert(sizeof(struct kmw_placed) == 16, "placed");
 static_assert(sizeof(struct kmw_data) + sizeof(struct kmw_placed) <= KFI_MUX_BODY_MAX, "body");
 
-/** struct kmw_calling - a CALL or an ANSWER in host order */
+/**
+ * struct kmw_calling - a CALL or an ANSWER in host order
+ *
+ * @speaks: what its sender speaks; set by the decoders
+ * @agreed: what both sides use, or nothing; set by the decoders
+ */
 struct kmw_calling {
+	struct kfi_versions speaks;
+	struct kfi_versions agreed;
 	u32	number;
 	u32	from, to;
 	u32	window;
@@ -141,7 +160,7 @@ struct kmw_bytes {
 /*
  * Pure functions. &kfi_mux_rec.body has a copy of the first KFI_MUX_BODY_MAX bytes behind the
  * header, or of all of them. Return: 0; -EPROTO: the record is invalid; -EPROTONOSUPPORT: no common
- * version, with the number of the caller in @c
+ * version, with the number of the other side and what it speaks in @c
  */
 int kmw_decode_call(const struct kfi_mux_rec *rec, struct kmw_calling *c);
 int kmw_decode_answer(const struct kfi_mux_rec *rec, struct kmw_calling *c);

@@ -40,6 +40,7 @@
 
 #define KFP_GRANTS_BYTES	(32 << 10)	/* objects of all grants, roughly */
 
+extern struct kfi_wire kfp_wire;		/* what "kfi show versions" lists */
 extern struct workqueue_struct *kfp_wq;		/* bound: data path outside of softirq */
 extern struct workqueue_struct *kfp_cm_wq;	/* unbound: handshakes */
 extern struct workqueue_struct *kfp_end_wq;	/* unbound: ends, which may wait for a peer */

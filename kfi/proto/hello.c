@@ -173,6 +173,45 @@ int kfp_hello_send_auth(struct kfp_conn *conn, u8 kind)
 
 /* ---- receiving ---- */
 
+struct kfi_wire kfp_wire = { .name = "the message protocol", .speaks = &kfw_speaks };
+
+/* Name the machine of the peer, which is the origin of all its connections. */
+static void kfp_machine(const struct kfp_conn *conn, char *name, size_t size)
+{
+	const struct kfi_proto *proto = conn->link.proto;
+	u8 origin[KFI_ADDR_MAX] __aligned(8);
+	char *port;
+
+	kfp_name_origin(proto->ops, conn->link.name, origin);
+	proto->addr_str(origin, proto->ops->name_len, name, size);
+	port = strrchr(name, ':');
+	if (port && !strcmp(port, ":0"))
+		*port = '\0';
+}
+
+/*
+ * Do both sides have a version in common? If not, the log and "kfi show" name the peer. Return: 0,
+ * -EPROTONOSUPPORT
+ */
+static int kfp_hello_versions(struct kfp_conn *conn)
+{
+	struct net *net = conn->ep ? kfi_ep_net(&conn->ep->ep) :
+				     read_pnet(&conn->pep->pep.fabric->net);
+	struct kfw_hello_info *info = &conn->hello_info;
+	char name[KFI_ADDR_MAX];
+
+	if (info->agreed.highest && !kfi_wire_any_refused())
+		return 0;
+	kfp_machine(conn, name, sizeof(name));
+	if (info->agreed.highest) {
+		kfi_wire_met(net, &kfp_wire, name);
+		return 0;
+	}
+	info->data_len = 0;	/* private data of another version */
+	kfi_wire_refused(net, &kfp_wire, name, &info->speaks);
+	return -EPROTONOSUPPORT;
+}
+
 /*
  * Is the peer's hello complete? Return: 0; -EAGAIN; another negative errno if it can't arrive any
  * more.
@@ -205,6 +244,9 @@ static int kfp_hello_answered(struct kfp_conn *conn)
 	const struct kfw_hello_info *info = &conn->hello_info;
 	int ret;
 
+	ret = kfp_hello_versions(conn);
+	if (ret)
+		return ret;
 	if (info->kind == KFW_REJECT)
 		return kfi_link_refusal(info->status);
 	ret = kfp_hello_key(conn);
@@ -278,6 +320,9 @@ static int kfp_hello_from_caller(struct kfp_conn *conn)
 	const struct kfw_hello_info *info = &conn->hello_info;
 	int ret;
 
+	ret = kfp_hello_versions(conn);
+	if (ret)
+		return kfp_hello_refuse(conn, EPROTONOSUPPORT, ret);
 	ret = kfp_hello_key(conn);
 	if (!ret && conn->auth)
 		ret = kfp_auth_from_caller(conn);

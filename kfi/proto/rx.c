@@ -202,7 +202,11 @@ static struct kvec kfp_hello_room(struct kfp_conn *conn)
 			       (conn->hello_info.auth ? KFW_AUTH_LEN : 0) - have };
 }
 
-/* Collect bytes of the peer's hello. Called under the link's lock. Return: bytes used. */
+/*
+ * Collect bytes of the peer's hello. If the peer speaks no version of this side, its hello is read to
+ * the end nevertheless, and the hello work refuses it: a link may drop a REJECT if bytes are unread.
+ * Called under the link's lock. Return: bytes used.
+ */
 static size_t kfp_hello_bytes(struct kfp_conn *conn, const void *bytes, size_t len)
 {
 	struct kvec vec = kfp_hello_room(conn);
@@ -215,7 +219,7 @@ static size_t kfp_hello_bytes(struct kfp_conn *conn, const void *bytes, size_t l
 		ret = kfw_decode_hello(&conn->hello_in, &conn->hello_info);
 	else if (conn->rx.have >= KFW_FROZEN && conn->rx.have < sizeof(conn->hello_in))
 		ret = kfw_decode_front(&conn->hello_in);
-	if (ret) {
+	if (ret && ret != -EPROTONOSUPPORT) {
 		kfp_rx_stop(conn, ret);
 	} else if (conn->rx.have >= sizeof(conn->hello_in) && !kfp_hello_room(conn).iov_len) {
 		kfp_rx_set_at(conn, KFP_RX_HELD);

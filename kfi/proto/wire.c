@@ -284,24 +284,29 @@ int kfw_decode(const struct kfw_hdr *hdr, u32 eager, struct kfw_frame *f)
 	return 0;
 }
 
+const struct kfi_versions kfw_speaks = {
+	.lowest = KFW_VERSION_MIN, .highest = KFW_VERSION, .features = KFW_FEATS,
+};
+
 int kfw_decode_front(const struct kfw_hello *h)
 {
-	if (le32_to_cpu(h->magic) != KFW_MAGIC)
-		return -EPROTO;
-	if (le16_to_cpu(h->version) != KFW_VERSION)
-		return -EPROTONOSUPPORT;
-	return le16_to_cpu(h->len) == sizeof(*h) ? 0 : -EPROTO;
+	return le32_to_cpu(h->magic) == KFW_MAGIC && le16_to_cpu(h->len) == sizeof(*h) ?
+	       0 : -EPROTO;
 }
 
 int kfw_decode_hello(const struct kfw_hello *h, struct kfw_hello_info *g)
 {
+	u32 features = le32_to_cpu(h->features);
 	int ret = kfw_decode_front(h);
 
 	if (ret)
 		return ret;
 	*g = (struct kfw_hello_info) {
+		.speaks = kfi_versions_read(h->version, h->version_min,
+					    features & ~KFW_FEAT_PROTECTION),
 		.kind = h->kind,
 		.ep_type = h->ep_type,
+		.auth = h->auth_len,
 		.port = le16_to_cpu(h->port),
 		.data_len = le16_to_cpu(h->data_len),
 		.incarnation = le64_to_cpu(h->incarnation),
@@ -315,12 +320,16 @@ int kfw_decode_hello(const struct kfw_hello *h, struct kfw_hello_info *g)
 		.src_ctx = le16_to_cpu(h->src_ctx),
 		.dst_ctx = le16_to_cpu(h->dst_ctx),
 	};
-	if (g->kind < KFW_HELLO || g->kind > KFW_PROOF || g->data_len > KFW_DATA_MAX)
+	if (g->data_len > KFW_DATA_MAX || le16_to_cpu(h->auth_len) != (g->auth ? KFW_AUTH_LEN : 0))
 		return -EPROTO;
-	if ((le32_to_cpu(h->features) & ~KFW_FEAT_AUTH) || h->zero)
+	ret = kfi_versions_agree(&kfw_speaks, &g->speaks, &g->agreed);
+	if (ret)
+		return ret;
+	if (g->kind < KFW_HELLO || g->kind > KFW_PROOF)
+		return -EPROTO;
+	if (features & KFW_FEAT_PROTECTION & ~KFW_FEAT_AUTH)
 		return -EOPNOTSUPP;
-	g->auth = h->features;
-	if (le16_to_cpu(h->auth_len) != (g->auth ? KFW_AUTH_LEN : 0))
+	if (g->auth != !!(features & KFW_FEAT_AUTH))
 		return -EPROTO;
 	if (g->kind == KFW_REJECT)
 		return g->auth ? -EPROTO : 0;
@@ -341,7 +350,8 @@ void kfw_encode_hello(const struct kfw_hello_info *g, struct kfw_hello *h)
 		.magic = cpu_to_le32(KFW_MAGIC),
 		.kind = g->kind,
 		.ep_type = g->ep_type,
-		.version = cpu_to_le16(KFW_VERSION),
+		.version = kfw_speaks.highest,
+		.version_min = kfi_versions_lowest(&kfw_speaks),
 		.len = cpu_to_le16(sizeof(*h)),
 		.port = cpu_to_le16(g->port),
 		.data_len = cpu_to_le16(g->data_len),
@@ -356,6 +366,6 @@ void kfw_encode_hello(const struct kfw_hello_info *g, struct kfw_hello *h)
 		.src_ctx = cpu_to_le16(g->src_ctx),
 		.dst_ctx = cpu_to_le16(g->dst_ctx),
 		.auth_len = cpu_to_le16(g->auth ? KFW_AUTH_LEN : 0),
-		.features = cpu_to_le32(g->auth ? KFW_FEAT_AUTH : 0),
+		.features = cpu_to_le32(kfw_speaks.features | (g->auth ? KFW_FEAT_AUTH : 0)),
 	};
 }

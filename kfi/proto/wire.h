@@ -22,9 +22,11 @@
 #else
 #include "wire-user.h"
 #endif
+#include <kfi_versions.h>
 
 #define KFW_MAGIC		0x5049464b	/* "KFIP" */
-#define KFW_VERSION		3
+#define KFW_VERSION		3		/* highest version that this side speaks */
+#define KFW_VERSION_MIN		3		/* lowest version that this side speaks */
 #define KFW_DATA_MAX		256		/* private data in a hello */
 #define KFW_RMA_MAX		256		/* remote segments in one frame */
 #define KFW_READ_SEGS		2048		/* segments of all unanswered READs with several */
@@ -38,6 +40,10 @@
 
 #define KFW_AUTH_LEN		32		/* a random number or a proof */
 #define KFW_FEAT_AUTH		0x100		/* HMAC-SHA256 with the authorization key */
+#define KFW_FEAT_PROTECTION	0xffff		/* features that a side demands; others it offers */
+#define KFW_FEATS		0		/* what this side offers */
+
+extern const struct kfi_versions kfw_speaks;
 
 /** enum kfw_hello_kind - kinds of hello */
 enum kfw_hello_kind {
@@ -51,8 +57,9 @@ enum kfw_hello_kind {
 /**
  * struct kfw_hello - first message on a link, in each direction
  * @magic: KFW_MAGIC
- * @version: KFW_VERSION
- * @len: bytes of this structure
+ * @version: highest version that the sender speaks
+ * @version_min: the lowest one, see kfi_versions_read()
+ * @len: bytes of this structure, in all versions
  * @kind: enum kfw_hello_kind
  * @ep_type: 1 = MSG, 3 = RDM (libfabric's enumeration)
  * @port: RDM: port at which the sender listens. The origin of the link and the port are its name
@@ -70,17 +77,21 @@ enum kfw_hello_kind {
  * @eager: longest payload that the sender accepts without rendezvous
  * @status: REJECT: reason, a positive errno
  * @features: KFW_FEAT_AUTH in each hello of the connection except REJECT, or in none. Bits 0-7
- *	are reserved for encryption, bits 8-15 for authentication
+ *	are reserved for encryption, bits 8-15 for authentication: one that the receiver does not
+ *	know is refused. Bits 16-31 are optional parts of the protocol that the sender has: one that
+ *	the receiver does not know is ignored
  * @src_ctx: HELLO: number of the transmit context that calls, from 1; 0 if there is none
  * @dst_ctx: HELLO: receive context to which the sender will send
- * @zero: 0
+ * @zero: 0, ignored
  *
- * The first three members never change, so that sides of different versions refuse each other
- * with a message that names the version.
+ * The size, and the members up to @auth_len and @features, are the same in all versions: each side
+ * can read to the end of a hello, whatever version it is of, and answer by a REJECT that says what
+ * this side speaks.
  */
 struct kfw_hello {
 	__le32	magic;
-	__le16	version;
+	u8	version;
+	u8	version_min;
 	__le16	len;
 	u8	kind;
 	u8	ep_type;
@@ -102,9 +113,11 @@ struct kfw_hello {
 } __packed;
 
 static_assert(sizeof(struct kfw_hello) == 72, "hello");
-/* Frozen for all versions, see KFW_FROZEN */
+/* The same in all versions */
 static_assert(offsetof(struct kfw_hello, magic) == 0 && offsetof(struct kfw_hello, version) == 4 &&
-	      offsetof(struct kfw_hello, len) == 6, "front of a hello");
+	      offsetof(struct kfw_hello, len) == 6 && offsetof(struct kfw_hello, kind) == 8 &&
+	      offsetof(struct kfw_hello, data_len) == 12 &&
+	      offsetof(struct kfw_hello, features) == 60, "members of a hello");
 
 /** enum kfw_type - types of frame */
 enum kfw_type {
@@ -299,8 +312,15 @@ struct kfw_frame {
 	u64	data;
 };
 
-/** struct kfw_hello_info - a decoded hello in host order */
+/**
+ * struct kfw_hello_info - a decoded hello in host order
+ *
+ * @speaks: what its sender speaks; set by kfw_decode_hello()
+ * @agreed: what both sides use, or nothing; set by kfw_decode_hello()
+ */
 struct kfw_hello_info {
+	struct kfi_versions speaks;
+	struct kfi_versions agreed;
 	u8	kind;
 	u8	ep_type;
 	bool	auth;
@@ -327,22 +347,22 @@ struct kfw_hello_info {
  */
 int kfw_decode(const struct kfw_hdr *hdr, u32 eager, struct kfw_frame *frame);
 
-/* KFW_FROZEN - bytes of a hello that are the same in all versions: magic, version, len */
+/* KFW_FROZEN - bytes of a hello that tell whether it is one: magic, versions, len */
 #define KFW_FROZEN	8
 
 /*
  * kfw_decode_front() - check the first KFW_FROZEN bytes of a hello
  *
- * A hello of another version may be shorter, so it is refused as soon as these bytes have arrived.
- * Return: 0, -EPROTO, -EPROTONOSUPPORT (another version).
+ * Something else may be shorter, so it is refused as soon as these bytes have arrived.
+ * Return: 0, -EPROTO.
  */
 int kfw_decode_front(const struct kfw_hello *hello);
 
 /*
  * kfw_decode_hello() - check a hello and convert it to host order.
  *
- * Pure function. Return: 0; -EPROTO; -EPROTONOSUPPORT if the version is another one; -EOPNOTSUPP if
- * an unknown feature bit is set.
+ * Pure function. Return: 0; -EPROTO; -EPROTONOSUPPORT if no version is common: then @kind,
+ * @data_len, @auth and @speaks are set; -EOPNOTSUPP if it demands an unknown protection.
  */
 int kfw_decode_hello(const struct kfw_hello *hello, struct kfw_hello_info *info);
 

@@ -50,14 +50,11 @@ void kfp_conn_fail(struct kfp_conn *conn, int err)
 	if (test_and_set_bit(KFP_FAILED, &conn->flags))
 		return;
 	conn->error = err;
-	if (err == -KFI_EKEYREJECTED || err == -EPROTO || err == -EPROTONOSUPPORT) {
+	if (err == -KFI_EKEYREJECTED || err == -EPROTO) {
 		proto->addr_str(conn->link.name, proto->ops->name_len, name, sizeof(name));
 		if (err == -EPROTO)
 			net_warn_ratelimited("kfi_%s: %s broke the protocol, connection closed\n",
 					     proto->name, name);
-		else if (err == -EPROTONOSUPPORT)
-			net_warn_ratelimited("kfi_%s: %s speaks another version of the protocol, not %u\n",
-					     proto->name, name, KFW_VERSION);
 		else
 			net_warn_ratelimited("kfi_%s: %s has another authorization key, or only one side has any\n",
 					     proto->name, name);

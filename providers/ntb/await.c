@@ -71,14 +71,13 @@ static const char *nt_await_say_pads(const struct nt_link *link, char *buf, size
 
 static const char *nt_await_say_version(const struct nt_link *link, char *buf, size_t len)
 {
-	u32 magic = READ_ONCE(link->pads[NTW_PAD_MAGIC]);
-	u8 newest = magic;
+	struct kfi_versions theirs = ntw_pads_versions(link->pads);
 
 	scnprintf(buf, len,
-		  "a peer with this format of records: the peer has version %u, this end version %u",
-		  newest, NTW_VERSION);
-	return newest < NTW_VERSION ? "install a newer kfabric at the peer" :
-				      "install a newer kfabric at this end";
+		  "a peer that speaks a version of this end: the peer has %u to %u, this end %u to %u",
+		  theirs.lowest, theirs.highest, NTW_VERSION_MIN, NTW_VERSION);
+	return theirs.highest < NTW_VERSION ? "install a newer kfabric at the peer" :
+					      "install a newer kfabric at this end";
 }
 
 const char *nt_await_say(const struct nt_link *link, char *buf, size_t len)

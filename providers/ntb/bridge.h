@@ -735,6 +735,7 @@ int nt_hello_read(struct nt_link *link, const struct ntw_handshake *handshake,
 bool nt_hello_line(const struct nt_link *link);
 /* Return: true if the peer has said that this life ends, before the rings were on */
 bool nt_hello_bye(const struct nt_link *link);
+extern struct kfi_wire nt_wire;		/* what "kfi show versions" lists */
 /* Return NTW_FEAT_* that this side supports */
 u32 nt_features(const struct nt_link *link);
 

@@ -69,7 +69,7 @@ void nt_hello_write(struct nt_link *link)
 {
 	struct nt_engine *e = &link->ring[0].engine;
 	struct ntw_hello_info g = {
-		.version = NTW_VERSION,
+		.version = link->peer.version,
 		.own_id = link->own_id,
 		.peer_id = link->peer_id,
 		.queues = link->queues,

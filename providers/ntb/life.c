@@ -482,6 +482,17 @@ static bool nt_life_fits(struct nt_link *link, const struct ntw_handshake *hands
 	return false;
 }
 
+/* Have the log and "kfi show" name a peer without a version in common. @ret: of nt_handshake_read() */
+static void nt_life_versions(const struct nt_link *link, int ret)
+{
+	struct kfi_versions theirs = ntw_pads_versions(link->pads);
+
+	if (!ret)
+		kfi_wire_met(&init_net, &nt_wire, dev_name(&link->ntb->dev));
+	else if (ret == -EPROTONOSUPPORT)
+		kfi_wire_refused(&init_net, &nt_wire, dev_name(&link->ntb->dev), &theirs);
+}
+
 static bool nt_step_quiet(struct nt_link *link)
 {
 	struct ntw_handshake handshake;
@@ -502,6 +513,7 @@ static bool nt_step_quiet(struct nt_link *link)
 		link->peer = handshake;
 		fits = nt_life_fits(link, &handshake);
 	}
+	nt_life_versions(link, ret);
 	if (ret)
 		nt_await(link, ret == -EPROTONOSUPPORT ? NT_AWAITS_VERSION : NT_AWAITS_PADS);
 	else if (handshake.peer_id != link->own_id)

@@ -65,12 +65,15 @@ struct kfi_mux_prov nt_prov = {
 	.stream_kib	= 128,
 };
 
+struct kfi_wire nt_wire = { .name = "bridges", .speaks = &ntw_speaks };
+
 static int __init nt_init(void)
 {
 	int ret = kfi_mux_prov_init(&nt_prov);
 
 	if (ret)
 		return ret;
+	kfi_wire_register(&nt_wire);
 	ret = nt_links_init();
 	if (ret)
 		goto exit_mux;
@@ -86,6 +89,7 @@ deregister:
 exit_links:
 	nt_links_exit();
 exit_mux:
+	kfi_wire_unregister(&nt_wire);
 	kfi_mux_prov_exit(&nt_prov);
 	return ret;
 }
@@ -96,6 +100,7 @@ static void __exit nt_exit(void)
 	kfi_provider_deregister(&nt_prov.prov);
 	nt_devs_exit();
 	nt_links_exit();
+	kfi_wire_unregister(&nt_wire);
 	kfi_mux_prov_exit(&nt_prov);
 }
 

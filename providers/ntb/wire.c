@@ -5,6 +5,15 @@
  */
 #include "wire.h"
 
+const struct kfi_versions ntw_speaks = {
+	.lowest = NTW_VERSION_MIN, .highest = NTW_VERSION, .features = NTW_FEATS,
+};
+
+struct kfi_versions ntw_pads_versions(const u32 pads[NTW_PADS])
+{
+	return kfi_versions_read(pads[NTW_PAD_MAGIC], pads[NTW_PAD_MAGIC] >> 8, 0);
+}
+
 /* FNV-1a */
 u32 ntw_check(const void *data, size_t len)
 {
@@ -72,20 +81,21 @@ static bool handshake_sane(const struct ntw_handshake *handshake)
 int ntw_decode_handshake(const u32 pads[NTW_PADS], struct ntw_handshake *handshake)
 {
 	u32 magic = pads[NTW_PAD_MAGIC], state = pads[NTW_PAD_STATE];
-	u8 oldest = magic >> 8, newest = magic, shift = pads[NTW_PAD_SIZE] >> NTW_SIZE_SHIFT;
+	struct kfi_versions theirs = ntw_pads_versions(pads), agreed;
+	u8 shift = pads[NTW_PAD_SIZE] >> NTW_SIZE_SHIFT;
+	int ret;
 
 	/* With some drivers, scratchpads without a peer read as all zeros or all ones. */
 	if (magic >> 16 != NTW_MAGIC)
 		return -EAGAIN;
 	/* Nothing else is known of what another version writes, nor where its checksum is. */
-	if (oldest > newest)	/* no version writes that: it is damaged */
-		return -EAGAIN;
-	if (oldest > NTW_VERSION || newest < NTW_VERSION_MIN)
-		return -EPROTONOSUPPORT;
+	ret = kfi_versions_agree(&ntw_speaks, &theirs, &agreed);
+	if (ret)	/* no version writes what is no range: it is damaged */
+		return ret == -EPROTO ? -EAGAIN : ret;
 	if (pads[NTW_PAD_CHECK] != pad_check(pads))
 		return -EAGAIN;
 	*handshake = (struct ntw_handshake) {
-		.version = newest < NTW_VERSION ? newest : NTW_VERSION,
+		.version = agreed.highest,
 		.state = state & 0xf,
 		.queues = state >> 4 & 0xf,
 		.ring_shift = state >> 8 & 0x1f,
@@ -156,8 +166,6 @@ int ntw_decode_hello(const struct ntw_hello *hello, struct ntw_hello_info *g)
 	    version > NTW_VERSION ||
 	    le32_to_cpu(hello->check) != ntw_check(hello, offsetof(struct ntw_hello, check)))
 		return -EPROTO;
-	if (le32_to_cpu(hello->features) & ~NTW_FEATS)
-		return -EOPNOTSUPP;
 	*g = (struct ntw_hello_info) {
 		.version = version,
 		.own_id = le32_to_cpu(hello->own_id),
@@ -170,7 +178,7 @@ int ntw_decode_hello(const struct ntw_hello *hello, struct ntw_hello_info *g)
 		.flat_window = le16_to_cpu(hello->flat_window),
 		.flat_shift = hello->flat_shift,
 		.queues = hello->queues,
-		.features = le32_to_cpu(hello->features),
+		.features = le32_to_cpu(hello->features) & NTW_FEATS,
 	};
 	return hello_sane(g) ? 0 : -EPROTO;
 }

@@ -19,10 +19,11 @@
 #else
 #include "wire-user.h"
 #endif
+#include <kfi_versions.h>
 
 #define NTW_MAGIC		0x4e46		/* "FN": the upper half of the first scratchpad */
-#define NTW_VERSION		8		/* newest version that this side supports */
-#define NTW_VERSION_MIN		8		/* oldest version that this side supports */
+#define NTW_VERSION		8		/* highest version that this side speaks */
+#define NTW_VERSION_MIN		8		/* lowest version that this side speaks */
 
 /*
  * Inbound memory: queues, one behind the other, and the arena. A queue has a control page, a
@@ -125,7 +126,7 @@ enum ntw_state {
 
 /**
  * struct ntw_handshake - the scratchpads, decoded
- * @version: the newest version that both sides support
+ * @version: the version that both sides use
  * @state: enum ntw_state
  * @queues: queues in the writer's inbound memory
  * @ring_shift: 1 << @ring_shift is the size of the writer's rings, see ntw_ring_size()
@@ -418,6 +419,11 @@ static inline u32 ntw_rec_span(u32 len)
  * from nothing else
  */
 u32 ntw_check(const void *data, size_t len);
+
+extern const struct kfi_versions ntw_speaks;
+
+/* What the writer of the scratchpads speaks, if they have NTW_MAGIC */
+struct kfi_versions ntw_pads_versions(const u32 pads[NTW_PADS]);
 
 /*
  * Decode the peer's scratchpads, which were read one after another. Pure function.

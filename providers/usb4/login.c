@@ -31,7 +31,7 @@ static void u4_msg_fill(struct u4_cable *c, enum u4w_msg_type type, struct u4w_m
 		.route_hi = upper_32_bits(xd->route), .route_lo = lower_32_bits(xd->route),
 		.length_sn = (sizeof(*msg) - U4W_MSG_HEAD) / 4 |
 			     (c->sn & 3) << U4W_MSG_SN_SHIFT,
-		.type = type, .version = U4W_VERSION, .incarnation = c->incarnation,
+		.type = type, .version = u4w_version_word(), .incarnation = c->incarnation,
 	};
 	export_uuid(msg->proto, &u4_protocol);
 	export_uuid(msg->from, xd->local_uuid);
@@ -105,6 +105,25 @@ static int u4_login_tell(struct u4_cable *c)
 	return 0;
 }
 
+/* Have the log and "kfi show" name a host without a version in common. @ok: there is one */
+static void u4_versions_heard(struct u4_cable *c, const struct u4w_msg *msg, bool ok)
+{
+	struct kfi_versions theirs = u4w_versions(msg);
+	char peer[U4_HOST + sizeof(c->where) + sizeof(" at ")];
+	size_t len;
+
+	WRITE_ONCE(c->foreign, !ok);
+	if (ok && !kfi_wire_any_refused())
+		return;
+	u4_host_name(c, peer, U4_HOST);
+	len = strlen(peer);
+	snprintf(peer + len, sizeof(peer) - len, " at %s", c->where);
+	if (ok)
+		kfi_wire_met(&init_net, &u4_wire, peer);
+	else
+		kfi_wire_refused(&init_net, &u4_wire, peer, &theirs);
+}
+
 static int u4_login_send(struct u4_cable *c)
 {
 	struct u4w_msg msg, reply;
@@ -126,11 +145,10 @@ static int u4_login_send(struct u4_cable *c)
 		return -EAGAIN;
 	ret = u4_msg_ask(c, &msg, &reply);
 	c->tries = ret == -ETIMEDOUT ? c->tries + 1 : 0;
+	if (reply.type == U4W_LOGIN_REPLY && (!ret || ret == -EPROTONOSUPPORT))
+		u4_versions_heard(c, &reply, !ret);
 	mutex_lock(&c->login_lock);
-	if (ret == -EPROTONOSUPPORT && reply.type == U4W_LOGIN_REPLY)
-		pr_warn_once("kfi_usb4: the host at %s speaks version %u, and this side %u\n",
-			     c->where, reply.version, U4W_VERSION);
-	else if (!ret && reply.status == EBUSY)
+	if (!ret && reply.status == EBUSY)
 		u4_login_next_hop(c);
 	else if (!ret && !reply.status && c->telling)
 		c->replied = reply.incarnation;
@@ -277,6 +295,7 @@ static void u4_message_handle(struct u4_cable *c, const struct u4w_msg *msg, boo
 {
 	struct u4w_msg reply;
 
+	WRITE_ONCE(c->foreign, !version_ok);
 	mutex_lock(&c->login_lock);
 	u4_msg_fill(c, msg->type + 1, &reply);
 	reply.length_sn = (reply.length_sn & U4W_MSG_LENGTH) |

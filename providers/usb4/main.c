@@ -82,14 +82,17 @@ struct kfi_mux_prov u4_prov = {
  */
 struct workqueue_struct *u4_wq;
 
+struct kfi_wire u4_wire = { .name = "USB4 cables", .speaks = &u4w_speaks };
+
 static int __init u4_init(void)
 {
 	int ret = -ENOMEM;
 
 	u4_ways_init();
+	kfi_wire_register(&u4_wire);
 	u4_wq = alloc_workqueue("kfi_usb4", WQ_UNBOUND, 0);
 	if (!u4_wq)
-		return ret;
+		goto unregister_wire;
 	ret = kfi_mux_prov_init(&u4_prov);
 	if (ret)
 		goto destroy_wq;
@@ -108,6 +111,8 @@ exit_mux:
 	kfi_mux_prov_exit(&u4_prov);
 destroy_wq:
 	destroy_workqueue(u4_wq);
+unregister_wire:
+	kfi_wire_unregister(&u4_wire);
 	return ret;
 }
 
@@ -119,6 +124,7 @@ static void __exit u4_exit(void)
 	u4_ways_exit();
 	destroy_workqueue(u4_wq);
 	kfi_mux_prov_exit(&u4_prov);
+	kfi_wire_unregister(&u4_wire);
 }
 
 module_init(u4_init);

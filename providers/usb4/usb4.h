@@ -247,6 +247,7 @@ enum u4_state {
  * @told: what our LOGINs with @incarnation say, if @telling
  * @telling: see there
  * @sn: number of the next message
+ * @foreign: the last login message of the peer had no version of this side; not under a lock
  *
  * @lock: protects the next members
  * @gone: u4_remove() was called, so the rings are gone. Read elsewhere, too
@@ -302,6 +303,7 @@ struct u4_cable {
 	struct u4_said		said_by, told;
 	bool			telling;
 	u32			sn;
+	bool			foreign;
 
 	struct mutex		lock;
 	bool			gone;
@@ -389,6 +391,7 @@ static inline struct u4_way *to_u4_way(struct kfi_mux *mux)
 }
 
 extern struct kfi_mux_prov u4_prov;	/* main.c, as the next ones */
+extern struct kfi_wire u4_wire;
 extern struct workqueue_struct *u4_wq;
 extern unsigned int u4_timeout_s;
 extern unsigned int u4_hold_s;
@@ -512,6 +515,8 @@ int u4_way_guess(struct u4_cable *c, struct u4_said *told);
 int u4_way_join(struct u4_cable *c, const struct u4_said *told, const struct u4_said *said);
 void u4_way_leave(struct u4_cable *c);
 /* Say in the log what becomes of the life of a way: @what, followed by @more */
+/* How the host at the other end of a cable is called. Takes the lock of the cable's xdomain */
+void u4_host_name(struct u4_cable *c, char *host, size_t size);
 void u4_way_say(const struct u4_way *way, const char *what, const char *more);
 void u4_ways_exit(void);
 int u4_domain_open(struct kfi_domain *domain);

@@ -71,7 +71,7 @@ void u4_cable_place(struct u4_cable *c)
  * The other host says how it is called. What isn't part of a host name becomes a dash; a host
  * without a name is called by the beginning of its UUID.
  */
-static void u4_host_name(struct u4_cable *c, char *host, size_t size)
+void u4_host_name(struct u4_cable *c, char *host, size_t size)
 {
 	struct tb_xdomain *xd = c->xd;
 	char *at;
@@ -549,6 +549,7 @@ static void u4_state_str(const struct u4_cable *c, unsigned int held, char *buf,
 		state = READ_ONCE(c->state);
 		len = scnprintf(buf, size, "%s, %s of %u Gb/s",
 				state == U4_UP ? "up" :
+				READ_ONCE(c->foreign) ? "refused, see kfi show versions" :
 				state == U4_TRYING ? "is coming up" : "logs in",
 				u4_width(c->xd), c->xd->link_speed);
 	}

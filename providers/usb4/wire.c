@@ -5,15 +5,21 @@
  */
 #include "wire.h"
 
+const struct kfi_versions u4w_speaks = {
+	.lowest = U4W_VERSION_MIN, .highest = U4W_VERSION, .features = U4W_FEATS,
+};
+
 int u4w_check_msg(const struct u4w_msg *msg, size_t size)
 {
 	u32 words = (sizeof(*msg) - U4W_MSG_HEAD) / 4;
+	struct kfi_versions theirs, agreed;
 
 	if (size < offsetof(struct u4w_msg, incarnation))
 		return -EPROTO;
 	if (msg->type < U4W_LOGIN || msg->type > U4W_LOGOUT_REPLY)
 		return -EPROTO;
-	if (msg->version != U4W_VERSION)
+	theirs = u4w_versions(msg);
+	if (kfi_versions_agree(&u4w_speaks, &theirs, &agreed))
 		return msg->type <= U4W_LOGIN_REPLY ? -EPROTONOSUPPORT : -EPROTO;
 	if (size < sizeof(*msg) || (msg->length_sn & U4W_MSG_LENGTH) != words)
 		return -EPROTO;

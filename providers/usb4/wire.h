@@ -20,8 +20,11 @@
 #include "wire-user.h"
 #endif
 #include <kfi_mux_rec.h>
+#include <kfi_versions.h>
 
-#define U4W_VERSION	3U
+#define U4W_VERSION	3	/* highest version that this side speaks */
+#define U4W_VERSION_MIN	3	/* lowest version that this side speaks */
+#define U4W_FEATS	0
 #define U4W_UUID	16
 
 /* ---- messages ---- */
@@ -64,7 +67,7 @@ enum u4w_names {
  * @from: UUID of the sender's host
  * @to: UUID of the receiver's host
  * @type: &enum u4w_msg_type
- * @version: U4W_VERSION
+ * @version: what the sender speaks: the highest version, the lowest one << 8, and features << 16
  * @incarnation: that of the sender. Of a LOGOUT: of the life that ends
  * @hop: HopID on which the sender transmits
  * @window: frames that the sender keeps room for, and that it may have unacknowledged
@@ -114,10 +117,24 @@ static_assert(sizeof(struct u4w_msg) == 156, "wire format");
 #define U4W_WINDOW_MIN	16U
 #define U4W_WINDOW_MAX	4096U
 
+extern const struct kfi_versions u4w_speaks;
+
+static inline struct kfi_versions u4w_versions(const struct u4w_msg *msg)
+{
+	return kfi_versions_read(msg->version, msg->version >> 8, msg->version >> 16);
+}
+
+/* What this side speaks, for &u4w_msg.version */
+static inline u32 u4w_version_word(void)
+{
+	return u4w_speaks.highest | (u32)kfi_versions_lowest(&u4w_speaks) << 8 |
+	       u4w_speaks.features << 16;
+}
+
 /*
- * Check a message of @size bytes. Its route, protocol and UUIDs are checked where they are known.
- * Return: 0; -EPROTONOSUPPORT: a LOGIN or its reply of another version, of which only @type,
- * @version and the members before are valid; -EPROTO
+ * Check a message of @size bytes, which is the same in all versions. Its route, protocol and UUIDs are checked where they are known.
+ * Return: 0; -EPROTONOSUPPORT: a LOGIN or its reply without a version of this side, of which only
+ * @type, @version and the members before are valid; -EPROTO
  */
 int u4w_check_msg(const struct u4w_msg *msg, size_t size);
 

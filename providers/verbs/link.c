@@ -50,18 +50,39 @@ static void kv_name_self(struct kfi_link *link, void *name)
 const struct kvw_front kv_front = {
 	.magic = cpu_to_le32(KVW_MAGIC),
 	.version = KVW_VERSION,
-	.version_min = KVW_VERSION,
+	.version_min = KVW_VERSION_MIN,
 };
 
-/* Return: 0; -EPROTONOSUPPORT: another version of kfi_verbs; -EPROTO: not from kfi_verbs */
-static int kv_front_check(const void *data, u8 len)
+static const struct kfi_versions kvw_speaks = {
+	.lowest = KVW_VERSION_MIN, .highest = KVW_VERSION,
+};
+
+struct kfi_wire kv_wire = { .name = "links over verbs", .speaks = &kvw_speaks };
+
+/*
+ * Check what the peer at the other end of @id speaks. Return: 0; -EPROTONOSUPPORT: no version of this
+ * side, which the log and "kfi show" tell; -EPROTO: not from kfi_verbs
+ */
+static int kv_front_check(const struct rdma_cm_id *id, const void *data, u8 len)
 {
+	struct net *net = id->route.addr.dev_addr.net;
 	const struct kvw_front *front = data;
+	struct kfi_versions theirs, agreed;
+	char peer[64];
+	int ret;
 
 	if (!data || len < sizeof(*front) || front->magic != kv_front.magic)
 		return -EPROTO;
-	return front->version_min > KVW_VERSION || front->version < KVW_VERSION ?
-	       -EPROTONOSUPPORT : 0;
+	theirs = kfi_versions_read(front->version, front->version_min, 0);
+	ret = kfi_versions_agree(&kvw_speaks, &theirs, &agreed);
+	if (!ret && !kfi_wire_any_refused())
+		return 0;
+	snprintf(peer, sizeof(peer), "%pIS", &id->route.addr.dst_addr);
+	if (ret == -EPROTONOSUPPORT)
+		kfi_wire_refused(net, &kv_wire, peer, &theirs);
+	else if (!ret)
+		kfi_wire_met(net, &kv_wire, peer);
+	return ret;
 }
 
 /* ---- callbacks of the queue pair ---- */
@@ -74,9 +95,11 @@ static struct kv_stream *kv_qp_stream(struct kv_qp *qp)
 /* The peer has answered the call. A refusal: it has another version, or no endpoint listens. */
 static int kv_link_answered(struct kv_qp *qp, const void *data, u8 len, bool accepted)
 {
+	int ret = kv_front_check(qp->id, data, len);
+
 	if (accepted)
 		return 0;
-	return kv_front_check(data, len) == -EPROTONOSUPPORT ? -EPROTONOSUPPORT : -ECONNREFUSED;
+	return ret == -EPROTONOSUPPORT ? ret : -ECONNREFUSED;
 }
 
 static void kv_link_ready(struct kv_qp *qp)
@@ -172,11 +195,8 @@ static int kv_link_accept(struct kv_ep *vep, struct rdma_cm_id *id)
 int kv_link_called(struct kv_listener *listener, struct rdma_cm_id *id,
 		   const struct rdma_conn_param *param)
 {
-	int ret = kv_front_check(param->private_data, param->private_data_len);
+	int ret = kv_front_check(id, param->private_data, param->private_data_len);
 
-	if (ret == -EPROTONOSUPPORT)
-		net_warn_ratelimited("kfi_verbs: %pISpc speaks another version, not %u\n",
-				     &id->route.addr.dst_addr, KVW_VERSION);
 	return ret ?: kv_link_accept(container_of(listener, struct kv_ep, listener), id);
 }
 

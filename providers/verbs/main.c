@@ -132,6 +132,7 @@ static int __init kv_init(void)
 	ret = kfi_proto_init(&kv_proto);
 	if (ret)
 		return ret;
+	kfi_wire_register(&kv_wire);
 	ret = -ENOMEM;
 	kv_cm_wq = alloc_workqueue("kfi_verbs_cm", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (!kv_cm_wq)
@@ -158,6 +159,7 @@ destroy_end_wq:
 destroy_cm_wq:
 	destroy_workqueue(kv_cm_wq);
 exit_proto:
+	kfi_wire_unregister(&kv_wire);
 	kfi_proto_exit(&kv_proto);
 	return ret;
 }
@@ -169,6 +171,7 @@ static void __exit kv_exit(void)
 	destroy_workqueue(kv_region_wq);
 	destroy_workqueue(kv_end_wq);
 	destroy_workqueue(kv_cm_wq);
+	kfi_wire_unregister(&kv_wire);
 	kfi_proto_exit(&kv_proto);
 }
 

@@ -733,6 +733,7 @@ void kv_rq_ready(struct kv_conn *conn);
 /* link.c: the life of a link */
 extern const struct kfi_link_ops kv_link_ops;
 extern const struct kvw_front kv_front;
+extern struct kfi_wire kv_wire;
 int kv_link_called(struct kv_listener *listener, struct rdma_cm_id *id,
 		   const struct rdma_conn_param *param);
 

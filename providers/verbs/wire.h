@@ -10,9 +10,11 @@
 
 #include <linux/build_bug.h>
 #include <linux/types.h>
+#include <kfi_versions.h>
 
 #define KVW_MAGIC	0x5649464b	/* "KFIV" */
-#define KVW_VERSION	5		/* 1 to 4 had a message protocol of their own */
+#define KVW_VERSION	5		/* highest version that this side speaks */
+#define KVW_VERSION_MIN	5		/* lowest one; 1 to 4 had a message protocol of their own */
 #define KVW_DATA_MAX	32		/* private data of a consumer of MSG endpoints */
 #define KVW_FIRST	16		/* receives of each side until the first kvw_head.limit */
 #define KVW_RECVS_MAX	1024		/* receives of a side at any time */
@@ -23,8 +25,8 @@
  * struct kvw_front - private data of a request, of the answer to it, and of its refusal
  * @magic: KVW_MAGIC
  * @zero: 0: a hello of versions 1 to 4 has a kind here
- * @version: KVW_VERSION
- * @version_min: oldest version that the sender supports, which is KVW_VERSION as well
+ * @version: highest version that the sender speaks
+ * @version_min: the lowest one
  *
  * The offsets of these members are the same in all versions, so that sides of different versions
  * refuse each other with a message.

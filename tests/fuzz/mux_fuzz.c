@@ -21,9 +21,11 @@ static void check_call(const struct kfi_mux_rec *rec)
 		c.from <= INT32_MAX);
 	PROMISE(c.window >= KFI_MUX_WINDOW_MIN && c.window <= KMW_WINDOW_MAX);
 	PROMISE(body->version_min <= KMW_VERSION && body->version >= KMW_VERSION_MIN);
+	PROMISE(c.agreed.highest >= KMW_VERSION_MIN && c.agreed.highest <= KMW_VERSION);
 	kmw_encode_call(&c, &rec2);
 	body2->version = body->version;
 	body2->version_min = body->version_min;
+	body2->features = body->features;
 	PROMISE(rec2.type == rec->type && rec2.len == rec->len);
 	PROMISE(!memcmp(body2, body, sizeof(*body)));
 }
@@ -40,6 +42,8 @@ static void check_answer(const struct kfi_mux_rec *rec)
 	PROMISE(c.status || (c.window >= KFI_MUX_WINDOW_MIN && c.window <= KMW_WINDOW_MAX));
 	kmw_encode_answer(&c, rec->conn, &rec2);
 	PROMISE(rec2.conn == rec->conn && rec2.len == rec->len);
+	memcpy(rec2.body + offsetof(struct kmw_answer, version),
+	       rec->body + offsetof(struct kmw_answer, version), 4);
 	PROMISE(!memcmp(rec2.body, rec->body, rec->len));
 }
 

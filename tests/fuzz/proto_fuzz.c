@@ -156,9 +156,12 @@ static void check_hello(const struct kfw_hello *hello)
 	if (kfw_decode_hello(hello, &info))
 		return;
 	PROMISE(info.kind >= KFW_HELLO && info.kind <= KFW_PROOF && info.data_len <= KFW_DATA_MAX);
-	PROMISE(le16_to_cpu(hello->version) == KFW_VERSION &&
+	PROMISE(hello->version >= KFW_VERSION_MIN && hello->version_min <= KFW_VERSION &&
 		le16_to_cpu(hello->len) == sizeof(*hello));
+	PROMISE(info.agreed.highest >= KFW_VERSION_MIN && info.agreed.highest <= KFW_VERSION &&
+		!(info.agreed.features & ~KFW_FEATS));
 	PROMISE(le16_to_cpu(hello->auth_len) == (info.auth ? KFW_AUTH_LEN : 0));
+	PROMISE(!(le32_to_cpu(hello->features) & KFW_FEAT_PROTECTION) == !info.auth);
 	PROMISE(info.kind != KFW_REJECT || !info.auth);
 	PROMISE((info.kind != KFW_CHALLENGE && info.kind != KFW_PROOF) || (info.auth && !info.data_len));
 	if (info.kind == KFW_HELLO || info.kind == KFW_ACCEPT) {

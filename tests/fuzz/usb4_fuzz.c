@@ -17,7 +17,10 @@ static void check_msg(u8 options, const u8 *data, size_t size)
 	if (options & 4 && size >= sizeof(*msg)) {
 		msg->length_sn = (sizeof(*msg) - U4W_MSG_HEAD) / 4;
 		msg->type = U4W_LOGIN + (msg->type & 3);
-		msg->version = U4W_VERSION + (msg->version & 1);
+		/* The range begins, or ends, with a version of this side, or misses it by one. */
+		msg->version = (U4W_VERSION + (msg->version & 3)) |
+			       (U4W_VERSION_MIN + (msg->version >> 2 & 1)) << 8 |
+			       (msg->version & 0xffff0000);
 		msg->names &= 7;
 		if (options & 8)
 			memset(msg->held, 0, sizeof(*msg) - offsetof(struct u4w_msg, held));
@@ -28,9 +31,9 @@ static void check_msg(u8 options, const u8 *data, size_t size)
 		return;
 	PROMISE(size >= offsetof(struct u4w_msg, incarnation));
 	PROMISE(msg->type >= U4W_LOGIN && msg->type <= U4W_LOGOUT_REPLY);
-	PROMISE(!ret == (msg->version == U4W_VERSION));
 	if (ret)
 		return;
+	PROMISE((u8)msg->version >= U4W_VERSION_MIN && (u8)(msg->version >> 8) <= U4W_VERSION);
 	PROMISE(size >= sizeof(*msg) && msg->incarnation && msg->status < 4096);
 	if (msg->type != U4W_LOGIN)
 		return;

@@ -299,7 +299,7 @@ void ph_reset(struct ph_peer *peer)
 struct kfw_hello ph_hello(u16 port, u8 kind)
 {
 	return (struct kfw_hello) {
-		.magic = cpu_to_le32(KFW_MAGIC), .version = cpu_to_le16(KFW_VERSION),
+		.magic = cpu_to_le32(KFW_MAGIC), .version = KFW_VERSION,
 		.len = cpu_to_le16(sizeof(struct kfw_hello)), .kind = kind, .ep_type = KFI_EP_RDM,
 		.port = cpu_to_le16(port), .incarnation = cpu_to_le64(get_random_u64() | 1),
 		.call_id = cpu_to_le64(get_random_u64() | 1),

@@ -294,6 +294,9 @@ static void message_later(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, out.arg, KFM_REFUSALS + 5);
 	le.version = cpu_to_le16(KFM_MSG_VERSION + 1);
 	le.zero[0] = 1;
+	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), 0);
+	KUNIT_EXPECT_EQ(test, out.session, 77);
+	le.type = cpu_to_le16(KFM_PING);
 	KUNIT_EXPECT_EQ(test, kfm_msg_decode(&le, sizeof(le), &out), -EPROTONOSUPPORT);
 	KUNIT_EXPECT_EQ(test, out.session, 77);
 	le.version = cpu_to_le16(KFM_MSG_VERSION);

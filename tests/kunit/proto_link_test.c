@@ -63,22 +63,73 @@ static void nonsense_comes_early(struct kunit *test)
 }
 
 /*
- * A caller of another version is recognized by its first eight bytes, whatever the rest of its
- * hello is.
+ * A caller without a common version learns what this side speaks, whatever else its hello has: also
+ * private data that would not be valid here.
  */
-static void version_is_looked_at_first(struct kunit *test)
+static void other_versions_are_told(struct kunit *test)
+{
+	static const struct {
+		u8 highest, lowest;
+	} rows[] = {
+		{ KFW_VERSION + 1 }, { KFW_VERSION + 9, KFW_VERSION + 1 }, { 255, 255 },
+		{ KFW_VERSION_MIN - 1 }, { KFW_VERSION_MIN - 1, 1 },
+	};
+	const struct kfw_hello *answer;
+	struct kfw_hello hello;
+	struct ph_peer *peer;
+	u8 data[7] = { 1 };
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		hello = msg_hello();
+		hello.version = rows[i].highest;
+		hello.version_min = rows[i].lowest;
+		hello.data_len = cpu_to_le16(sizeof(data));
+		hello.eager = 0;
+		hello.zero = ~0;
+		peer = caller();
+		ph_put(peer, &hello, sizeof(hello));
+		kfi_link_up(peer->link);
+		KUNIT_EXPECT_FALSE_MSG(test, ph_closes(peer, 20), "row %d", i);
+		ph_put(peer, data, sizeof(data));
+		rejected_for(test, peer, EPROTONOSUPPORT);
+		answer = (void *)peer->out;
+		KUNIT_EXPECT_EQ(test, (u8)KFW_VERSION, answer->version);
+	}
+}
+
+/* A caller that speaks later versions, too, and has features that this side does not have */
+static void later_versions_are_welcome(struct kunit *test)
 {
 	struct kfw_hello hello = msg_hello();
 	struct ph_peer *peer = caller();
 
-	hello.version = cpu_to_le16(KFW_VERSION + 1);
-	ph_put(peer, &hello, KFW_FROZEN);
+	hello.version = KFW_VERSION + 5;
+	hello.version_min = KFW_VERSION;
+	hello.features = cpu_to_le32(~KFW_FEAT_PROTECTION);
+	hello.zero = ~0;
+	ph_put(peer, &hello, sizeof(hello));
 	kfi_link_up(peer->link);
-	closes(test, peer);
+	rejected(test, peer);
+}
+
+/* The side that is called speaks no version of the caller, which tells its consumer so. */
+static void called_side_is_older(struct kunit *test)
+{
+	struct kfw_hello hello, no = ph_hello(1, KFW_REJECT);
+	struct ph_peer *peer = ph.dialed = ph_new();
+	int x;
+
+	no.version = KFW_VERSION - 1;
+	no.status = cpu_to_le32(EPROTONOSUPPORT);
+	ph_message(NODE, 5, &x);
+	KUNIT_ASSERT_EQ(test, 0, ph_get(peer, &hello, sizeof(hello), PH_WAIT_MS));
+	ph_put(peer, &no, sizeof(no));
+	PH_DONE(-EPROTONOSUPPORT, &x);
 }
 
 /*
- * Magic, version and length are these bytes, in the hellos of both sides. All versions have them at
+ * Magic, versions and length are these bytes, in the hellos of both sides. All versions have them at
  * these offsets, so that each version can refuse each other one.
  */
 static void front_is_frozen(struct kunit *test)
@@ -415,7 +466,9 @@ static void plain_is_checked(struct kunit *test)
 
 KFI_SUITE_IN(kfi_proto_link, ph_init, ph_exit,
 	KUNIT_CASE(nonsense_comes_early),
-	KUNIT_CASE(version_is_looked_at_first),
+	KUNIT_CASE(other_versions_are_told),
+	KUNIT_CASE(later_versions_are_welcome),
+	KUNIT_CASE(called_side_is_older),
 	KUNIT_CASE(front_is_frozen),
 	KUNIT_CASE(nothing_after_a_failure),
 	KUNIT_CASE(plain_in_pieces),

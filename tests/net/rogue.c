@@ -68,7 +68,7 @@ static void said(const char *name, bool ok, int ret)
 
 /* An address below all that are chosen at random: the victim accepts the call. */
 static const struct knet_hello good = {
-	.magic = cpu_to_le32(KNET_MAGIC), .version = cpu_to_le16(KNET_VERSION),
+	.magic = cpu_to_le32(KNET_MAGIC), .version = KNET_VERSION,
 	.mac = { 0, 0, 0, 0, 0, 2 },
 };
 
@@ -110,8 +110,8 @@ static void calls(const u8 *mac)
 
 	for (len = 0; len < sizeof(good); len += 1 + len % 3)
 		refused("a part of a hello", &good, len, 0);
-	hello.version = cpu_to_le16(KNET_VERSION + 1);
-	refused("another version", &hello, sizeof(hello), 0);
+	hello.version = KNET_VERSION + 1;
+	refused("another version", &hello, sizeof(hello), KNET_VERSIONS);
 	hello = good;
 	hello.magic = 0;
 	refused("another protocol", &hello, sizeof(hello), 0);
@@ -340,7 +340,7 @@ static const struct {
 	size_t	len;
 	bool	accept;
 	u8	status;
-	u16	version;
+	u8	version;
 	u32	magic;
 	u8	mac0;
 } replies[] = {
@@ -394,7 +394,7 @@ static int called(struct kfi_caller *caller)
 	}
 	*hello = good;
 	hello->magic = cpu_to_le32(replies[i].magic);
-	hello->version = cpu_to_le16(replies[i].version);
+	hello->version = replies[i].version;
 	hello->status = replies[i].status;
 	hello->mac[0] = replies[i].mac0;
 	if (replies[i].accept)

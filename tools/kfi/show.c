@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <linux/kfi.h>
+#include <netlink/genl/genl.h>
 
 #include "kfi.h"
 
@@ -66,6 +67,15 @@ static const struct field device_fields[] = {
 	{ "part", FIELD_STRING, KFI_A_PART, KFI_PART_A_NAME },
 	{ "state", FIELD_STRING, KFI_A_PART, KFI_PART_A_STATE },
 	{ "help", FIELD_STRING, KFI_A_PART, KFI_PART_A_HELP },
+};
+
+static const struct field versions_fields[] = {
+	{ "wire", FIELD_STRING, KFI_A_VERSIONS, KFI_VERSIONS_A_WIRE },
+	{ "refused", FIELD_STRING, KFI_A_VERSIONS, KFI_VERSIONS_A_PEER },
+	{ "lowest", FIELD_U32, KFI_A_VERSIONS, KFI_VERSIONS_A_LOWEST },
+	{ "highest", FIELD_U32, KFI_A_VERSIONS, KFI_VERSIONS_A_HIGHEST },
+	{ "features", FIELD_HEX, KFI_A_VERSIONS, KFI_VERSIONS_A_FEATURES },
+	{ "help", FIELD_STRING, KFI_A_VERSIONS, KFI_VERSIONS_A_HELP },
 };
 
 static const struct field stats_fields[] = {
@@ -145,9 +155,10 @@ int cmd_provider(int argc, char **argv)
 }
 
 static const char show_usage[] =
-	"Usage: kfi show [-j] [-d] [devices | domains | endpoints [ID] | peers [ID] | places]\n\n"
+	"Usage: kfi show [-j] [-d] [devices | domains | endpoints [ID] | peers [ID] | places | versions]\n\n"
 	"List what is open in this network namespace; ID is the number of an endpoint.\n"
 	"devices: what providers use of their devices, and what they do without.\n"
+	"versions: what this machine speaks on each wire, and peers refused for theirs.\n"
 	"Without a word: endpoints.\n\n"
 	"  -d, --details  all that is known\n"
 	"  -j, --json     in JSON, always with details\n";
@@ -163,11 +174,58 @@ static int show(const char *what, bool details, uint32_t ep_id)
 	if (!strcmp(what, "places"))
 		return dump_list(KFI_CMD_GET_PLACE, place_fields, ARRAY_SIZE(place_fields),
 				 LAYOUT_TABLE, details, 0);
+	if (!strcmp(what, "versions"))
+		return dump_list(KFI_CMD_GET_VERSIONS, versions_fields,
+				 ARRAY_SIZE(versions_fields), LAYOUT_TABLE, details, 0);
 	if (*what == 'p')
 		return dump_list(KFI_CMD_GET_PEER, peer_fields, ARRAY_SIZE(peer_fields),
 				 LAYOUT_TABLE, details, ep_id);
 	return dump_list(KFI_CMD_GET_EP, ep_fields, ARRAY_SIZE(ep_fields),
 			 details ? LAYOUT_BLOCKS : LAYOUT_TABLE, details, ep_id);
+}
+
+static uint32_t number(struct nlattr *a)
+{
+	return a ? nla_get_u32(a) : 0;
+}
+
+struct told {
+	uint32_t lowest, highest;	/* of this machine, on the wire of the last message */
+};
+
+/* A peer follows the wire on which it was refused. */
+static void tell_one(struct nlmsghdr *nlh, void *arg)
+{
+	struct nlattr *nest = nlmsg_find_attr(nlh, GENL_HDRLEN, KFI_A_VERSIONS);
+	struct nlattr *in[KFI_VERSIONS_A_MAX + 1];
+	struct told *told = arg;
+	uint32_t lowest, highest;
+
+	if (!nest || nla_parse_nested(in, KFI_VERSIONS_A_MAX, nest, NULL))
+		return;
+	lowest = number(in[KFI_VERSIONS_A_LOWEST]);
+	highest = number(in[KFI_VERSIONS_A_HIGHEST]);
+	if (in[KFI_VERSIONS_A_PEER] && in[KFI_VERSIONS_A_WIRE] && in[KFI_VERSIONS_A_HELP])
+		complain("%s is refused: it speaks versions %u to %u of %s, and this machine %u to %u; %s",
+			 nla_get_string(in[KFI_VERSIONS_A_PEER]), lowest, highest,
+			 nla_get_string(in[KFI_VERSIONS_A_WIRE]), told->lowest, told->highest,
+			 nla_get_string(in[KFI_VERSIONS_A_HELP]));
+	else
+		*told = (struct told) { lowest, highest };
+}
+
+/* Say why a peer is missing in what was listed. A kfi.ko that knows no versions has nothing to say. */
+static void tell_refused(void)
+{
+	struct told told = {};
+	struct nlx nlx;
+
+	if (nlx_open(&nlx, KFI_GENL_NAME, "kfi"))
+		return;
+	nlx.message = tell_one;
+	nlx.arg = &told;
+	nlx_call(&nlx, nlx_request(&nlx, KFI_CMD_GET_VERSIONS, NLM_F_DUMP));
+	nlx_close(&nlx);
 }
 
 static bool begins(const char *word, const char *with)
@@ -178,7 +236,9 @@ static bool begins(const char *word, const char *with)
 int cmd_show(int argc, char **argv)
 {
 	/* "d" stands for domains, and "p" for peers. */
-	static const char *const words[] = { "domains", "devices", "endpoints", "peers", "places" };
+	static const char *const words[] = {
+		"domains", "devices", "endpoints", "peers", "places", "versions"
+	};
 	const char *what = "endpoints";
 	bool details = false;
 	uint32_t ep_id;
@@ -194,7 +254,7 @@ int cmd_show(int argc, char **argv)
 				break;
 		if (i == ARRAY_SIZE(words))
 			return usage_error("show",
-					   "there are devices, domains, endpoints, peers and places, not '%s'",
+					   "there are devices, domains, endpoints, peers, places and versions, not '%s'",
 					   argv[optind]);
 		what = words[i];
 		optind++;
@@ -202,9 +262,12 @@ int cmd_show(int argc, char **argv)
 	ret = parse_ep("show", argc, argv, &ep_id);
 	if (ret >= 0)
 		return ret;
-	if (ep_id && (*what == 'd' || !strcmp(what, "places")))
+	if (ep_id && *what != 'e' && strcmp(what, "peers"))
 		return usage_error("show", "%s are not listed by number", what);
-	return show(what, details, ep_id);
+	ret = show(what, details, ep_id);
+	if (!options.json && *what != 'v')
+		tell_refused();
+	return ret;
 }
 
 int cmd_stats(int argc, char **argv)

@@ -31,6 +31,7 @@
 #include "repair.h"
 #include "rest.h"
 #include "run.h"
+#include "session.h"
 #include "status.h"
 #include "table.h"
 #include "write.h"
@@ -680,15 +681,19 @@ static int __init kfm_init(void)
 
 	if (ret)
 		return ret;
+	kfi_wire_register(&kfm_wire);
 	ret = dm_register_target(&kfm_target);
-	if (ret)
+	if (ret) {
+		kfi_wire_unregister(&kfm_wire);
 		kfm_queues_exit();
+	}
 	return ret;
 }
 
 static void __exit kfm_exit(void)
 {
 	dm_unregister_target(&kfm_target);
+	kfi_wire_unregister(&kfm_wire);
 	kfm_queues_exit();
 }
 

@@ -104,7 +104,7 @@ static void receive(struct kfm_peer *p)
 			kfm_rail_close(p->came);
 			break;
 		case -EPROTONOSUPPORT:
-			kfm_peer_other_version(p, msg.session);
+			kfm_peer_other_version(p, &msg);
 			break;
 		case 0:
 			kfm_peer_message(p, &msg);
@@ -126,6 +126,8 @@ static void identity_tick(struct kfm_peer *p)
 		kfm_refuse(p, KFM_W_SECRET);
 	else if (err == KFI_EACCES)
 		kfm_refuse(p, KFM_W_PORT);
+	else if (err == EPROTONOSUPPORT)
+		kfm_refuse(p, KFM_R_VERSION);
 	WRITE_ONCE(rail->sent_err, 0);
 }
 

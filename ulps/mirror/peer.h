@@ -33,6 +33,7 @@ enum kfm_session_state {
  * @came: of @rails, that by which the message has come that is being handled
  * @state: state of the session
  * @session: number of the session
+ * @version: version of the messages of the session, KFM_MSG_; 0 before the first one
  * @sectors: size of the peer, from the last HELLO or STATE that was taken; else that of this node
  * @attach: the peer's copy has to be overwritten, as ATTACH announces
  * @whole: the peer's copy was whole when it described that
@@ -106,6 +107,7 @@ struct kfm_peer {
 	struct kfm_rail		*came;
 	enum kfm_session_state	state;
 	u64			session;
+	u16			version;
 	u64			sectors;
 	bool			attach;
 	bool			whole;

@@ -600,7 +600,7 @@ void kfm_msg_encode(const struct kfm_msg *m, struct kfm_le_msg *out)
 {
 	memset(out, 0, sizeof(*out));
 	out->magic = cpu_to_le32(KFM_MSG_MAGIC);
-	out->version = cpu_to_le16(KFM_MSG_VERSION);
+	out->version = cpu_to_le16(m->version ?: KFM_MSG_VERSION);
 	out->type = cpu_to_le16(m->type);
 	out->session = cpu_to_le64(m->session);
 	memcpy(out->uuid, m->uuid, sizeof(out->uuid));
@@ -662,17 +662,19 @@ static bool msg_fits(const struct kfm_msg *m)
 	}
 }
 
-/**
- * kfm_versions_meet() - is there a version that both nodes speak?
- * @versions: those of the other node, from its HELLO
- */
-bool kfm_versions_meet(u32 versions)
-{
-	u32 lowest = versions & 0xffff, highest = versions >> 16;
+const struct kfi_versions kfm_speaks = { .lowest = KFM_MSG_LOWEST, .highest = KFM_MSG_VERSION };
 
-	if (!versions)
-		lowest = highest = 4;
-	return lowest <= KFM_MSG_VERSION && highest >= KFM_MSG_LOWEST;
+/**
+ * kfm_msg_speaks() - the versions that the sender of a message speaks
+ * @m: HELLO or REFUSED
+ *
+ * The features of HELLO are agreed by kfm_peer.features.
+ */
+struct kfi_versions kfm_msg_speaks(const struct kfm_msg *m)
+{
+	u16 highest = m->versions ? m->versions >> 16 : m->version, lowest = m->versions;
+
+	return kfi_versions_read(highest < 0xff ? highest : 0xff, lowest < 0xff ? lowest : 0xff, 0);
 }
 
 /**
@@ -682,22 +684,25 @@ bool kfm_versions_meet(u32 versions)
  * @m: the message
  *
  * Return: 0; -EPROTONOSUPPORT for a message of another version, of which only @type and @session
- * are known; -EPROTO if it is no valid message.
+ * are known; -EPROTO if it is no valid message. HELLO and REFUSED are the same in all versions.
  */
 int kfm_msg_decode(const void *in, size_t len, struct kfm_msg *m)
 {
 	struct kfm_le_msg le;
+	bool known;
 
 	if (len != sizeof(le))
 		return -EPROTO;
 	memcpy(&le, in, sizeof(le));
 	if (le32_to_cpu(le.magic) != KFM_MSG_MAGIC)
 		return -EPROTO;
+	m->version = le16_to_cpu(le.version);
 	m->type = le16_to_cpu(le.type);
 	m->session = le64_to_cpu(le.session);
-	if (le16_to_cpu(le.version) != KFM_MSG_VERSION)
+	known = m->version >= KFM_MSG_LOWEST && m->version <= KFM_MSG_VERSION;
+	if (!known && m->type != KFM_HELLO && m->type != KFM_REFUSED)
 		return -EPROTONOSUPPORT;
-	if (!all_zero(le.zero, sizeof(le.zero)))
+	if (known && !all_zero(le.zero, sizeof(le.zero)))
 		return -EPROTO;
 	memcpy(m->uuid, le.uuid, sizeof(m->uuid));
 	gens_decode(&le.gens, &m->gens);
@@ -720,7 +725,9 @@ int kfm_msg_decode(const void *in, size_t len, struct kfm_msg *m)
 	m->crc = le32_to_cpu(le.crc);
 	m->node = le64_to_cpu(le.node);
 	m->peers = le32_to_cpu(le.peers);
-	return msg_fits(m) ? 0 : -EPROTO;
+	if (msg_fits(m))
+		return 0;
+	return known ? -EPROTO : -EPROTONOSUPPORT;
 }
 
 /* ---- generations ---- */

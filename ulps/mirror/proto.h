@@ -15,6 +15,7 @@
 #else
 #include "wire-user.h"
 #endif
+#include <kfi_versions.h>
 
 #define KFM_VERSION		7	/* of the superblock */
 #define KFM_VERSION_UNTOLD	6	/* of one without what is remembered of other places */
@@ -30,9 +31,10 @@
  * one, and the session has the highest that both nodes speak. HELLO, STATE and REFUSED have the
  * form of version 4 for ever, so that any two nodes can say why they have no session.
  */
-#define KFM_MSG_LOWEST		4u
-#define KFM_MSG_VERSION		4u	/* since version 4 data of a record begins at a sector */
+#define KFM_MSG_LOWEST		4u	/* lowest version that this node speaks */
+#define KFM_MSG_VERSION		4u	/* the highest one; since 4 data of a record begins at a sector */
 #define KFM_VERSIONS(lowest, highest)	((lowest) | (highest) << 16)
+#define KFM_VERSIONS_OWN		KFM_VERSIONS(KFM_MSG_LOWEST, KFM_MSG_VERSION)
 #define KFM_PEERS		4u	/* peers of a node, at most */
 #define KFM_SECTOR		512u
 #define KFM_BLOCK		4096u	/* distance between the two copies of a block */
@@ -486,11 +488,12 @@ enum kfm_refusal {
 
 /*
  * All types have one layout; members that a type does not use are 0. The first four members are
- * the same in all versions.
+ * the same in all versions, and so are HELLO and REFUSED: a node has to read them, and answer them,
+ * whatever version they are of.
  */
 struct kfm_le_msg {
 	__le32	magic;
-	__le16	version;
+	__le16	version;	/* of the message: what both nodes use; HELLO, REFUSED: the highest */
 	__le16	type;
 	__le64	session;	/* chosen by the sender of HELLO, also in later messages */
 	u8	uuid[16];
@@ -534,7 +537,7 @@ struct kfm_le_msg {
 	};
 	union {
 		__le32	ring_len;	/* GRANT; 0 without a log, see KFM_F_NO_LOG */
-		__le32	versions;	/* HELLO: KFM_VERSIONS(); 0: 4 alone */
+		__le32	versions;	/* HELLO, REFUSED: KFM_VERSIONS(); 0: @version alone */
 	};
 	__le32	bitmap_len;
 	union {
@@ -565,6 +568,7 @@ struct kfm_le_msg {
 static_assert(sizeof(struct kfm_le_msg) == 256, "kfm_le_msg");
 
 struct kfm_msg {
+	u16	version;	/* 0: the session's, see kfm_net_send_by() */
 	u16	type;
 	u64	session;
 	u8	uuid[16];
@@ -662,7 +666,8 @@ bool kfm_ring_damaged(const void *ring, u32 ring_len, u64 sectors, const struct 
 u32 kfm_ring_place(u32 ring_len, u32 at, u32 room, u32 *take);
 void kfm_msg_encode(const struct kfm_msg *m, struct kfm_le_msg *out);
 int kfm_msg_decode(const void *in, size_t len, struct kfm_msg *m);
-bool kfm_versions_meet(u32 versions);
+struct kfi_versions kfm_msg_speaks(const struct kfm_msg *m);
+extern const struct kfi_versions kfm_speaks;
 enum kfm_verdict kfm_compare(const struct kfm_gens *mine, const struct kfm_gens *peer,
 			     u32 peer_state);
 void kfm_gens_raise(struct kfm_gens *gens, u64 id);

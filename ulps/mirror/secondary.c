@@ -88,7 +88,7 @@ static u32 hello_refusal(const struct kfm_peer *p, const struct kfm_msg *msg)
 		return KFM_R_BUSY;
 	if (other_primary(p))
 		return KFM_R_FOLLOWS;
-	if (!kfm_versions_meet(msg->versions))
+	if (!kfm_peer_versions(p, msg))
 		return KFM_R_VERSION;
 	if (!kfm_roles_agree(p, msg))
 		return KFM_R_WITNESS;
@@ -115,7 +115,10 @@ static u32 hello_refusal(const struct kfm_peer *p, const struct kfm_msg *msg)
  */
 static void send_refused(struct kfm_peer *p, const struct kfm_msg *hello, u32 why)
 {
-	struct kfm_msg refused = { .type = KFM_REFUSED, .arg = why, .session = hello->session };
+	struct kfm_msg refused = {
+		.type = KFM_REFUSED, .arg = why, .session = hello->session,
+		.versions = KFM_VERSIONS_OWN,
+	};
 
 	if (p->m->formatted && p->m->policy == KFM_QUORUM && hello->features & KFM_F_QUORUM) {
 		refused.gens = p->m->sb.gens;
@@ -152,7 +155,7 @@ void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg)
 	struct kfm_msg answer = {
 		.type = KFM_STATE, .session = msg->session, .gens = m->sb.gens,
 		.state = m->sb.state, .sectors = m->sectors, .peers = kfm_peer_count(m),
-		.start = m->start,
+		.start = m->start, .version = kfm_peer_versions(p, msg),
 	};
 
 	if (!refusal && kfm_told_takes(m, msg)) {
@@ -182,6 +185,7 @@ void kfm_secondary_hello(struct kfm_peer *p, const struct kfm_msg *msg)
 		p->session = msg->session;
 		p->refused = 0;
 		p->features = msg->features;
+		p->version = answer.version;
 		if (!m->witness)
 			p->sectors = msg->sectors;
 	}

@@ -22,6 +22,8 @@
 
 #define HELLO_EVERY	(HZ / 2)
 
+struct kfi_wire kfm_wire = { .name = "mirrors", .speaks = &kfm_speaks };
+
 /* Send a message that has no other members. */
 void kfm_peer_send(struct kfm_peer *p, u16 type, u32 arg, u64 session)
 {
@@ -61,17 +63,42 @@ bool kfm_node_matches(const struct kfm_peer *p, u64 node)
 }
 
 /**
+ * kfm_peer_versions() - what this node and a peer speak
+ * @p: the peer
+ * @msg: its HELLO or REFUSED
+ *
+ * Without a common version the log and "kfi show" name the peer. Return: the version that both use,
+ * or 0.
+ */
+u16 kfm_peer_versions(const struct kfm_peer *p, const struct kfm_msg *msg)
+{
+	struct kfi_versions theirs = kfm_msg_speaks(msg), agreed;
+	char peer[64];
+
+	kfi_versions_agree(&kfm_speaks, &theirs, &agreed);
+	if (agreed.highest && !kfi_wire_any_refused())
+		return agreed.highest;
+	snprintf(peer, sizeof(peer), "%s (mirror %s)", kfm_peer_name(p), kfm_name(p->m));
+	if (agreed.highest)
+		kfi_wire_met(p->m->net_ns, &kfm_wire, peer);
+	else
+		kfi_wire_refused(p->m->net_ns, &kfm_wire, peer, &theirs);
+	return agreed.highest;
+}
+
+/**
  * kfm_peer_other_version() - a node has sent HELLO in a version that this node does not speak
  * @p: the peer
- * @session: number of the session in HELLO
+ * @hello: what was read of it
  *
  * Both nodes get a reason. The answer to other messages would be answered in the same way, for
  * ever.
  */
-void kfm_peer_other_version(struct kfm_peer *p, u64 session)
+void kfm_peer_other_version(struct kfm_peer *p, const struct kfm_msg *hello)
 {
 	const struct kfm_msg refused = {
-		.type = KFM_REFUSED, .arg = KFM_R_VERSION, .session = session,
+		.type = KFM_REFUSED, .arg = KFM_R_VERSION, .session = hello->session,
+		.versions = KFM_VERSIONS_OWN,
 	};
 
 	kfm_net_send_by(p->came, &refused);
@@ -90,7 +117,7 @@ void kfm_peer_needs_log(struct kfm_peer *p, const struct kfm_msg *hello)
 {
 	const struct kfm_msg refused = {
 		.type = KFM_REFUSED, .arg = hello->versions ? KFM_R_VERSION : KFM_R_LEG,
-		.session = hello->session,
+		.session = hello->session, .versions = KFM_VERSIONS_OWN,
 	};
 	struct kfm *m = p->m;
 
@@ -129,7 +156,7 @@ void kfm_peer_hello(struct kfm_rail *rail, u32 flags)
 		.flags = flags,
 		.arg = m->policy == KFM_QUORUM ? KFM_STOP : m->policy,
 		.peers = kfm_peer_count(m),
-		.versions = KFM_VERSIONS(KFM_MSG_LOWEST, KFM_MSG_VERSION),
+		.versions = KFM_VERSIONS_OWN,
 		.start = m->start,
 		.seq = ktime_get_ns(),
 		.features = KFM_F_LEAVE | KFM_F_DIRECT | KFM_F_NO_LOG | KFM_F_ZEROES |

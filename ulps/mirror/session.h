@@ -11,7 +11,9 @@ struct kfm_peer;
 void kfm_peer_send(struct kfm_peer *p, u16 type, u32 arg, u64 session);
 struct kfm_gens kfm_pair_gens(const struct kfm_peer *p);
 bool kfm_node_matches(const struct kfm_peer *p, u64 node);
-void kfm_peer_other_version(struct kfm_peer *p, u64 session);
+extern struct kfi_wire kfm_wire;		/* what "kfi show versions" lists */
+u16 kfm_peer_versions(const struct kfm_peer *p, const struct kfm_msg *msg);
+void kfm_peer_other_version(struct kfm_peer *p, const struct kfm_msg *hello);
 void kfm_peer_needs_log(struct kfm_peer *p, const struct kfm_msg *hello);
 enum kfm_verdict kfm_peer_compare(const struct kfm_peer *p, const struct kfm_msg *state);
 void kfm_peer_hello(struct kfm_rail *rail, u32 flags);

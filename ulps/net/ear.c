@@ -42,8 +42,6 @@ static int called(struct kfi_caller *caller)
 	struct knet_peer *peer;
 	int ret = -EACCES;
 
-	if (!knet_hello_ok(caller->data, caller->len))
-		return -EPROTO;
 	mutex_lock(&ear->lock);
 	list_for_each_entry(peer, &ear->peers, ear_entry) {
 		if (!is_peer(peer, caller->info))

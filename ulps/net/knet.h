@@ -192,7 +192,8 @@ struct knet_link {
  * @gone: the peer was removed, under &knet.lock
  * @work: dials, ends @out, and ends the peer. It does one thing after the other, and waits for no
  *	answer of the peer
- * @warned: the last call was refused for a port or the secret; only @work uses it
+ * @warned: the log has told of @why; only @work uses it
+ * @why: words for what the administrator can change about the last call, or NULL. Written by @work
  * @out: the link that this side dials; only @work opens and closes it
  * @dialing: @out waits for the answer to its call, until @deadline; both only @work uses
  * @deadline: in jiffies
@@ -216,6 +217,7 @@ struct knet_peer {
 	bool			gone;
 	struct delayed_work	work;
 	bool			warned;
+	const char		*why;
 	struct knet_link	out;
 	bool			dialing;
 	unsigned long		deadline;
@@ -319,7 +321,12 @@ void knet_peers_wait(struct knet *kn);
 void knet_peer_again(struct knet_peer *peer, unsigned int ms);
 int knet_answer(struct knet_peer *peer, const struct knet_secret *secret,
 		struct kfi_caller *caller, const struct knet_hello *hello);
-bool knet_hello_ok(const struct knet_hello *hello, size_t len);
+extern struct kfi_wire knet_wire;
+/*
+ * Check the hello of a peer, of which @len bytes have arrived. Return: 0; -EPROTO; -EPROTONOSUPPORT:
+ * no version is common, which the log and "kfi show" tell
+ */
+int knet_hello_check(const struct knet_peer *peer, const struct knet_hello *hello, size_t len);
 
 /* ear.c */
 int knet_ear_join(struct knet_peer *peer, const struct kfi_need *need,

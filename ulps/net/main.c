@@ -160,6 +160,7 @@ static int __init knet_module_init(void)
 
 	if (ret)
 		return ret;
+	kfi_wire_register(&knet_wire);
 	ret = register_netdevice_notifier(&netdev_nb);
 	if (ret)
 		goto exit_net;
@@ -172,6 +173,7 @@ static int __init knet_module_init(void)
 unregister:
 	unregister_netdevice_notifier(&netdev_nb);
 exit_net:
+	kfi_wire_unregister(&knet_wire);
 	knet_net_exit();
 	return ret;
 }
@@ -188,6 +190,7 @@ static void __exit knet_module_exit(void)
 	rtnl_link_unregister(&knet_link_ops);
 	unregister_netdevice_notifier(&netdev_nb);
 	knet_net_exit();
+	kfi_wire_unregister(&knet_wire);
 }
 
 module_init(knet_module_init);

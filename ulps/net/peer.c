@@ -25,6 +25,8 @@ static const char *reason(int err)
 	case -EMFILE:
 	case -ENOBUFS:
 		return "its user has too many connections, or too much memory of kfabric";
+	case -EPROTONOSUPPORT:
+		return "no version is common, see kfi show versions";
 	default:
 		return NULL;
 	}
@@ -32,20 +34,38 @@ static const char *reason(int err)
 
 /* ---- hello ---- */
 
+static const struct kfi_versions speaks = {
+	.lowest = KNET_VERSION_MIN, .highest = KNET_VERSION, .features = KNET_FEATS,
+};
+
+struct kfi_wire knet_wire = { .name = "network devices", .speaks = &speaks };
+
 static void fill_hello(struct knet *kn, struct knet_hello *hello, enum knet_status status)
 {
 	lockdep_assert_held(&kn->lock);
 	*hello = (struct knet_hello) {
-		.magic = cpu_to_le32(KNET_MAGIC), .version = cpu_to_le16(KNET_VERSION),
+		.magic = cpu_to_le32(KNET_MAGIC), .version = speaks.highest,
+		.version_min = kfi_versions_lowest(&speaks), .features = speaks.features,
 		.status = status, .session = cpu_to_le64(kn->session),
 	};
 	ether_addr_copy(hello->mac, kn->mac);
 }
 
-bool knet_hello_ok(const struct knet_hello *hello, size_t len)
+int knet_hello_check(const struct knet_peer *peer, const struct knet_hello *hello, size_t len)
 {
-	return len >= sizeof(*hello) && hello->magic == cpu_to_le32(KNET_MAGIC) &&
-	       hello->version == cpu_to_le16(KNET_VERSION) && is_valid_ether_addr(hello->mac);
+	struct kfi_versions theirs, agreed;
+	int ret;
+
+	if (len < sizeof(*hello) || hello->magic != cpu_to_le32(KNET_MAGIC))
+		return -EPROTO;
+	theirs = kfi_versions_read(hello->version, hello->version_min, hello->features);
+	ret = kfi_versions_agree(&speaks, &theirs, &agreed);
+	if (ret == -EPROTONOSUPPORT)
+		kfi_wire_refused(peer->kn->net, &knet_wire, peer->node, &theirs);
+	if (ret)
+		return ret;
+	kfi_wire_met(peer->kn->net, &knet_wire, peer->node);
+	return is_valid_ether_addr(hello->mac) ? 0 : -EPROTO;
 }
 
 /* Have the work done in so many milliseconds, or at once. Any context */
@@ -152,13 +172,19 @@ static int answer_call(struct knet_peer *peer, const struct knet_secret *secret,
 	struct knet *kn = peer->kn;
 	enum knet_status status;
 	struct knet_hello answer;
-	int ret = -ENETDOWN;
+	bool common;
+	int ret;
 
+	ret = knet_hello_check(peer, hello, caller->len);
+	if (ret && ret != -EPROTONOSUPPORT)
+		return ret;
+	common = !ret;
+	ret = -ENETDOWN;
 again:
 	mutex_lock(&kn->lock);
 	if (!kn->running || peer->gone || !knet_same_secret(secret, &kn->secret))
 		goto unlock;
-	status = judge(peer, hello);
+	status = common ? judge(peer, hello) : KNET_VERSIONS;
 	if (status == KNET_OK && !link) {
 		mutex_unlock(&kn->lock);
 		link = in_alloc(peer);
@@ -260,10 +286,12 @@ static int connected(struct knet_peer *peer)
 {
 	struct knet_link *out = &peer->out;
 	struct knet *kn = peer->kn;
-	int ret = 0;
+	int ret;
 
-	if (!knet_hello_ok(&peer->answer, peer->answer_len) || peer->answer.status != KNET_OK ||
-	    ether_addr_equal(peer->answer.mac, peer->hello.mac))
+	ret = knet_hello_check(peer, &peer->answer, peer->answer_len);
+	if (ret)
+		return ret;
+	if (peer->answer.status != KNET_OK || ether_addr_equal(peer->answer.mac, peer->hello.mac))
 		return -EPROTO;
 	ret = knet_link_alloc(out);
 	if (ret)
@@ -288,13 +316,17 @@ static void close_out(struct knet_peer *peer)
 /* The call was answered, or is not waited for any longer. Return: 0: the link is up */
 static int dialed(struct knet_peer *peer)
 {
-	int ret = kfi_conn_dialed(&peer->out.conn);
+	int ret = kfi_conn_dialed(&peer->out.conn), said;
 
-	if (!ret)
+	if (!ret) {
 		ret = connected(peer);
-	else if (knet_hello_ok(&peer->answer, peer->answer_len) &&
-		 peer->answer.status == KNET_WAIT)
-		ret = -EALREADY;
+	} else if (peer->answer_len) {
+		said = knet_hello_check(peer, &peer->answer, peer->answer_len);
+		if (said == -EPROTONOSUPPORT)
+			ret = said;
+		else if (!said && peer->answer.status == KNET_WAIT)
+			ret = -EALREADY;
+	}
 	peer->dialing = false;
 	if (ret)
 		close_out(peer);
@@ -392,6 +424,7 @@ static void warn(struct knet_peer *peer, int err)
 {
 	const char *why = reason(err);
 
+	WRITE_ONCE(peer->why, why);
 	if (why && !peer->warned && net_ratelimit())
 		netdev_warn(peer->kn->dev, "no connection to %s: %s, see kfi_net(7)\n", peer->node,
 			    why);

@@ -73,6 +73,7 @@ static ssize_t peers_show(struct device *d, struct device_attribute *attr, char 
 	struct knet *kn = netdev_priv(to_net_dev(d));
 	struct knet_link *link;
 	struct knet_peer *peer;
+	const char *why;
 	unsigned int i;
 	int len = 0;
 
@@ -84,6 +85,8 @@ static ssize_t peers_show(struct device *d, struct device_attribute *attr, char 
 		link = rcu_dereference_protected(peer->link, lockdep_is_held(&kn->lock));
 		if (link)
 			len += sysfs_emit_at(buf, len, "%s up %pM\n", peer->node, link->mac);
+		else if ((why = READ_ONCE(peer->why)))
+			len += sysfs_emit_at(buf, len, "%s down: %s\n", peer->node, why);
 		else
 			len += sysfs_emit_at(buf, len, "%s down\n", peer->node);
 	}

@@ -46,10 +46,13 @@ static void control_in(struct perf_flow *flow, struct perf_op *op, size_t len)
 {
 	unsigned int room = ARRAY_SIZE(flow->inbox) - (flow->in_tail - flow->in_head);
 	struct perf_ctl *ctl = &flow->inbox[flow->in_tail % ARRAY_SIZE(flow->inbox)];
+	int err = room ? perf_decode(op->buf->va[0], len, ctl) : -EOVERFLOW;
 
 	if (!room)
-		perf_flow_fail(flow, -EOVERFLOW, "the peer sends too many control messages");
-	else if (perf_decode(op->buf->va[0], len, ctl))
+		perf_flow_fail(flow, err, "the peer sends too many control messages");
+	else if (err == -EPROTONOSUPPORT)
+		perf_flow_fail(flow, err, "the peer speaks other versions of kfi_perf's messages");
+	else if (err)
 		perf_flow_fail(flow, -EPROTO, "the peer sent a malformed control message");
 	else if (ctl->type != PERF_PING)
 		/* After the message: pairs with have_ctl(). */

@@ -180,13 +180,15 @@ int perf_post_ctl(struct perf_flow *flow, const struct perf_ctl *ctl)
 {
 	struct kfi_msg msg = { .addr = flow->conn.peer, .data = PERF_CTL_DATA };
 	struct perf_vec vec __uninitialized;
+	struct perf_ctl copy = *ctl;
 	struct perf_op *op;
 	ssize_t ret;
 
 	op = list_first_entry_or_null(&flow->ctl_free, struct perf_op, entry);
 	if (!op)
 		return -EAGAIN;
-	perf_buf_vec(op->buf, perf_encode(ctl, op->buf->va[0]), &vec);
+	copy.version = flow->version;
+	perf_buf_vec(op->buf, perf_encode(&copy, op->buf->va[0]), &vec);
 	set_vec(&msg, &vec);
 	msg.context = context_of(flow, op);
 	ret = posted(flow, kfi_sendmsg(flow->conn.ep, &msg, style(flow) | KFI_REMOTE_CQ_DATA));

@@ -177,6 +177,7 @@ struct perf_role {
  *
  * Constant while it is open:
  * @hello: what is measured
+ * @version: version of its control messages; 0 until it is agreed
  * @role: what this side does
  * @ep_type: KFI_EP_MSG or KFI_EP_RDM
  * @softirq: done() callbacks
@@ -216,6 +217,7 @@ struct perf_role {
  */
 struct perf_flow {
 	struct perf_hello	hello;
+	u8			version;
 	const struct perf_role	*role;
 	u32			ep_type;
 	bool			softirq;

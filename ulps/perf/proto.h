@@ -23,9 +23,11 @@
 
 #include <linux/build_bug.h>
 #include <linux/types.h>
+#include <kfi_versions.h>
 
 #define PERF_MAGIC	0x6670666bU	/* "kfpf" */
-#define PERF_VERSION	3
+#define PERF_VERSION	3		/* highest version that this side speaks */
+#define PERF_VERSION_MIN	3		/* lowest version that this side speaks */
 #define PERF_CTL_DATA	0x636b6670U	/* fits the 4 bytes that all transports have */
 #define PERF_ADDR_MAX	64
 #define PERF_TIMEOUT_MAX_MS	600000U	/* so long a silent client has a session */
@@ -43,6 +45,14 @@ enum perf_type {
 };
 
 #define PERF_HELLO_VERIFY	(1U << 0)
+#define PERF_HELLO_OLDER(flags)	((flags) >> 4)	/* versions that are spoken below hdr.version */
+
+extern const struct kfi_versions perf_speaks;
+
+/*
+ * HELLO, WELCOME and PING are the same in all versions. HELLO and the first PING have the highest version that the client
+ * speaks, other messages have the one that both sides use.
+ */
 
 struct perf_wire_hdr {
 	__le32	magic;
@@ -73,7 +83,8 @@ struct perf_wire_welcome {
 	struct perf_wire_hdr hdr;
 	__le32	status;		/* 0, or a positive error number */
 	__le16	addrlen;
-	__le16	reserved;
+	__u8	version;	/* the highest that the server speaks; 0: hdr.version alone */
+	__u8	version_min;	/* and the lowest, see kfi_versions_read() */
 	__le64	base;		/* of the region for RMA */
 	__le64	key;
 } __packed;
@@ -105,6 +116,8 @@ struct perf_hello {
 /**
  * struct perf_ctl - a control message
  * @type: enum perf_type
+ * @version: version of the message; 0: the highest that this side speaks
+ * @speaks: PERF_HELLO, PERF_WELCOME: what the sender speaks; set by perf_decode()
  * @hello: PERF_HELLO
  * @status: PERF_WELCOME
  * @base: PERF_WELCOME
@@ -117,6 +130,8 @@ struct perf_hello {
  */
 struct perf_ctl {
 	u8	type;
+	u8	version;
+	struct kfi_versions speaks;
 	union {
 		struct perf_hello hello;
 		struct {
@@ -136,7 +151,10 @@ struct perf_ctl {
 
 /* Encode into PERF_CTL_MAX bytes. Return: the length */
 size_t perf_encode(const struct perf_ctl *ctl, void *buf);
-/* Return: 0, or -EPROTO for a message that perf_encode() does not produce */
+/*
+ * Return: 0; -EPROTO for a message that perf_encode() does not produce; -EPROTONOSUPPORT for HELLO and
+ * WELCOME without a common version
+ */
 int perf_decode(const void *buf, size_t len, struct perf_ctl *ctl);
 
 #endif /* _KFI_PERF_PROTO_H */

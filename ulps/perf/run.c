@@ -116,7 +116,7 @@ static int connect_msg(struct perf_flow *flow, const void *addr)
 	flow->closing = false;
 	if (!err)
 		return perf_flow_send(flow, &first);
-	if (!perf_decode(answer, len, &ctl) && ctl.type == PERF_WELCOME && ctl.status)
+	if (perf_decode(answer, len, &ctl) != -EPROTO && ctl.type == PERF_WELCOME && ctl.status)
 		return perf_flow_fail(flow, -(int)ctl.status, "the server refused");
 	return perf_flow_fail(flow, err, "connect");
 }
@@ -169,6 +169,7 @@ static int exchange_hello(struct perf_flow *flow, const void *addr)
 		return perf_flow_fail(flow, -(int)ctl.status, "the server refused");
 	if (ctl.addrlen != addrlen)
 		return perf_flow_fail(flow, -EPROTO, "the server's address is malformed");
+	flow->version = ctl.version;
 	flow->base = ctl.base;
 	flow->key = ctl.key;
 	return addrlen ? insert_peer(flow, ctl.addr) : 0;

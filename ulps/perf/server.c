@@ -14,9 +14,10 @@ static int called(struct kfi_caller *caller)
 	u8 data[PERF_CTL_MAX];
 	int err;
 
-	if (perf_decode(caller->data, caller->len, &hello) || hello.type != PERF_HELLO)
+	err = perf_decode(caller->data, caller->len, &hello);
+	if (err == -EPROTO || hello.type != PERF_HELLO)
 		return -EPROTO;
-	err = perf_session_accept(server, &hello, caller);
+	err = err ?: perf_session_accept(server, &hello, caller);
 	if (!err)
 		return 0;
 	atomic64_inc(&server->counts.refused);
@@ -57,11 +58,16 @@ static void refusal_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct k
 static void received(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_err_entry *wc)
 {
 	struct kfi_rxbuf *rx = container_of(cqe, struct kfi_rxbuf, cqe);
+	struct perf_place *place = container_of(rx->conn, struct perf_place, conn);
 	struct perf_ctl hello;
+	int err = -EPROTO;
 
-	if (!wc->err && (wc->flags & KFI_REMOTE_CQ_DATA) && wc->data == PERF_CTL_DATA &&
-	    !perf_decode(rx->head, wc->len, &hello) && hello.type == PERF_HELLO)
-		perf_session_start(container_of(rx->conn, struct perf_place, conn), &hello);
+	if (!wc->err && (wc->flags & KFI_REMOTE_CQ_DATA) && wc->data == PERF_CTL_DATA)
+		err = perf_decode(rx->head, wc->len, &hello);
+	if (!err && hello.type == PERF_HELLO)
+		perf_session_start(place, &hello);
+	else if (err == -EPROTONOSUPPORT && hello.type == PERF_HELLO)
+		perf_refuse(place, &hello, err);
 	kfi_rx_done(rx);
 }
 

@@ -423,6 +423,7 @@ static struct perf_session *session_new(struct perf_server *server, const struct
 	INIT_WORK(&s->end_work, session_end_work);
 	perf_flow_init(&s->flow, server->ep_type, &hello->hello,
 		       echoes(&hello->hello) ? &echo_role : &sink_role, &perf_session_ops);
+	s->flow.version = hello->version;
 	s->task = kthread_create(session_main, s, "kfi_perf_srv/%u", server->id);
 	if (IS_ERR(s->task))
 		goto free;

@@ -860,6 +860,8 @@ void kib_srq_reported(struct kib_qp *qp, struct kib_slot *s);
 void kib_srq_last(struct kib_qp *qp);
 
 /* talk.c */
+extern const struct kfi_versions kib_speaks;
+extern struct kfi_wire kib_wire;
 struct kib_packet *kib_packet_new(u32 len, gfp_t gfp);
 void kib_packet_send(struct kib_fabric *fabric, int ifindex, struct kib_packet *packet);
 void kib_rx_put(struct kib_rx *rx);

@@ -135,8 +135,10 @@ static int __init kib_init(void)
 	kib_wq = alloc_workqueue("kfi_ib", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (!kib_wq)
 		return -ENOMEM;
+	kfi_wire_register(&kib_wire);
 	ret = register_netdevice_notifier(&netdev_nb);
 	if (ret) {
+		kfi_wire_unregister(&kib_wire);
 		destroy_workqueue(kib_wq);
 		return ret;
 	}
@@ -154,6 +156,7 @@ static void __exit kib_exit(void)
 	synchronize_rcu();	/* for mr_ended() */
 	rcu_barrier();		/* for kib_user_mr_put(): RCU callbacks queue user_mr_free() */
 	destroy_workqueue(kib_wq);
+	kfi_wire_unregister(&kib_wire);
 }
 
 module_init(kib_init);

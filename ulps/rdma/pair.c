@@ -125,7 +125,8 @@ static bool pair_take_heard(struct kib_qp *qp, u64 *secret)
 static void pair_call(struct kib_qp *qp, u64 secret)
 {
 	struct kib_hello hello = {
-		.magic = cpu_to_be32(KIB_MAGIC), .version = KIB_VERSION,
+		.magic = cpu_to_be32(KIB_MAGIC), .version = kib_speaks.highest,
+		.version_min = kfi_versions_lowest(&kib_speaks),
 		.qpn = cpu_to_be32(qp->remote_qpn), .secret = cpu_to_be64(secret),
 	};
 	struct kfi_info *info;
@@ -147,12 +148,15 @@ bool kib_pair_called(struct kib_fabric *fabric, const struct kfid *place, struct
 		     const void *data, size_t len)
 {
 	const struct kib_hello *hello = data;
+	struct kfi_versions theirs, agreed;
 	struct kib_qp *qp;
 	bool taken = false;
 
-	if (len < sizeof(*hello) || hello->magic != cpu_to_be32(KIB_MAGIC) ||
-	    hello->version != KIB_VERSION || memchr_inv(hello->zero, 0, sizeof(hello->zero)) ||
-	    hello->zero2)
+	/* A caller has heard READY, so its kernel and this one have a version in common. */
+	if (len < sizeof(*hello) || hello->magic != cpu_to_be32(KIB_MAGIC))
+		return false;
+	theirs = kfi_versions_read(hello->version, hello->version_min, 0);
+	if (kfi_versions_agree(&kib_speaks, &theirs, &agreed))
 		return false;
 	rcu_read_lock();	/* kib_destroy_qp() waits for us */
 	qp = kib_qp_find(fabric, 0, be32_to_cpu(hello->qpn));

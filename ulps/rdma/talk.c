@@ -61,7 +61,8 @@ struct kib_packet *kib_packet_new(u32 len, gfp_t gfp)
 	packet->peer = NULL;
 	packet->of_process = false;
 	packet->head = (struct kib_packet_head) {
-		.magic = cpu_to_be32(KIB_MAGIC), .version = KIB_VERSION,
+		.magic = cpu_to_be32(KIB_MAGIC), .version = kib_speaks.highest,
+		.version_min = kfi_versions_lowest(&kib_speaks),
 	};
 	return packet;
 }
@@ -303,12 +304,35 @@ void kib_rx_put(struct kib_rx *rx)
 	atomic_dec(&talk->kept);
 }
 
+const struct kfi_versions kib_speaks = { .lowest = KIB_VERSION_MIN, .highest = KIB_VERSION };
+
+struct kfi_wire kib_wire = { .name = "RDMA devices", .speaks = &kib_speaks };
+
+/* Is a version common? If not, the log and "kfi show" name the sender, as which anyone may pose. */
+static bool packet_versions(const struct kib_rx *rx)
+{
+	const struct kib_packet_head *head = &rx->head;
+	struct kfi_versions agreed, theirs = kfi_versions_read(head->version, head->version_min, 0);
+	struct net *net = READ_ONCE(rx->talk->dev->net);	/* only compared */
+	int ret = kfi_versions_agree(&kib_speaks, &theirs, &agreed);
+	char peer[sizeof("0000:0000:0000:0000:0000:0000:255.255.255.255")];
+
+	if (!ret && !kfi_wire_any_refused())
+		return true;
+	snprintf(peer, sizeof(peer), "%pI6c", head->sgid);
+	if (ret == -EPROTONOSUPPORT)
+		kfi_wire_refused(net, &kib_wire, peer, &theirs);
+	else if (!ret)
+		kfi_wire_met(net, &kib_wire, peer);
+	return !ret;
+}
+
 static bool packet_ok(const struct kib_rx *rx, size_t len)
 {
 	const struct kib_packet_head *head = &rx->head;
 
 	return len >= sizeof(*head) && head->magic == cpu_to_be32(KIB_MAGIC) &&
-	       head->version == KIB_VERSION && !(head->flags & ~KIB_PACKET_IMM) && !head->zero;
+	       packet_versions(rx) && !(head->flags & ~KIB_PACKET_IMM);
 }
 
 /*

@@ -16,9 +16,11 @@
 
 #include <linux/build_bug.h>
 #include <linux/types.h>
+#include <kfi_versions.h>
 
 #define KIB_MAGIC	0x6b666962	/* "kfib" */
-#define KIB_VERSION	2
+#define KIB_VERSION	2	/* highest version that this side speaks */
+#define KIB_VERSION_MIN	2	/* lowest version that this side speaks */
 
 enum kib_packet_type {
 	KIB_PACKET_UD	= 1,	/* a message of a UD queue pair */
@@ -31,10 +33,10 @@ enum kib_packet_type {
 /**
  * struct kib_packet_head - the beginning of a packet
  * @magic: KIB_MAGIC
- * @version: KIB_VERSION
+ * @version: highest version that the sender speaks
  * @type: enum kib_packet_type
  * @flags: KIB_PACKET_IMM, or 0
- * @zero: 0
+ * @version_min: the lowest one, see kfi_versions_read()
  * @src_qpn: number of the queue pair of the sender
  * @dst_qpn: that of the receiver
  * @qkey: UD: Q_Key; else 0
@@ -42,13 +44,16 @@ enum kib_packet_type {
  * @secret: READY: number of the call; else 0
  * @sgid: GID of the sender
  * @dgid: GID of the receiver
+ *
+ * Nothing is agreed before a packet is sent, so this head is the same in all versions, and a packet
+ * has a form that each version knows that its sender speaks.
  */
 struct kib_packet_head {
 	__be32	magic;
 	u8	version;
 	u8	type;
 	u8	flags;
-	u8	zero;
+	u8	version_min;
 	__be32	src_qpn;
 	__be32	dst_qpn;
 	__be32	qkey;
@@ -61,7 +66,8 @@ struct kib_packet_head {
 /**
  * struct kib_hello - the data of a call
  * @magic: KIB_MAGIC
- * @version: KIB_VERSION
+ * @version: highest version that the sender speaks
+ * @version_min: the lowest one
  * @zero: 0
  * @qpn: number of the queue pair that is called
  * @zero2: 0
@@ -70,7 +76,8 @@ struct kib_packet_head {
 struct kib_hello {
 	__be32	magic;
 	u8	version;
-	u8	zero[3];
+	u8	version_min;
+	u8	zero[2];
 	__be32	qpn;
 	__be32	zero2;
 	__be64	secret;

@@ -27,12 +27,10 @@ bool hellos(void)
 		{ offsetof(struct kib_hello, version), KIB_VERSION - 1 },
 		{ offsetof(struct kib_hello, version), 0 },
 		{ offsetof(struct kib_hello, version), 255 },
-		{ offsetof(struct kib_hello, zero), 1 },
-		{ offsetof(struct kib_hello, zero) + 2, 255 },
+		{ offsetof(struct kib_hello, version_min), KIB_VERSION + 1 },
+		{ offsetof(struct kib_hello, version_min), 255 },
 		{ offsetof(struct kib_hello, qpn), 1 },
 		{ offsetof(struct kib_hello, qpn), 255 },
-		{ offsetof(struct kib_hello, zero2), 1 },
-		{ offsetof(struct kib_hello, zero2) + 3, 255 },
 	};
 	struct kib_hello hello;
 	struct hi_peer p = {};

@@ -38,7 +38,7 @@ bool packets(void)
 		{ offsetof(struct kib_packet_head, type), 255 },
 		{ offsetof(struct kib_packet_head, flags), 2 },
 		{ offsetof(struct kib_packet_head, flags), 0x81 },
-		{ offsetof(struct kib_packet_head, zero), 1 },
+		{ offsetof(struct kib_packet_head, version_min), KIB_VERSION + 1 },
 		{ offsetof(struct kib_packet_head, src_qpn), 1 },
 		{ offsetof(struct kib_packet_head, src_qpn) + 3, 0xff },
 		{ offsetof(struct kib_packet_head, dst_qpn), 1 },

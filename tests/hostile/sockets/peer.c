@@ -95,7 +95,7 @@ static int hs_say_hello(struct hs *hs, const struct hs_call *call, u8 kind)
 		.magic = cpu_to_le32(KFW_MAGIC),
 		.kind = kind,
 		.ep_type = KFI_EP_RDM,
-		.version = cpu_to_le16(KFW_VERSION),
+		.version = KFW_VERSION,
 		.len = cpu_to_le16(sizeof(hello)),
 		.port = cpu_to_le16(call->port),
 		.incarnation = cpu_to_le64(call->incarnation ?: 4711),

@@ -132,7 +132,7 @@ bool hu_calls(struct hu *hu)
 /*
  * A CALL with a body that is not right. Return: the victim answers it with @status; 0: it does not
  */
-static bool call_is(struct hu *hu, struct kmw_calling c, u8 version, u16 zero, u32 status)
+static bool call_is(struct hu *hu, struct kmw_calling c, u8 version, u16 features, u32 status)
 {
 	struct kfi_mux_rec rec;
 	struct hu_got got;
@@ -140,7 +140,7 @@ static bool call_is(struct hu *hu, struct kmw_calling c, u8 version, u16 zero, u
 	kmw_encode_call(&c, &rec);
 	((struct kmw_call *)rec.body)->version = version;
 	((struct kmw_call *)rec.body)->version_min = version;
-	((struct kmw_call *)rec.body)->zero = cpu_to_le16(zero);
+	((struct kmw_call *)rec.body)->features = cpu_to_le16(features);
 	hu->content.len = 0;
 	hu_add(hu, &rec, NULL, 0);
 	if (!hu_check(!hu_records(hu) && hu_answers(hu), "the life ends"))
@@ -181,7 +181,9 @@ bool hu_windows(struct hu *hu)
 	strange.from = KMW_PORT_MAX + 1;
 	ok &= call_is(hu, strange, KMW_VERSION, 0, 0);
 	strange.from = 1;
-	ok &= call_is(hu, strange, KMW_VERSION, 1, 0);
+	/* features that the victim does not have are no reason to refuse */
+	ok &= call_is(hu, strange, KMW_VERSION, ~0, ECONNREFUSED);
+	strange.number = hu_number(hu);
 	ok &= call_is(hu, strange, KMW_VERSION + 1, 0, EPROTONOSUPPORT);
 	return ok;
 }

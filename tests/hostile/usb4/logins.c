@@ -127,6 +127,13 @@ bool hu_versions(struct hu *hu)
 		ok &= hu_check(reply.status == EPROTONOSUPPORT && reply.version == U4W_VERSION,
 			       "another version gets a wrong reply");
 	}
+	/* A peer that speaks later versions, too, and has features that the victim does not have */
+	msg = hu_msg(hu, U4W_LOGIN);
+	msg.version = (U4W_VERSION + 2) | U4W_VERSION << 8 | 0xffffU << 16;
+	ok &= hu_check(!hu_ask(hu, &msg), "a later version gets no reply");
+	reply = hu_get(hu, answer);
+	ok &= hu_check(reply.status != EPROTONOSUPPORT && reply.version == U4W_VERSION,
+		       "a later version is refused");
 	return ok & goes_on(hu, "another version");
 }
 
