@@ -59,6 +59,8 @@ void kfm_peer_message(struct kfm_peer *p, const struct kfm_msg *msg)
 		return;
 	if (!m->primary || p->came == p->rail)	/* another rail says nothing of that one */
 		p->live = jiffies;
+	if (msg->type == KFM_REFUSED && msg->arg == KFM_R_VERSION)
+		kfm_peer_versions(p, msg);
 	if (m->promote)
 		kfm_promote_answer(p, msg);
 	else if (m->primary)

@@ -223,7 +223,6 @@ void kfm_primary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 		on_state(p, msg);
 		break;
 	case KFM_REFUSED:
-		kfm_peer_versions(p, msg);
 		on_refused(p, msg->arg);
 		kfm_quorum_newer(p, msg);
 		break;
