@@ -86,6 +86,8 @@ void kfi_param_read(char *to, const char *var, size_t size);
  *	KFI_BENCH=y
  * @var: variable with the value of the constant
  * @type: type of the parameter, as that of module_param()
+ *
+ * The Kbuild of the folder has a line for the file: CFLAGS_<file>.o += $(KFI_PARAM_FLAGS).
  */
 #ifdef KFI_TESTS
 #define KFI_TEST_PARAM(name, var, type)	module_param_named(name, var, type, 0644)

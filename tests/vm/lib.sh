@@ -114,6 +114,29 @@ vm_source()
 		tar -xJ -C "$dir" --strip-components="$strip" --wildcards "${@/#/$top/}"
 }
 
+# What is built for each kernel. The whole source takes 20 seconds to read, so these parts are packed once.
+readonly VM_PARTS=(drivers/ntb drivers/infiniband/sw/siw drivers/dma/dmatest.c drivers/net/ntb_netdev.c drivers/nvme)
+
+# vm_parts SERIES: print an archive of these, in which they have their names in the whole source
+vm_parts()
+{
+	local series dir
+
+	series=$(vm_series "$1")
+	dir=$vm_cache/parts-$(debpkg version "$(vm_suite "$series")" "linux-source-$series")-$(sha256sum <<<"${VM_PARTS[*]}" | head -c 8)
+	vm_once "$dir" vm_pack_parts "$series"
+	echo "$dir/parts.tar.xz"
+}
+
+vm_pack_parts()
+{
+	local top=linux-source-$2
+
+	vm_source "$1" "$2" 0 "${VM_PARTS[@]}"
+	tar -cJf "$1/parts.tar.xz" -C "$1" "$top"
+	rm -r "${1:?}/$top"
+}
+
 # vm_left_out WHAT SERIES FLAGS CONFIG...: build modules that a kernel has in its source but Debian
 # leaves out of its packages, unchanged, against the stock headers, into the cache; print the directory
 # of .ko files. FLAGS are the compiler's. The script has unpack DIR SERIES, which makes DIR/Kbuild.
