@@ -38,6 +38,9 @@ struct kfi_versions {
  * @features: features, as received
  *
  * A side that speaks one version sends 0 as its lowest one, as sides without ranges did.
+ *
+ * Context: any.
+ * Return: the range, not checked: see kfi_versions_agree().
  */
 static inline struct kfi_versions kfi_versions_read(u8 highest, u8 lowest, u32 features)
 {
@@ -49,6 +52,9 @@ static inline struct kfi_versions kfi_versions_read(u8 highest, u8 lowest, u32 f
 /**
  * kfi_versions_lowest() - the lowest version as it is sent, see kfi_versions_read()
  * @speaks: what this side speaks
+ *
+ * Context: any.
+ * Return: the version, or 0 for the highest one alone.
  */
 static inline u8 kfi_versions_lowest(const struct kfi_versions *speaks)
 {
@@ -61,8 +67,8 @@ static inline u8 kfi_versions_lowest(const struct kfi_versions *speaks)
  * @theirs: what the other side speaks, not checked
  * @agreed: set to the version and the features that both use; cleared on failure
  *
- * Pure function. Return: 0; -EPROTONOSUPPORT if no version is common; -EPROTO if @theirs is no
- * range.
+ * Context: any.
+ * Return: 0; -EPROTONOSUPPORT if no version is common; -EPROTO if @theirs is no range.
  */
 static inline int kfi_versions_agree(const struct kfi_versions *ours,
 				     const struct kfi_versions *theirs,
@@ -112,7 +118,9 @@ void kfi_wire_register(struct kfi_wire *wire);
  * kfi_wire_unregister() - end the list's use of a wire, and forget the peers refused on it
  * @wire: the wire
  *
- * No kfi_wire_refused() of the wire is running, or follows. Context: process.
+ * No kfi_wire_refused() of the wire is running, or follows.
+ *
+ * Context: process.
  */
 void kfi_wire_unregister(struct kfi_wire *wire);
 
@@ -138,11 +146,18 @@ void kfi_wire_refused(struct net *net, struct kfi_wire *wire, const char *peer,
  * @wire: as in kfi_wire_refused()
  * @peer: as in kfi_wire_refused()
  *
- * Cheap while no peer is refused. Context: any but hard interrupts.
+ * Cheap while no peer is refused.
+ *
+ * Context: any but hard interrupts.
  */
 void kfi_wire_met(struct net *net, struct kfi_wire *wire, const char *peer);
 
-/** kfi_wire_any_refused() - is there a peer to forget? Lets a caller spare the name of the peer */
+/**
+ * kfi_wire_any_refused() - is there a peer to forget? Lets a caller spare the name of the peer
+ *
+ * Context: any.
+ * Return: true if a peer was refused, and has not been forgotten.
+ */
 bool kfi_wire_any_refused(void);
 
 #endif /* __KERNEL__ */
