@@ -10,7 +10,7 @@ JOBS ?= $(shell nproc)
 TOP := $(CURDIR)
 
 .DEFAULT_GOAL := help
-.PHONY: help modules tool library demo test test-more kunit conformance parity vm-test fuzz bench check mutants soak install uninstall deb clean
+.PHONY: help modules tool library demo test test-more kunit conformance parity vm-test fuzz bench check mutants soak install uninstall deb dist clean
 
 help:		## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -76,6 +76,9 @@ uninstall:	## take away what install put there
 
 deb:		## Debian packages in build/deb: the modules by DKMS, the command and the providers of libfabric and rdma-core, headers
 	@tools/build deb
+
+dist:		## the source of this commit as kfabric-<version>.tar.xz in build/dist, each time the same bytes
+	@tools/build dist
 
 clean:		## forget everything that was built here
 	rm -rf build

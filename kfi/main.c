@@ -5,6 +5,7 @@
 #include <linux/module.h>
 #include <net/genetlink.h>
 #include <linux/kfi.h>
+#include <kfi_version.h>
 
 #include "atomic.h"
 #include "mux/mux.h"
@@ -85,6 +86,7 @@ module_init(kfi_init);
 module_exit(kfi_exit);
 
 MODULE_DESCRIPTION("kfabric: one message and RMA interface over any fabric");
+MODULE_VERSION(KFABRIC_VERSION);
 MODULE_LICENSE("GPL");
 MODULE_ALIAS("kfabric");
 MODULE_ALIAS_GENL_FAMILY(KFI_GENL_NAME);	/* "kfi info" loads kfi.ko */

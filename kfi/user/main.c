@@ -7,6 +7,7 @@
 #include <linux/module.h>
 #include <linux/nospec.h>
 #include <linux/uaccess.h>
+#include <kfi_version.h>
 #include "context.h"
 
 /* The longest structure of an ioctl, with some room for those of later kernels */
@@ -143,4 +144,5 @@ module_init(ku_init);
 module_exit(ku_exit);
 
 MODULE_DESCRIPTION("kfabric for processes: /dev/kfi");
+MODULE_VERSION(KFABRIC_VERSION);
 MODULE_LICENSE("GPL");

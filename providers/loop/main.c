@@ -10,6 +10,7 @@
  *   place.c	memory that the other end writes to directly
  */
 #include <linux/init.h>
+#include <kfi_version.h>
 #include "loop.h"
 
 static void loop_addr_str(const void *addr, size_t len, char *buf, size_t size)
@@ -203,5 +204,6 @@ static void __exit loop_exit(void)
 module_exit(loop_exit);
 
 MODULE_DESCRIPTION("kfabric provider: loopback between endpoints of one kernel");
+MODULE_VERSION(KFABRIC_VERSION);
 MODULE_LICENSE("GPL");
 MODULE_ALIAS("kfi-provider-loop");

@@ -15,6 +15,7 @@
  *			peer writes
  */
 #include <linux/module.h>
+#include <kfi_version.h>
 #include "ntb.h"
 
 struct kfi_proto nt_proto = {
@@ -107,5 +108,6 @@ static void __exit nt_exit(void)
 module_init(nt_init);
 module_exit(nt_exit);
 MODULE_DESCRIPTION("kfabric provider over PCI Express non-transparent bridges");
+MODULE_VERSION(KFABRIC_VERSION);
 MODULE_LICENSE("GPL");
 MODULE_ALIAS("kfi-provider-ntb");

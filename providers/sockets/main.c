@@ -15,6 +15,7 @@
  *   dgram.c  wire.h	DGRAM endpoints, and their format
  */
 #include <linux/module.h>
+#include <kfi_version.h>
 #include "sock.h"
 
 struct kfi_proto ks_proto = {
@@ -180,5 +181,6 @@ static void __exit ks_exit(void)
 module_init(ks_init);
 module_exit(ks_exit);
 MODULE_DESCRIPTION("kfabric provider over TCP and UDP sockets");
+MODULE_VERSION(KFABRIC_VERSION);
 MODULE_LICENSE("GPL");
 MODULE_ALIAS("kfi-provider-sockets");

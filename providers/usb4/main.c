@@ -18,6 +18,7 @@
  * The multiplexer (kfi_mux.h) has connections, endpoints, names and discovery.
  */
 #include <linux/module.h>
+#include <kfi_version.h>
 #include "usb4.h"
 
 static const struct kfi_link_ops u4_link_ops = {
@@ -130,5 +131,6 @@ static void __exit u4_exit(void)
 module_init(u4_init);
 module_exit(u4_exit);
 MODULE_DESCRIPTION("kfabric provider over USB4 and Thunderbolt cables");
+MODULE_VERSION(KFABRIC_VERSION);
 MODULE_LICENSE("GPL");
 MODULE_ALIAS("kfi-provider-usb4");

@@ -19,6 +19,7 @@
  *   wire.h		format of a link
  */
 #include <linux/module.h>
+#include <kfi_version.h>
 #include "verbs.h"
 
 struct kfi_proto kv_proto = {
@@ -178,5 +179,6 @@ static void __exit kv_exit(void)
 module_init(kv_init);
 module_exit(kv_exit);
 MODULE_DESCRIPTION("kfabric provider over RDMA verbs");
+MODULE_VERSION(KFABRIC_VERSION);
 MODULE_LICENSE("GPL");
 MODULE_ALIAS("kfi-provider-verbs");

@@ -281,6 +281,42 @@ static void label_tag_lies(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, internal_start(w, KFM_BLOCK, &none), 0);
 }
 
+/* A label, or a tag, of a later version: the node does not start, the log says so, and it stays. */
+static void label_other_version(struct kunit *test)
+{
+	static const char said[] = "mirror: the label of the leg has version 2, and this module reads 1 to 1: use a newer kfabric";
+	static const struct kfm_super none;
+	struct mw *w = labelled(test);
+	u8 *now = kfi_test_zalloc(test, KFM_BLOCK);
+	struct kfm_super known;
+	struct kfm *m = &w->m;
+
+	mw_version(w->label[0], KFM_LABEL_VERSION + 1);
+	memcpy(now, w->label[0], KFM_BLOCK);
+	KUNIT_EXPECT_EQ(test, starts(w), -EPROTONOSUPPORT);
+	KUNIT_EXPECT_STREQ(test, mw_heard, said);
+	m->sb.state = KFM_BLANK;
+	KUNIT_EXPECT_EQ(test, kfm_label_check(m), -EPROTONOSUPPORT);
+	KUNIT_EXPECT_EQ(test, kfm_label_may_create(m, m->sb.uuid), -ENOTUNIQ);
+	KUNIT_EXPECT_MEMEQ(test, w->label[0], now, KFM_BLOCK);
+
+	w = mw_make(test, 1);
+	m = &w->m;
+	m->internal = true;
+	m->sb.flags |= KFM_SB_INTERNAL;
+	m->meta_at = KFM_BLOCK;
+	KUNIT_ASSERT_EQ(test, kfm_super_save(m) ?: kfm_label_tag(m, KFM_BLOCK, m->sectors), 0);
+	known = m->sb;
+	KUNIT_EXPECT_EQ(test, internal_start(w, KFM_BLOCK, &none), 0);
+	mw_version(w->label[1], KFM_LABEL_VERSION + 1);
+	memcpy(now, w->label[1], KFM_BLOCK);
+	mw_heard[0] = 0;
+	KUNIT_EXPECT_EQ(test, internal_start(w, KFM_BLOCK, &none), -EPROTONOSUPPORT);
+	KUNIT_EXPECT_STREQ(test, mw_heard, said);
+	KUNIT_EXPECT_EQ(test, internal_start(w, KFM_BLOCK, &known), -EPROTONOSUPPORT);
+	KUNIT_EXPECT_MEMEQ(test, w->label[1], now, KFM_BLOCK);
+}
+
 /* A `create` that has failed can be repeated. What another user has is not overwritten. */
 static void label_create_again(struct kunit *test)
 {
@@ -383,6 +419,7 @@ KFI_SUITE(kfi_mirror_label,
 	KUNIT_CASE(label_other),
 	KUNIT_CASE(label_room),
 	KUNIT_CASE(label_tag_lies),
+	KUNIT_CASE(label_other_version),
 	KUNIT_CASE(label_create_again),
 	KUNIT_CASE(label_device),
 	KUNIT_CASE(label_left));

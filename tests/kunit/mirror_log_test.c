@@ -229,6 +229,31 @@ static void log_head_damaged(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kfm_log_load(m), 0);
 }
 
+/* A head of a later version: the node does not start, the log names the versions, and stays. */
+static void log_other_version(struct kunit *test)
+{
+	struct ml *l = ml_make(test);
+	struct kfm *m = &l->w->m;
+	u8 *was = kfi_test_zalloc(test, 2 * KFM_BLOCK), *now = kfi_test_zalloc(test, 2 * KFM_BLOCK);
+	unsigned int i;
+
+	KUNIT_ASSERT_EQ(test, ml_record(l, 0, (struct kfm_rec) { .seq = 1, .sector = 8 }), 0);
+	memcpy(was, l->disk, 2 * KFM_BLOCK);
+	for (i = 0; i < 2; i++) {
+		memcpy(l->disk, was, 2 * KFM_BLOCK);
+		mw_version(l->disk + i * KFM_BLOCK, KFM_LOG_VERSION + 1);
+		memcpy(now, l->disk, 2 * KFM_BLOCK);
+		KUNIT_EXPECT_EQ(test, kfm_log_load(m), -EPROTONOSUPPORT);
+		KUNIT_EXPECT_STREQ(test, mw_heard,
+				   "mirror: the log has version 6, and this module reads 3 to 5: use a newer kfabric");
+		KUNIT_EXPECT_MEMEQ(test, l->disk, now, 2 * KFM_BLOCK);
+	}
+	KUNIT_EXPECT_EQ(test, l->legs, 0);
+	memcpy(l->disk, was, 2 * KFM_BLOCK);
+	KUNIT_EXPECT_EQ(test, ml_restart(l), 0);
+	KUNIT_EXPECT_EQ(test, l->legs, 2);
+}
+
 /*
  * Heads that are earlier ones, with their right checksums: both do not follow one another; or they
  * do, and the superblock or a peer knows of a later one. Nothing is replayed, until the next log.
@@ -914,6 +939,7 @@ KFI_SUITE(kfi_mirror_log,
 	KUNIT_CASE(log_in_place),
 	KUNIT_CASE(log_overwritten),
 	KUNIT_CASE(log_head_damaged),
+	KUNIT_CASE(log_other_version),
 	KUNIT_CASE(log_head_earlier),
 	KUNIT_CASE(log_begins),
 	KUNIT_CASE(log_tail),

@@ -25,7 +25,14 @@ static struct kfm_super some_super(void)
 	};
 }
 
-/* No byte of a superblock may change unnoticed. */
+/* The version of a block is another one, with a right checksum. */
+static void block_version(void *block, size_t at, u32 version, size_t crc)
+{
+	*(__le32 *)(block + at) = cpu_to_le32(version);
+	*(__le32 *)(block + crc) = cpu_to_le32(crc_skipping(block, crc, KFM_SECTOR));
+}
+
+/* No byte of a superblock may change unnoticed, and another version is not taken for damage. */
 static void super_damaged(struct kunit *test)
 {
 	struct kfm_super s = some_super(), out;
@@ -40,18 +47,14 @@ static void super_damaged(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, kfm_super_decode(&le, &out), 0);
 	le.version = cpu_to_le32(KFM_VERSION + 1);
+	KUNIT_EXPECT_EQ(test, kfm_super_decode(&le, &out), -EBADMSG);
+	block_version(&le, offsetof(struct kfm_le_super, version), KFM_VERSION + 1,
+		      offsetof(struct kfm_le_super, crc));
 	KUNIT_EXPECT_EQ(test, kfm_super_decode(&le, &out), -EPROTONOSUPPORT);
 	le.magic = 0;
 	KUNIT_EXPECT_EQ(test, kfm_super_decode(&le, &out), -EMEDIUMTYPE);
 	memset(&le, 0, sizeof(le));
 	KUNIT_EXPECT_EQ(test, kfm_super_decode(&le, &out), -ENODATA);
-}
-
-/* The version of a block is another one, with a right checksum. */
-static void block_version(void *block, size_t at, u32 version, size_t crc)
-{
-	*(__le32 *)(block + at) = cpu_to_le32(version);
-	*(__le32 *)(block + crc) = cpu_to_le32(crc_skipping(block, crc, KFM_SECTOR));
 }
 
 /* A superblock of the version before is read: it remembers nothing of other places. */

@@ -80,6 +80,26 @@ static int mw_sample(u64 byte, void *buf, u32 len);
 #undef kfm_repair_run
 
 static struct mw *mw_now;	/* KUnit runs one test at a time */
+char mw_heard[256];
+
+void mw_hear(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vscnprintf(mw_heard, sizeof(mw_heard), fmt, args);
+	va_end(args);
+}
+
+/* What is stored in a block is of another version, with a right checksum. */
+void mw_version(void *block, u32 version)
+{
+	__le32 *words = block + KFM_VERSION_AT;
+
+	words[0] = cpu_to_le32(version);
+	words[1] = 0;
+	words[1] = cpu_to_le32(crc32c(~0U, block, KFM_SECTOR));
+}
 
 /* ---- disks ---- */
 

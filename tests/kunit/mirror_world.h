@@ -9,10 +9,11 @@
 
 #include <linux/device-mapper.h>
 #include "suite.h"
+__printf(1, 2) void mw_hear(const char *fmt, ...);
 /* A test that tries each bit of a block would print thousands of lines. */
 #undef DMERR
 #undef DMINFO
-#define DMERR(...)	DMERR_LIMIT(__VA_ARGS__)
+#define DMERR(...)	do { mw_hear(__VA_ARGS__); DMERR_LIMIT(__VA_ARGS__); } while (0)
 #define DMINFO(...)	DMINFO_LIMIT(__VA_ARGS__)
 #define dm_table_device_name(table)	((void)sizeof(table), "mirror")	/* there is none */
 #include "../../ulps/mirror/bits.h"
@@ -170,7 +171,10 @@ struct mw {
 	struct kfm_peer	peers[KFM_PEERS];
 };
 
+extern char mw_heard[256];	/* the last error in the log */
+
 struct mw *mw_make(struct kunit *test, unsigned int peers);
+void mw_version(void *block, u32 version);
 struct kfm_rail *mw_rail(struct mw *w, unsigned int peer);
 struct mw *mw_follower(struct kunit *test);
 void mw_primary(struct mw *w, u64 gen);

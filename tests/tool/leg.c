@@ -7,6 +7,8 @@
  *				 in the last block of the file
  *   leg astray FILE SECTORS     the same, but all of that one block later than it should be
  *   leg label FILE SECTORS      metadata is elsewhere: a label in the first block behind the data
+ *   leg log FILE 0		 the two heads of a log, at the beginning of the file
+ *   leg version FILE BYTE VERSION   the block there becomes one of this version
  *   leg room SECTORS            print how many bytes the shortest leg has for such a mirror with
  *				 as many peers as can be and with a log, all of that on the leg
  */
@@ -69,6 +71,35 @@ static void make(const char *path, u64 sectors, bool internal, u64 at)
 	close(fd);
 }
 
+static void make_log(const char *path)
+{
+	struct kfm_log_head head = { .serial = 1, .id = 1, .seq = 1, .ring = KFM_RING_MIN };
+	int fd = open(path, O_RDWR);
+	struct kfm_le_log block;
+
+	if (fd < 0)
+		err(1, "%s", path);
+	for (; head.serial < 3; head.serial++) {
+		kfm_log_encode(&head, &block);
+		put(fd, (head.serial & 1) * KFM_BLOCK, &block);
+	}
+	close(fd);
+}
+
+static void set_version(const char *path, u64 at, u32 version)
+{
+	u32 words[KFM_SECTOR / sizeof(u32)];
+	int fd = open(path, O_RDWR);
+
+	if (fd < 0 || pread(fd, words, sizeof(words), at) != sizeof(words))
+		err(1, "%s", path);
+	words[KFM_VERSION_AT / sizeof(u32)] = cpu_to_le32(version);
+	words[KFM_VERSION_AT / sizeof(u32) + 1] = 0;
+	words[KFM_VERSION_AT / sizeof(u32) + 1] = cpu_to_le32(crc32c(~0u, words, sizeof(words)));
+	put(fd, at, words);
+	close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	u64 sectors = argc > 2 ? strtoull(argv[argc - 1], NULL, 10) : 0;
@@ -77,6 +108,10 @@ int main(int argc, char **argv)
 		printf("%llu\n", (unsigned long long)(behind_data(sectors) + KFM_RING_AT + RING +
 						      kfm_meta_bytes(sectors, KFM_PEERS) +
 						      KFM_BLOCK));
+	else if (argc == 4 && !strcmp(argv[1], "log"))
+		make_log(argv[2]);
+	else if (argc == 5)
+		set_version(argv[2], strtoull(argv[3], NULL, 10), strtoul(argv[4], NULL, 10));
 	else if (argc == 4)
 		make(argv[2], sectors, strcmp(argv[1], "label"),
 		     behind_data(sectors) + (strcmp(argv[1], "astray") ? 0 : KFM_BLOCK));

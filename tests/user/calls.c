@@ -701,6 +701,29 @@ static void high_port(void)
 
 /* ---- all of them ---- */
 
+/*
+ * Structures of later versions are longer: what this kernel does not know has to be 0, and is left
+ * alone. A request that it does not know is refused.
+ */
+static void other_versions(void)
+{
+	struct {
+		struct kfi_user_version version;
+		uint64_t more;
+	} later = {};
+	unsigned int dir = _IOC_DIR(KFI_IOC_VERSION), nr = _IOC_NR(KFI_IOC_VERSION);
+	int fd = raw_open();
+
+	CHECK(fd >= 0);
+	CHECK(!raw_ioctl(fd, _IOC(dir, KFI_USER_MAGIC, nr, sizeof(later)), &later));
+	CHECK(later.version.abi == KFI_USER_ABI && !later.more);
+	later.more = 1;
+	CHECK(raw_ioctl(fd, _IOC(dir, KFI_USER_MAGIC, nr, sizeof(later)), &later) == -E2BIG);
+	CHECK(later.more == 1);
+	CHECK(raw_ioctl(fd, _IOC(dir, KFI_USER_MAGIC, nr, 4), &later) == -EINVAL);
+	CHECK(raw_ioctl(fd, _IOC(dir, KFI_USER_MAGIC, 0xff, sizeof(later)), &later) == -ENOTTY);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -717,6 +740,7 @@ static const struct {
 	{ "mapped_rings_are_charged", mapped_rings_are_charged },
 	{ "refused_claims", refused_claims },
 	{ "high_port", high_port },
+	{ "other_versions", other_versions },
 };
 
 /* For a look at the memory of endpoints: hold some until a signal ends the process. */

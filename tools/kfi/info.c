@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* info.c - kfi info: shows the result of kfi_getinfo() */
+/* info.c - kfi info: shows the result of kfi_getinfo(), or the modules */
 #include <errno.h>
 #include <getopt.h>
 #include <string.h>
@@ -50,13 +50,14 @@ static void print_usage(FILE *to)
 	      "  -t, --type msg|rdm|dgram only this kind of endpoint\n"
 	      "  -s, --source             NODE and SERVICE are of this side\n"
 	      "  -d, --details            all attributes\n"
+	      "  -m, --modules            only the versions of the modules that are loaded\n"
 	      "  -j, --json               in JSON, always with details\n", to);
 }
 
 struct query {
 	const char *provider, *node, *service;
 	int type;
-	bool source, details;
+	bool source, details, modules;
 };
 
 static int parse(int argc, char **argv, struct query *query)
@@ -67,11 +68,12 @@ static int parse(int argc, char **argv, struct query *query)
 		{ "type", required_argument, NULL, 't' },
 		{ "source", no_argument, NULL, 's' },
 		{ "details", no_argument, NULL, 'd' },
+		{ "modules", no_argument, NULL, 'm' },
 		{}
 	};
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, COMMON_SHORT "p:t:sd", longs, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, COMMON_SHORT "p:t:sdm", longs, NULL)) != -1) {
 		if (common_option(opt))
 			continue;
 		if (opt == 'p') {
@@ -85,6 +87,8 @@ static int parse(int argc, char **argv, struct query *query)
 			query->source = true;
 		} else if (opt == 'd') {
 			query->details = true;
+		} else if (opt == 'm') {
+			query->modules = true;
 		} else {
 			print_usage(opt == 'h' ? stdout : stderr);
 			return opt == 'h' ? EXIT_OK : EXIT_USAGE;
@@ -98,6 +102,8 @@ static int parse(int argc, char **argv, struct query *query)
 		return usage_error("info", "too many words: '%s'", argv[optind]);
 	if (query->source && !query->node)
 		return usage_error("info", "--source wants a NODE");
+	if (query->modules && (query->provider || query->type || query->node || query->details))
+		return usage_error("info", "--modules comes alone");
 	return -1;
 }
 
@@ -141,6 +147,8 @@ int cmd_info(int argc, char **argv)
 	ret = parse(argc, argv, &query);
 	if (ret >= 0)
 		return ret;
+	if (query.modules)
+		return modules_show();
 	ret = nlx_open(&nlx, KFI_GENL_NAME, "kfi");
 	if (ret)
 		return ret;

@@ -12,7 +12,7 @@
 #include <netlink/msg.h>
 #include <netlink/attr.h>
 
-#define KFI_TOOL_VERSION "1.0"
+#include "../../include/kfi_version.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -123,6 +123,11 @@ const char *ep_state_name(uint32_t state);
 /* Parse "64k", "1M", "1000". Return: false if @text is not such a number, or more than @max */
 bool parse_size(const char *text, uint64_t max, uint64_t *value);
 void size_text(uint64_t bytes, char *buf, size_t size);
+
+/* ---- modules.c ---- */
+
+/* Print the modules that are loaded. Return: an exit code, after a message on failure. */
+int modules_show(void);
 
 /* ---- trust.c: files that this command obeys ---- */
 

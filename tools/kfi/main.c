@@ -139,7 +139,7 @@ int main(int argc, char **argv)
 		if (common_option(opt))
 			continue;
 		if (opt == 'V') {
-			puts("kfi " KFI_TOOL_VERSION);
+			puts("kfi " KFABRIC_VERSION);
 			return EXIT_OK;
 		}
 		print_usage(opt == 'h' ? stdout : stderr);

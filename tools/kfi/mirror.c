@@ -649,6 +649,7 @@ static const struct verb verbs[] = {
 	{ "down", "remove the device of a mirror", cmd_mirror_down },
 	{ "dump", "print the tables that the configuration means", cmd_mirror_dump },
 	{ "fenced", "the peer is out: go on alone", cmd_fenced },
+	{ "formats", "versions of what a device has, and of what can be read", cmd_mirror_formats },
 	{ "invalidate", "give up this copy", cmd_invalidate },
 	{ "label", "whose leg a device is", cmd_mirror_label },
 	{ "leave", "this secondary is about to stop", cmd_leave },

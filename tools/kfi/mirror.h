@@ -237,11 +237,31 @@ bool mirror_leg_fits(const char *name, const char *leg, uint64_t bytes);
 int cmd_mirror_adjust(int argc, char **argv);
 int cmd_mirror_down(int argc, char **argv);
 int cmd_mirror_dump(int argc, char **argv);
+int cmd_mirror_formats(int argc, char **argv);
 int cmd_mirror_label(int argc, char **argv);
 int cmd_mirror_metrics(int argc, char **argv);
 int cmd_mirror_resize(int argc, char **argv);
 int cmd_mirror_up(int argc, char **argv);
 int cmd_mirror_wait(int argc, char **argv);
+
+/* ---- mirror_label.c, mirror_formats.c: what a device has ---- */
+
+/* Versions that the module of this release reads, as ulps/mirror/proto.h has them */
+#define MIRROR_META_LOWEST	3
+#define MIRROR_META_VERSION	7
+#define MIRROR_LOG_LOWEST	3
+#define MIRROR_LOG_VERSION	5
+#define MIRROR_LABEL_VERSION	1
+
+/* A little-endian number */
+uint64_t mirror_number(const uint8_t *p, int bytes);
+/* Is the CRC of a sector right, which is at @crc in it? It becomes zeros. */
+bool mirror_checks(void *sector, uint8_t crc[4]);
+/*
+ * Read one sector as it is on the device now. The mirror writes past the page cache, which keeps
+ * what a program has read before, as long as the mirror holds the leg open.
+ */
+bool mirror_read_sector(int fd, void *sector, uint64_t at);
 
 /* ---- mirror.c ---- */
 

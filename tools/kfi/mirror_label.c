@@ -27,7 +27,6 @@
 
 #define BLOCK		4096
 #define SECTOR		512
-#define VERSION		1
 #define F_INTERNAL	1u	/* the metadata is on the device */
 #define MAGIC_LEN	8
 
@@ -65,7 +64,7 @@ struct super {
 _Static_assert(sizeof(struct super) == SECTOR, "struct super");
 
 /* What a device has in its last block */
-enum found { LEG, NO_LABEL, OTHER_DEVICE, COVERED, UNREADABLE };
+enum found { LEG, NO_LABEL, OTHER_VERSION, OTHER_DEVICE, COVERED, UNREADABLE };
 
 /**
  * struct labelled - a device and its label
@@ -81,7 +80,7 @@ struct labelled {
 	struct mirror_cover cover;
 };
 
-static uint64_t number(const uint8_t *p, int bytes)
+uint64_t mirror_number(const uint8_t *p, int bytes)
 {
 	uint64_t n = 0;
 
@@ -103,10 +102,9 @@ static uint32_t crc32c(const uint8_t *p, size_t len)
 	return crc;
 }
 
-/* Is the CRC of a sector right, which is at @crc in it? It becomes zeros. */
-static bool checks(void *sector, uint8_t crc[4])
+bool mirror_checks(void *sector, uint8_t crc[4])
 {
-	uint32_t said = number(crc, 4);
+	uint32_t said = mirror_number(crc, 4);
 
 	memset(crc, 0, 4);
 	return said == crc32c(sector, SECTOR);
@@ -120,11 +118,7 @@ static uint64_t behind(uint64_t sectors)
 	return (sectors / per_block + !!(sectors % per_block)) * BLOCK;
 }
 
-/*
- * Read one sector as it is on the device now. The mirror writes past the page cache, which keeps
- * what a program has read before, as long as the mirror holds the leg open.
- */
-static bool read_sector(int fd, void *sector, uint64_t at)
+bool mirror_read_sector(int fd, void *sector, uint64_t at)
 {
 	posix_fadvise(fd, at / BLOCK * BLOCK, BLOCK, POSIX_FADV_DONTNEED);
 	return pread(fd, sector, SECTOR, at) == SECTOR;
@@ -135,13 +129,13 @@ static bool is_super(int fd, uint64_t at, const struct label *label)
 {
 	struct super super;
 
-	return read_sector(fd, &super, at) &&
-	       !memcmp(super.magic, "KIFSUPR1", MAGIC_LEN) && checks(&super, super.crc) &&
+	return mirror_read_sector(fd, &super, at) &&
+	       !memcmp(super.magic, "KIFSUPR1", MAGIC_LEN) && mirror_checks(&super, super.crc) &&
 	       !memcmp(super.uuid, label->uuid, sizeof(super.uuid)) &&
 	       !memcmp(super.node, label->node, sizeof(super.node)) &&
-	       number(super.flags, sizeof(super.flags)) & SUPER_F_INTERNAL &&
-	       behind(number(super.sectors, sizeof(super.sectors))) ==
-	       number(label->at, sizeof(label->at));
+	       mirror_number(super.flags, sizeof(super.flags)) & SUPER_F_INTERNAL &&
+	       behind(mirror_number(super.sectors, sizeof(super.sectors))) ==
+	       mirror_number(label->at, sizeof(label->at));
 }
 
 /*
@@ -151,10 +145,10 @@ static bool is_super(int fd, uint64_t at, const struct label *label)
  */
 static bool fits(int fd, const struct label *label, uint64_t blocks)
 {
-	uint64_t end = behind(number(label->sectors, sizeof(label->sectors)));
-	uint64_t at = number(label->at, sizeof(label->at));
+	uint64_t end = behind(mirror_number(label->sectors, sizeof(label->sectors)));
+	uint64_t at = mirror_number(label->at, sizeof(label->at));
 
-	if (!(number(label->flags, sizeof(label->flags)) & F_INTERNAL))
+	if (!(mirror_number(label->flags, sizeof(label->flags)) & F_INTERNAL))
 		return end / BLOCK + 1 == blocks;
 	return at == end && at / BLOCK + 2 < blocks &&
 	       (is_super(fd, at, label) || is_super(fd, at + BLOCK, label));
@@ -162,9 +156,7 @@ static bool fits(int fd, const struct label *label, uint64_t blocks)
 
 static bool is_label(struct label *label)
 {
-	return !memcmp(label->magic, "KIFSLBL1", MAGIC_LEN) &&
-	       number(label->version, sizeof(label->version)) == VERSION &&
-	       checks(label, label->crc);
+	return !memcmp(label->magic, "KIFSLBL1", MAGIC_LEN) && mirror_checks(label, label->crc);
 }
 
 static void print_uuid(char text[37], const uint8_t *uuid)
@@ -231,6 +223,8 @@ static bool is_configured(const struct labelled *it)
 /* A label was read. The rest of the device is looked at only then: others have none. */
 static enum found judge(int fd, struct labelled *it, uint64_t blocks)
 {
+	if (mirror_number(it->label.version, sizeof(it->label.version)) != MIRROR_LABEL_VERSION)
+		return OTHER_VERSION;
 	if (!fits(fd, &it->label, blocks))
 		return OTHER_DEVICE;
 	mirror_cover(fd, &it->cover);
@@ -247,7 +241,7 @@ static enum found look_at(struct labelled *it)
 
 	if (end < 0)
 		err = errno;
-	else if (blocks && !read_sector(fd, &it->label, (blocks - 1) * BLOCK))
+	else if (blocks && !mirror_read_sector(fd, &it->label, (blocks - 1) * BLOCK))
 		err = EIO;
 	else if (blocks && is_label(&it->label))
 		found = judge(fd, it, blocks);
@@ -270,6 +264,8 @@ static int label_one(struct labelled *it, bool udev)
 {
 	static const char *const refusals[] = {
 		[NO_LABEL] = "its last block is no label of a mirror",
+		[OTHER_VERSION] = "its last block is a label of a version that this command does not "
+				  "know: see 'kfi mirror formats'",
 		[OTHER_DEVICE] = "its last block is a label, but not of this device; "
 				 "it is that of a part of it, or the metadata is gone",
 	};
@@ -281,7 +277,7 @@ static int label_one(struct labelled *it, bool udev)
 		complain("%s: its last block is a label, but not believed: %s %s there", it->path,
 			 it->cover.what,
 			 it->cover.end == UINT64_MAX ? "may reach" : "reaches");
-	else if ((found == NO_LABEL || found == OTHER_DEVICE) && !udev)
+	else if (found < ARRAY_SIZE(refusals) && refusals[found] && !udev)
 		complain("%s: %s", it->path, refusals[found]);
 	if (found != LEG)
 		return EXIT_FAILED;
@@ -290,8 +286,8 @@ static int label_one(struct labelled *it, bool udev)
 		print_udev(uuid);
 	else
 		printf("%s: leg of mirror %s, %" PRIu64 " sectors, metadata %s\n", it->path, uuid,
-		       number(label->sectors, sizeof(label->sectors)),
-		       number(label->flags, sizeof(label->flags)) & F_INTERNAL ? "behind them" :
+		       mirror_number(label->sectors, sizeof(label->sectors)),
+		       mirror_number(label->flags, sizeof(label->flags)) & F_INTERNAL ? "behind them" :
 										 "elsewhere");
 	return EXIT_OK;
 }

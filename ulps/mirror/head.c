@@ -86,7 +86,12 @@ static int heads_read(struct kfm *m, struct kfm_log_head *head, bool *gap)
 			     KFM_BLOCK);
 		if (ret)
 			return ret;
-		if (kfm_log_decode(m->page, &one))
+		ret = kfm_log_decode(m->page, &one);
+		if (ret == -EPROTONOSUPPORT) {
+			kfm_other_version(m, "log", KFM_LOG_LOWEST, KFM_LOG_VERSION);
+			return ret;
+		}
+		if (ret)
 			continue;
 		if (!found || one.serial > head->serial)
 			*head = one;
@@ -113,7 +118,8 @@ static int heads_read(struct kfm *m, struct kfm_log_head *head, bool *gap)
  * do not follow one another, or the superblock, or a peer, knows of a later one (told.c).
  *
  * Return: 0; -EBADMSG if a head is damaged or missing, so that nothing may be replayed; or another
- * negative error, also for the log of another mirror or node.
+ * negative error, also for the log of another mirror or node, and -EPROTONOSUPPORT for one of another
+ * version.
  */
 int kfm_log_load(struct kfm *m)
 {

@@ -61,7 +61,10 @@ static u64 label_at(const struct kfm *m, u64 sectors)
 	return m->internal ? end - KFM_BLOCK : from;
 }
 
-/* Return: 0; -ENODATA for zeros; -EMEDIUMTYPE for other data; -EBADMSG for damage; -EIO */
+/*
+ * Return: 0; -ENODATA for zeros; -EMEDIUMTYPE for other data; -EBADMSG for damage; -EPROTONOSUPPORT
+ * for a label of another version, of which the log tells; -EIO
+ */
 static int label_read(struct kfm *m, u64 at, struct kfm_label *label)
 {
 	int ret;
@@ -69,6 +72,8 @@ static int label_read(struct kfm *m, u64 at, struct kfm_label *label)
 	if (kfm_io(m->leg->bdev, REQ_OP_READ, at, m->page, KFM_BLOCK))
 		return -EIO;	/* whatever the device says of itself, it says nothing of a label */
 	ret = kfm_label_decode(m->page, label);
+	if (ret == -EPROTONOSUPPORT)
+		kfm_other_version(m, "label of the leg", KFM_LABEL_VERSION, KFM_LABEL_VERSION);
 	return ret == -ENODATA && memchr_inv(m->page, 0, KFM_BLOCK) ? -EMEDIUMTYPE : ret;
 }
 
@@ -130,7 +135,8 @@ static bool is_of(const struct kfm_label *label, const struct kfm_super *known)
  * fit. A device without a tag has become longer since the tag was written, or has no metadata yet.
  * The tag of another mirror or node counts as none if @known is known: it is one of former times.
  *
- * Return: 0, or -EIO: the tag can't be read, and nothing else tells where the metadata is.
+ * Return: 0; -EPROTONOSUPPORT for a tag of another version, which stays; or -EIO: the tag can't be
+ * read, and nothing else tells where the metadata is.
  */
 int kfm_label_locate(struct kfm *m, u64 from, const struct kfm_super *known)
 {
@@ -149,6 +155,8 @@ int kfm_label_locate(struct kfm *m, u64 from, const struct kfm_super *known)
 		memset(tag, 0, sizeof(*tag));
 	else
 		m->meta_from = tag->at;
+	if (ret == -EPROTONOSUPPORT)
+		return ret;
 	return ret == -EIO && !known->node ? -EIO : 0;
 }
 
@@ -188,11 +196,11 @@ int kfm_label_may_create(struct kfm *m, const u8 *uuid)
 		      label.uuid, at);
 		return -ENOTUNIQ;
 	}
-	if (ret == -EBADMSG || ret == -EPROTONOSUPPORT) {
-		DMERR("%s: the leg has the label of a mirror, at byte %llu: it %s", kfm_name(m), at,
-		      ret == -EBADMSG ? "is damaged" : "is of a later version");
+	if (ret == -EBADMSG)
+		DMERR("%s: the leg has the label of a mirror, at byte %llu: it is damaged",
+		      kfm_name(m), at);
+	if (ret == -EBADMSG || ret == -EPROTONOSUPPORT)
 		return -ENOTUNIQ;
-	}
 	return ret == -ENODATA ? 0 : ret;
 }
 
@@ -250,10 +258,8 @@ int kfm_label_check(struct kfm *m)
 	if (at)
 		ret = label_read(m, at, &label);
 	m->label_unread = ret == -EIO;
-	if (ret == -EPROTONOSUPPORT) {
-		DMERR("%s: the label of the leg is of a later version", kfm_name(m));
+	if (ret == -EPROTONOSUPPORT)
 		return ret;
-	}
 	if (ret == -EMEDIUMTYPE) {
 		DMERR("%s: other data at byte %llu of the leg, where its label should be",
 		      kfm_name(m), at);

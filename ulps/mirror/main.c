@@ -15,6 +15,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include <net/net_namespace.h>
+#include <kfi_version.h>
 #include "bits.h"
 #include "command.h"
 #include "flush.h"
@@ -702,4 +703,5 @@ module_exit(kfm_exit);
 
 MODULE_ALIAS("dm-kfi_mirror");
 MODULE_DESCRIPTION("device-mapper target for mirrored writes over kfabric");
+MODULE_VERSION(KFABRIC_VERSION);
 MODULE_LICENSE("GPL");

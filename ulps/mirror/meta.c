@@ -170,6 +170,24 @@ int kfm_map_read(struct kfm *m, u64 at, u8 *map, u32 blocks, u32 *bad)
 	return 0;
 }
 
+/**
+ * kfm_other_version() - say that a block is of a version that this module does not read
+ * @m: mirror, with the block in kfm.page
+ * @what: what it is, for the kernel's log
+ * @lowest: the first version that this module reads
+ * @highest: the last one
+ *
+ * The caller refuses the devices, so that nothing on them changes.
+ */
+void kfm_other_version(const struct kfm *m, const char *what, u32 lowest, u32 highest)
+{
+	u32 version = le32_to_cpup(m->page + KFM_VERSION_AT);
+
+	DMERR("%s: the %s has version %u, and this module reads %u to %u: use %s kfabric",
+	      kfm_name(m), what, version, lowest, highest,
+	      version > highest ? "a newer" : "an older");
+}
+
 /* ---- superblock ---- */
 
 /*
@@ -254,8 +272,6 @@ static const char *why_not(const struct kfm *m, int err)
 		return m->internal ?
 			"there is other data: is it another leg, or has it another size?" :
 			"there is other data; if not needed, write zeros over its first 128 KiB";
-	case -EPROTONOSUPPORT:
-		return "a later version of this module has written it";
 	case -EBADMSG:
 		return "both superblocks are damaged";
 	default:
@@ -283,9 +299,9 @@ bool kfm_in_turn(const u64 *serials)
  * them is an earlier one. Either may have been the newer one, so this node is in doubt
  * (KFM_SB_DOUBT), in memory: the caller goes on with kfm_super_settle().
  *
- * Return: 0, with kfm.sb and kfm.formatted set; a device of zeros is not formatted. A negative
- * error if the device holds other data, or a superblock of a longer mirror or another version. The
- * device is not written.
+ * Return: 0, with kfm.sb and kfm.formatted set; a device of zeros is not formatted. -EPROTONOSUPPORT
+ * if a superblock is of another version, which may be the newer one of both. Another negative error
+ * if the device holds other data, or a superblock of a longer mirror. The device is not written.
  */
 int kfm_super_load(struct kfm *m)
 {
@@ -300,6 +316,10 @@ int kfm_super_load(struct kfm *m)
 			ret[i] = -EIO;	/* a medium error, not a block of zeros */
 		if (!ret[i])
 			ret[i] = kfm_super_decode(m->page, &one);
+		if (ret[i] == -EPROTONOSUPPORT) {
+			kfm_other_version(m, "metadata", KFM_VERSION_LOWEST, KFM_VERSION);
+			return ret[i];
+		}
 		/* ext4 leaves its first two sectors empty */
 		if (ret[i] == -ENODATA && memchr_inv(m->page, 0, KFM_BLOCK))
 			ret[i] = -EMEDIUMTYPE;
@@ -311,7 +331,7 @@ int kfm_super_load(struct kfm *m)
 		m->sb = one;
 		m->formatted = true;
 	}
-	/* a copy with another version or magic may be the newer one, so refuse the device */
+	/* a copy with another magic may be the newer one, so refuse the device */
 	for (i = 0; i < 2; i++) {
 		if (ret[i] && ret[i] != -ENODATA && (ret[i] != -EBADMSG || !m->formatted)) {
 			DMERR("%s: no superblock at byte %llu of the metadata's device: %s (%d)",

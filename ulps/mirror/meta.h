@@ -21,6 +21,7 @@ int kfm_map_write(struct kfm *m, blk_opf_t flags, u64 at, const u8 *map, u32 blo
 int kfm_map_read(struct kfm *m, u64 at, u8 *map, u32 blocks, u32 *bad);
 int kfm_blank(struct kfm *m, struct block_device *bdev, u64 from, u64 to);
 int kfm_meta_blank(struct kfm *m, u64 len);
+void kfm_other_version(const struct kfm *m, const char *what, u32 lowest, u32 highest);
 int kfm_super_clear(struct kfm *m, u64 at);
 bool kfm_in_turn(const u64 *serials);
 void kfm_super_doubt(struct kfm *m, const char *why);

@@ -38,15 +38,19 @@ static u32 crc_skipping(const void *p, size_t hole, size_t len)
 	return crc32c(crc, (const u8 *)p + hole + sizeof(none), len - hole - sizeof(none));
 }
 
+/*
+ * @known: is it of a version that this module reads? A block of another one has the CRC at the same
+ * place, so damage is not taken for it.
+ */
 static int check_block(const void *p, u64 magic, u64 found, bool known, u32 crc, size_t hole)
 {
 	if (all_zero(p, KFM_SECTOR))
 		return -ENODATA;
 	if (found != magic)
 		return -EMEDIUMTYPE;
-	if (!known)	/* another version */
-		return -EPROTONOSUPPORT;
-	return crc_skipping(p, hole, KFM_SECTOR) == crc ? 0 : -EBADMSG;
+	if (crc_skipping(p, hole, KFM_SECTOR) != crc)
+		return -EBADMSG;
+	return known ? 0 : -EPROTONOSUPPORT;
 }
 
 static void gens_encode(const struct kfm_gens *g, struct kfm_le_gens *out)
@@ -216,7 +220,7 @@ int kfm_super_decode(const struct kfm_le_super *in, struct kfm_super *s)
 {
 	u32 version = le32_to_cpu(in->version);
 	int ret = check_block(in, KFM_SUPER_MAGIC, le64_to_cpu(in->magic),
-			      version >= KFM_VERSION_COARSE && version <= KFM_VERSION,
+			      version >= KFM_VERSION_LOWEST && version <= KFM_VERSION,
 			      le32_to_cpu(in->crc), offsetof(struct kfm_le_super, crc));
 	unsigned int i;
 
@@ -318,7 +322,7 @@ int kfm_log_decode(const struct kfm_le_log *in, struct kfm_log_head *h)
 {
 	u32 version = le32_to_cpu(in->version);
 	int ret = check_block(in, KFM_LOG_MAGIC, le64_to_cpu(in->magic),
-			      version >= KFM_LOG_UNMARKED && version <= KFM_LOG_VERSION,
+			      version >= KFM_LOG_LOWEST && version <= KFM_LOG_VERSION,
 			      le32_to_cpu(in->crc), offsetof(struct kfm_le_log, crc));
 
 	if (ret)

@@ -17,15 +17,25 @@
 #endif
 #include <kfi_versions.h>
 
+/*
+ * Versions of what is stored. Each module reads all from the first one on that it names, which no
+ * release of 1.x raises, and writes the last one. Superblock, label and head of a log begin with
+ * magic, version and CRC of the sector in all versions: so a module knows that a block is of a later
+ * one, says so, and writes nothing (kfm_other_version()). docs/compatibility.md has the steps to a
+ * new version.
+ */
 #define KFM_VERSION		7	/* of the superblock */
 #define KFM_VERSION_UNTOLD	6	/* of one without what is remembered of other places */
 #define KFM_VERSION_PLAIN	5	/* of one without labels and checksums of bitmaps */
 #define KFM_VERSION_TRUSTING	4	/* of one without KFM_SB_DOUBT */
 #define KFM_VERSION_COARSE	3	/* of one with wire bitmaps, and no others, behind it */
+#define KFM_VERSION_LOWEST	KFM_VERSION_COARSE
 #define KFM_LOG_VERSION		5	/* of the log */
 #define KFM_LOG_UNTOLD		4	/* of one that remembers nothing of other places */
 #define KFM_LOG_UNMARKED	3	/* of one without marks */
+#define KFM_LOG_LOWEST		KFM_LOG_UNMARKED
 #define KFM_LABEL_VERSION	1
+#define KFM_VERSION_AT		8	/* byte of the version in a block, before the CRC */
 /*
  * Versions of messages and records that this node speaks. HELLO names the lowest and the highest
  * one, and the session has the highest that both nodes speak. HELLO, STATE and REFUSED have the
@@ -232,6 +242,7 @@ struct kfm_le_super {
 	u8	zero[32];
 } __packed;
 static_assert(sizeof(struct kfm_le_super) == KFM_SECTOR, "kfm_le_super");
+static_assert(offsetof(struct kfm_le_super, version) == KFM_VERSION_AT, "kfm_le_super");
 
 struct kfm_super {
 	u64	serial;
@@ -278,6 +289,7 @@ struct kfm_le_label {
 	u8	zero[444];
 } __packed;
 static_assert(sizeof(struct kfm_le_label) == KFM_SECTOR, "kfm_le_label");
+static_assert(offsetof(struct kfm_le_label, version) == KFM_VERSION_AT, "kfm_le_label");
 
 struct kfm_label {
 	u8	uuid[16];
@@ -313,6 +325,7 @@ struct kfm_le_log {
 	u8	zero[400];
 } __packed;
 static_assert(sizeof(struct kfm_le_log) == KFM_SECTOR, "kfm_le_log");
+static_assert(offsetof(struct kfm_le_log, version) == KFM_VERSION_AT, "kfm_le_log");
 
 struct kfm_log_head {
 	u64	serial;

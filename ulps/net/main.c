@@ -12,6 +12,7 @@
  */
 #include <linux/module.h>
 #include <kfi_param.h>
+#include <kfi_version.h>
 #include "knet.h"
 
 char knet_service[KFI_NAME_MAX] = "342";
@@ -196,5 +197,6 @@ static void __exit knet_module_exit(void)
 module_init(knet_module_init);
 module_exit(knet_module_exit);
 MODULE_DESCRIPTION("Ethernet devices over kfabric");
+MODULE_VERSION(KFABRIC_VERSION);
 MODULE_LICENSE("GPL");
 MODULE_ALIAS_RTNL_LINK("kfi");

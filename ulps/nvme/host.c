@@ -8,6 +8,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <kfi_param.h>
+#include <kfi_version.h>
 #include "host.h"
 
 static char provider[KFI_NAME_MAX];
@@ -263,4 +264,5 @@ module_exit(kfn_exit);
 
 MODULE_ALIAS("nvme-kfi");
 MODULE_DESCRIPTION("NVMe over Fabrics host over kfabric");
+MODULE_VERSION(KFABRIC_VERSION);
 MODULE_LICENSE("GPL");

@@ -5,6 +5,7 @@
  */
 #include <linux/module.h>
 #include <kfi_param.h>
+#include <kfi_version.h>
 #include "target.h"
 
 enum { KFNT_TRTYPE = 253 };
@@ -127,4 +128,5 @@ module_exit(kfnt_exit);
 
 MODULE_ALIAS("nvmet-transport-253");
 MODULE_DESCRIPTION("NVMe over Fabrics target over kfabric");
+MODULE_VERSION(KFABRIC_VERSION);
 MODULE_LICENSE("GPL");

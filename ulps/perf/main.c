@@ -10,6 +10,7 @@
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 #include <kfi_param.h>
+#include <kfi_version.h>
 
 #include "perf.h"
 
@@ -105,6 +106,7 @@ static void __exit perf_exit(void)
 module_exit(perf_exit);
 
 MODULE_DESCRIPTION("kfabric: latency, bandwidth and verified data, from inside the kernel");
+MODULE_VERSION(KFABRIC_VERSION);
 MODULE_LICENSE("GPL");
 MODULE_VERSION("1.0");
 MODULE_ALIAS_GENL_FAMILY(KFI_PERF_GENL_NAME);

@@ -25,6 +25,7 @@
 #include <net/ipv6.h>
 #include <rdma/rdma_netlink.h>
 #include <kfi_param.h>
+#include <kfi_version.h>
 #include "kib.h"
 
 char kib_service[KFI_NAME_MAX] = "4467";
@@ -162,5 +163,6 @@ static void __exit kib_exit(void)
 module_init(kib_init);
 module_exit(kib_exit);
 MODULE_DESCRIPTION("RDMA devices over kfabric");
+MODULE_VERSION(KFABRIC_VERSION);
 MODULE_LICENSE("GPL");
 MODULE_ALIAS_RDMA_LINK("kfi");

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * modules.c - kfi info --modules: the modules of kfabric that are loaded, and their versions. After
+ * an update of the packages the old ones stay loaded until they are unloaded, or the machine boots.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kfi.h"
+
+#define FOLDER	"/sys/module"
+
+/* The kernel writes nvme-kfi with an underscore. tools/check/run compares this with Kbuild. */
+static const char *const names[] = {
+	"kfi", "kfi_ib", "kfi_loop", "kfi_mirror", "kfi_net", "kfi_ntb", "kfi_perf", "kfi_sockets",
+	"kfi_ulp", "kfi_usb4", "kfi_user", "kfi_verbs", "nvme_kfi", "nvmet_kfi",
+};
+
+static int is_ours(const struct dirent *entry)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(entry->d_name, names[i]))
+			return true;
+	return false;
+}
+
+/* What sysfs says of a module, one word; "-" if it does not: modules before 1.0 have no version. */
+static void read_word(const char *module, const char *name, char word[64])
+{
+	char path[320];
+	FILE *file;
+
+	snprintf(path, sizeof(path), FOLDER "/%s/%s", module, name);
+	file = fopen(path, "re");
+	if (!file || fscanf(file, "%63s", word) != 1)
+		strcpy(word, "-");
+	if (file)
+		fclose(file);
+}
+
+static void print_json(const char *module, const char *version, const char *build)
+{
+	json_begin(NULL, '{');
+	json_string("module", module);
+	json_string("version", version);
+	json_string("build", build);
+	json_end('}');
+}
+
+int modules_show(void)
+{
+	char version[64], build[64], first[64] = "";
+	struct dirent **entries;
+	bool mixed = false;
+	int n, i;
+
+	n = scandir(FOLDER, &entries, is_ours, alphasort);
+	if (n < 0) {
+		complain(FOLDER ": %s", strerror(errno));
+		return EXIT_FAILED;
+	}
+	if (!n)
+		complain("no module of kfabric is loaded; try: modprobe kfi");
+	if (options.json)
+		json_begin(NULL, '[');
+	else if (n)
+		printf("%-14s  %-28s  %s\n", "module", "version", "build");
+	for (i = 0; i < n; i++) {
+		const char *name = entries[i]->d_name;
+
+		read_word(name, "version", version);
+		read_word(name, "srcversion", build);
+		if (options.json)
+			print_json(name, version, build);
+		else
+			printf("%-14s  %-28s  %s\n", name, version, build);
+		if (!i)
+			strcpy(first, version);
+		mixed |= strcmp(first, version);
+		free(entries[i]);
+	}
+	free(entries);
+	if (options.json)
+		json_end(']');
+	if (mixed)
+		complain("these modules are of several versions, which is not supported: unload them, "
+			 "and load those of one version");
+	return json_finish() ?: n ? EXIT_OK : EXIT_FAILED;
+}
