@@ -336,19 +336,3 @@ void kib_local_wait(void)
 	if (atomic_read(&local_pairs))
 		synchronize_rcu_expedited();
 }
-
-static void local_wake_one(struct kib_qp *qp, void *srq)
-{
-	if (qp->ib.srq == srq && READ_ONCE(qp->local))
-		queue_bh_work(&qp->run_bh);
-}
-
-/* A shared queue has a receive for the messages of this node. Context: any */
-void kib_local_wake(struct kib_srq *srq)
-{
-	if (!atomic_read(&local_pairs))
-		return;
-	rcu_read_lock();	/* kib_destroy_qp() waits for us */
-	kib_qps_each(to_kib_dev(srq->ib.device), local_wake_one, &srq->ib);
-	rcu_read_unlock();
-}

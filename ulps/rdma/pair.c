@@ -27,6 +27,7 @@
 #include <linux/random.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/wait_bit.h>
 #include "kib.h"
 
 #define PAIR_FIRST	(HZ / 50 ?: 1)	/* the first repetition, */
@@ -192,19 +193,26 @@ void kib_pair_refuse(struct kib_qp *qp)
 	pair_forget_call(qp);	/* meanwhile there was no other one */
 }
 
-/* Accept a call, if there is one. If that fails, the caller of this function refuses it. */
+/*
+ * Accept a call, if there is one. If that fails, the caller of this function refuses it. The place
+ * where it has arrived can't be closed meanwhile.
+ */
 static void pair_accept(struct kib_qp *qp)
 {
+	struct kib_fabric *fabric = qp->dev->fabric;
 	struct kfi_info *info = READ_ONCE(qp->call);
 
-	if (!info || kib_qp_open(qp, info))
-		return;
-	if (kfi_accept(qp->ep, NULL, 0)) {
-		kib_qp_reopen(qp);
-		return;
+	atomic_inc(&fabric->accepts);
+	if (info && !kib_qp_open(qp, info)) {
+		if (kfi_accept(qp->ep, NULL, 0)) {
+			kib_qp_reopen(qp);
+		} else {
+			pair_forget_call(qp);
+			kfi_freeinfo(info);
+		}
 	}
-	pair_forget_call(qp);
-	kfi_freeinfo(info);
+	if (atomic_dec_and_test(&fabric->accepts))
+		wake_up_var(&fabric->accepts);
 }
 
 /* Events of an endpoint. kib_qp_close() waits for this function, under &kib_qp.lock. */
@@ -219,6 +227,8 @@ void kib_pair_event(struct kfid_eq *eq, void *context)
 		} else {
 			WRITE_ONCE(qp->lost, true);
 			mod_delayed_work(kib_wq, &qp->pair_work, 0);
+			smp_mb();	/* qp_last_words() reads @lost when it waits */
+			wake_up_var(&qp->lost);
 		}
 	}
 }

@@ -323,7 +323,7 @@ void kib_recv_report(struct kib_qp *qp)
 		report = !READ_ONCE(qp->destroyed);
 		if (report && recv_is_quiet(qp, s))
 			return;
-		if (report && !kib_cq_reserve(qp->ib.recv_cq))
+		if (report && !kib_cq_reserve(qp->ib.recv_cq, &qp->recv_room))
 			return;
 		wc = (struct ib_wc) {
 			.wr_id = s->wr_id, .status = s->status, .qp = &qp->ib, .port_num = 1,

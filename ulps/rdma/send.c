@@ -530,7 +530,7 @@ void kib_send_report(struct kib_qp *qp)
 		wc.byte_len = s->len;
 		report = !READ_ONCE(qp->destroyed) && (qp->sig_all ||
 			 s->flags & IB_SEND_SIGNALED || wc.status != IB_WC_SUCCESS);
-		if (report && !kib_cq_reserve(qp->ib.send_cq))
+		if (report && !kib_cq_reserve(qp->ib.send_cq, &qp->send_room))
 			break;
 		if (qp->barrier == s)
 			qp->barrier = NULL;
