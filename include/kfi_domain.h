@@ -94,6 +94,8 @@ enum kfi_refusal {
  *	those of pci_p2pmem_alloc_sgl(), if the distance is not negative. NULL: posts
  *	with such pages return -EOPNOTSUPP, as receives, reads, injected messages and
  *	registrations do in every domain. Exists as long as the domain is open.
+ * @speed: of a domain with KFI_ONE_PEER: bits per second of the link to the peer when the
+ *	domain was opened, in millions; 0: unknown
  */
 struct kfi_domain_limits {
 	struct device		*dma_device;
@@ -107,6 +109,7 @@ struct kfi_domain_limits {
 	struct device		*place_device;
 	size_t			place_min;
 	struct device		*p2p_device;
+	unsigned int		speed;
 };
 
 /**

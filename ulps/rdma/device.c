@@ -223,9 +223,24 @@ bool kib_dev_is_up(const struct kib_dev *dev)
 	return netif_running(dev->netdev) && netif_carrier_ok(dev->netdev);
 }
 
+/* The RDMA core warns of each question for a speed that is unknown, and any process may ask. */
+static bool dev_has_speed(const struct kib_dev *dev)
+{
+	struct ethtool_link_ksettings settings;
+	bool has;
+
+	rtnl_lock();
+	has = dev->netdev->reg_state == NETREG_REGISTERED &&
+	      !__ethtool_get_link_ksettings(dev->netdev, &settings) &&
+	      settings.base.speed != (u32)SPEED_UNKNOWN;
+	rtnl_unlock();
+	return has;
+}
+
 static int kib_query_port(struct ib_device *ib, u32 port, struct ib_port_attr *attr)
 {
-	bool up = kib_dev_is_up(to_kib_dev(ib));
+	struct kib_dev *dev = to_kib_dev(ib);
+	bool up = kib_dev_is_up(dev);
 
 	attr->gid_tbl_len = KIB_GIDS;
 	attr->pkey_tbl_len = 1;
@@ -237,7 +252,10 @@ static int kib_query_port(struct ib_device *ib, u32 port, struct ib_port_attr *a
 	attr->state = up ? IB_PORT_ACTIVE : IB_PORT_DOWN;
 	attr->phys_state = up ? IB_PORT_PHYS_STATE_LINK_UP : IB_PORT_PHYS_STATE_DISABLED;
 	attr->port_cap_flags = IB_PORT_CM_SUP | IB_PORT_DEVICE_MGMT_SUP;
-	return ib_get_eth_speed(ib, port, &attr->active_speed, &attr->active_width);
+	attr->active_speed = IB_SPEED_SDR;
+	attr->active_width = IB_WIDTH_1X;
+	return dev_has_speed(dev) ? ib_get_eth_speed(ib, port, &attr->active_speed,
+						     &attr->active_width) : 0;
 }
 
 static int kib_get_port_immutable(struct ib_device *ib, u32 port, struct ib_port_immutable *attr)
