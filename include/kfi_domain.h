@@ -213,7 +213,8 @@ struct kfi_persist;	/* a call of persist() */
  * @mr_biov: KFI_BVEC
  * @mr_sgl: KFI_SGL
  * @iov_count: number of entries, of KFI_SGL mapped entries
- * @access: KFI_REMOTE_READ and KFI_REMOTE_WRITE for peers; KFI_SEND, KFI_RECV,
+ * @access: KFI_REMOTE_READ and KFI_REMOTE_WRITE for peers, and KFI_ATOMIC for those of
+ *	endpoints with KFI_OPT_REMOTE_ACCESS; KFI_SEND, KFI_RECV,
  *	KFI_READ, KFI_WRITE for the owner
  * @offset: address that peers use for the first byte, usually 0. Ignored for
  *	KFI_KVEC if the domain has KFI_MR_VIRT_ADDR.

@@ -59,6 +59,8 @@ PAIRS = {
     "ib_write_lat by hand, which waits for the last byte": by_hand("ib_write_lat", 64, 5),
     "ib_read_bw by hand, with events": by_hand("ib_read_bw", 65536, 50, "-e"),
     "ib_send_lat by hand, of datagrams, with events": by_hand("ib_send_lat", 1024, 20, "-c UD -e"),
+    "ib_atomic_lat by hand, which adds": by_hand("ib_atomic_lat", 8, 20, "-A FETCH_AND_ADD"),
+    "ib_atomic_bw by hand, which compares": by_hand("ib_atomic_bw", 8, 50, "-A CMP_AND_SWAP"),
     "ib_send_bw by hand, by an address that came later": by_hand("ib_send_bw", 4096, 20, f"-x {LATER_GID}"),
     "ib_send_lat by hand, of datagrams, by that address": by_hand("ib_send_lat", 64, 20, f"-c UD -e -x {LATER_GID}"),
 }

@@ -48,7 +48,7 @@ static struct kfi_info *dev_hints(const struct kib_dev *dev, enum kfi_ep_type ty
 	hints->caps = KFI_MSG;
 	hints->ep_attr->type = type;
 	if (type == KFI_EP_MSG) {
-		hints->caps |= KFI_RMA;
+		hints->caps |= KFI_RMA | KFI_ATOMIC;
 		hints->ep_attr->max_msg_size = KIB_MAX_MSG;
 		hints->tx_attr->msg_order = KFI_ORDER_SAS | KFI_ORDER_SAW | KFI_ORDER_WAW;
 		hints->domain_attr->mr_key_size = sizeof(u32);
@@ -212,7 +212,7 @@ static int kib_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 		.max_qp_rd_atom = KIB_MAX_READS,
 		.max_qp_init_rd_atom = KIB_MAX_READS,
 		.max_res_rd_atom = KIB_MAX_READS * KIB_MAX_QP,
-		.atomic_cap = IB_ATOMIC_NONE,
+		.atomic_cap = IB_ATOMIC_HCA,
 		.max_fast_reg_page_list_len = KIB_MAX_PAGES,
 	};
 	return 0;

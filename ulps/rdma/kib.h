@@ -21,6 +21,7 @@
 #include <linux/xarray.h>
 #include <rdma/ib_umem.h>
 #include <rdma/ib_verbs.h>
+#include <kfi_atomic.h>
 #include <kfi_cm.h>
 #include <kfi_domain.h>
 #include <kfi_eq.h>
@@ -62,6 +63,7 @@ enum kib_counter {
 	KIB_RECVS,		/* receives that have got a message, or an immediate */
 	KIB_WRITES,
 	KIB_READS,
+	KIB_ATOMICS,
 	KIB_SENT,		/* bytes of messages and writes */
 	KIB_RECEIVED,		/* bytes of messages and reads */
 	KIB_REGISTRATIONS,	/* fast registrations */
@@ -442,6 +444,7 @@ enum kib_step {
  * @rkey: its key, or the key to invalidate, or the key of a registration
  * @access: of a registration
  * @imm: immediate data; of a receive the remote CQ data
+ * @operand: of an atomic operation, as @compare; and @old: what it has found
  * @mr: region of a registration or invalidation, or whose memory the request uses
  * @lkey: key of @mr that a request uses
  * @local: address in @mr
@@ -476,6 +479,7 @@ struct kib_slot {
 	u32			rkey;
 	u32			access;
 	u64			imm;
+	u64			operand, compare, old;
 	struct kib_mr		*mr;
 	u32			lkey;
 	u64			local;
@@ -591,6 +595,7 @@ struct kib_turn {
  * @ib_state: the state that the ULP has asked for
  * @attr: attributes that it has set, and that nobody looks at but itself
  * @qkey: Q_Key of datagrams
+ * @access: what the other side may do to regions, IB_ACCESS_
  * @dest: RC: where the other queue pair is; constant from RTR to RESET
  * @remote_qpn: RC: its number; the same
  * @timeout: time and
@@ -652,6 +657,7 @@ struct kib_qp {
 	enum ib_qp_state	ib_state;
 	struct ib_qp_attr	attr;
 	u32			qkey;
+	int			access;
 	struct kib_dest		dest;
 	u32			remote_qpn;
 	u8			timeout, retry_cnt;
@@ -748,6 +754,24 @@ static inline struct kib_slot *kib_slot(const struct kib_ring *ring, u32 number)
 static inline struct kib_mr **kib_slot_regions(const struct kib_ring *ring, struct kib_slot *s)
 {
 	return (struct kib_mr **)&s->vec[ring->room];
+}
+
+static inline bool kib_is_atomic(const struct kib_slot *s)
+{
+	return s->opcode == IB_WR_ATOMIC_FETCH_AND_ADD || s->opcode == IB_WR_ATOMIC_CMP_AND_SWP;
+}
+
+static inline enum kfi_op kib_atomic_op(const struct kib_slot *s)
+{
+	return s->opcode == IB_WR_ATOMIC_FETCH_AND_ADD ? KFI_SUM : KFI_CSWAP;
+}
+
+/* Rights of peers in terms of kfabric. @access: IB_ACCESS_ */
+static inline u64 kib_rights(int access)
+{
+	return (access & IB_ACCESS_REMOTE_READ ? KFI_REMOTE_READ : 0) |
+	       (access & IB_ACCESS_REMOTE_WRITE ? KFI_REMOTE_WRITE : 0) |
+	       (access & IB_ACCESS_REMOTE_ATOMIC ? KFI_ATOMIC : 0);
 }
 
 /* The memory at an address of the process */

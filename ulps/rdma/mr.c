@@ -14,7 +14,7 @@
 #include "kib.h"
 
 #define MR_ACCESS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | \
-			 IB_ACCESS_RELAXED_ORDERING)
+			 IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_RELAXED_ORDERING)
 
 static void mr_ended(struct kfi_mr_work *work, int err);
 
@@ -225,7 +225,7 @@ int kib_mr_register(struct kib_mr *mr, u32 key, u32 access)
 {
 	struct kfi_mr_attr attr = {
 		.type = KFI_BVEC, .mr_biov = mr->vec, .iov_count = mr->nr, .offset = mr->ib.iova,
-		.requested_key = key,
+		.requested_key = key, .access = kib_rights(access),
 	};
 	int ret;
 
@@ -233,10 +233,6 @@ int kib_mr_register(struct kib_mr *mr, u32 key, u32 access)
 	    READ_ONCE(mr->state) != KIB_MR_FREE)
 		return -EINVAL;
 	WRITE_ONCE(mr->access, access);
-	if (access & IB_ACCESS_REMOTE_READ)
-		attr.access |= KFI_REMOTE_READ;
-	if (access & IB_ACCESS_REMOTE_WRITE)
-		attr.access |= KFI_REMOTE_WRITE;
 	ret = attr.access ? kfi_mr_register(mr->mr, &attr, NULL) : 0;
 	if (!ret)
 		mr_set(mr, key, attr.access ? KIB_MR_SHARED : KIB_MR_LOCAL);

@@ -79,12 +79,21 @@ static int qp_setopt(struct kfid_ep *ep, int option, size_t value)
 	return kfi_setopt(&ep->fid, KFI_OPT_ENDPOINT, option, &value, sizeof(value));
 }
 
+static int qp_set_access(const struct kib_qp *qp, struct kfid_ep *ep)
+{
+	return qp_setopt(ep, KFI_OPT_REMOTE_ACCESS, kib_rights(qp->access));
+}
+
 /*
  * A process has the endpoint that it would have by /dev/kfi: kfi_user.ko lets it set none of these
  * options.
  */
 static int qp_options(const struct kib_qp *qp, struct kfid_ep *ep)
 {
+	int ret = qp_set_access(qp, ep);
+
+	if (ret)
+		return ret;
 	if (qp->owner)
 		return qp_setopt(ep, KFI_OPT_UNPRIVILEGED, 1);
 	/*
@@ -577,8 +586,11 @@ static int qp_attributes(struct kib_qp *qp, const struct ib_qp_attr *attr, int m
 		qp->timeout = attr->timeout;
 	if (mask & IB_QP_RETRY_CNT)
 		qp->retry_cnt = attr->retry_cnt;
-	if (mask & IB_QP_ACCESS_FLAGS)
-		qp->attr.qp_access_flags = attr->qp_access_flags;
+	if (mask & IB_QP_ACCESS_FLAGS) {
+		WRITE_ONCE(qp->access, attr->qp_access_flags);
+		if (qp->ep)
+			WARN_ON(qp_set_access(qp, qp->ep));
+	}
 	if (mask & IB_QP_PATH_MTU)
 		qp->attr.path_mtu = attr->path_mtu;
 	if (mask & IB_QP_RQ_PSN)
@@ -666,6 +678,7 @@ int kib_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 	attr->cur_qp_state = attr->qp_state;
 	attr->dest_qp_num = qp->remote_qpn;
 	attr->qkey = qp->qkey;
+	attr->qp_access_flags = qp->access;
 	attr->timeout = qp->timeout;
 	attr->retry_cnt = qp->retry_cnt;
 	attr->port_num = 1;
