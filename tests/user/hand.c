@@ -262,7 +262,7 @@ static bool refused(struct end *e, const struct ibv_qp_init_attr *init, int err)
 /* What the device does not have is refused clearly, and what it claims to have is there. */
 static void limits_are_true(void)
 {
-	struct ibv_qp_init_attr attr = plain, ud = plain;
+	struct ibv_qp_init_attr attr = plain, ud = plain, uc = plain;
 	struct ibv_srq_init_attr queue = { .attr = { 1, 1, 0 } };
 	struct ibv_device_attr has;
 	union ibv_gid gid = { .raw = { 0xff, 0x0e } };
@@ -274,11 +274,15 @@ static void limits_are_true(void)
 	end_open(&e, "kfi_b", true);
 	if (ibv_query_device(e.verbs, &has))
 		die("ibv_query_device");
+	uc.qp_type = IBV_QPT_UC;
+	uc.srq = e.srq;
 	ud.qp_type = IBV_QPT_UD;
 	ud.srq = e.srq;
-	judge("UD with a shared receive queue is refused", refused(&e, &ud, EOPNOTSUPP));
+	judge("UC and UD with a shared receive queue are refused",
+	      refused(&e, &uc, EOPNOTSUPP) && refused(&e, &ud, EOPNOTSUPP));
 	ud.srq = NULL;
-	ok = refused(&e, &ud, 0);
+	uc.srq = NULL;
+	ok = refused(&e, &ud, 0) && refused(&e, &uc, 0);
 	ok &= ibv_attach_mcast(e.qp, &gid, 0) == EOPNOTSUPP && !has.max_mcast_grp;
 	judge("multicast groups are refused, and none are promised", ok);
 	attr.cap = (struct ibv_qp_cap){ has.max_qp_wr, has.max_qp_wr, has.max_sge, has.max_sge, 256 };

@@ -394,6 +394,7 @@ static const struct ib_device_ops kib_dev_ops = {
 	.post_recv		= kib_post_recv,
 	.post_send		= kib_post_send,
 	.post_srq_recv		= kib_post_srq_recv,
+	.query_ah		= kib_query_ah,
 	.query_device		= kib_query_device,
 	.query_pkey		= kib_query_pkey,
 	.query_port		= kib_query_port,

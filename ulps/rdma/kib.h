@@ -756,6 +756,12 @@ static inline struct kib_mr **kib_slot_regions(const struct kib_ring *ring, stru
 	return (struct kib_mr **)&s->vec[ring->room];
 }
 
+/* A queue pair of type UC is served as one of type RC: what is lost by a card is not lost here. */
+static inline bool kib_is_connected(const struct kib_qp *qp)
+{
+	return qp->ib.qp_type == IB_QPT_RC || qp->ib.qp_type == IB_QPT_UC;
+}
+
 static inline bool kib_is_atomic(const struct kib_slot *s)
 {
 	return s->opcode == IB_WR_ATOMIC_FETCH_AND_ADD || s->opcode == IB_WR_ATOMIC_CMP_AND_SWP;
@@ -953,6 +959,7 @@ void kib_local_wait(void);
 /* ud.c */
 int kib_dest(const struct rdma_ah_attr *attr, struct kib_dest *dest);
 int kib_create_ah(struct ib_ah *ib, struct rdma_ah_init_attr *attr, struct ib_udata *udata);
+int kib_query_ah(struct ib_ah *ib, struct rdma_ah_attr *attr);
 int kib_destroy_ah(struct ib_ah *ib, u32 flags);
 int kib_ud_fill(struct kib_qp *qp, struct kib_slot *s, const struct ib_send_wr *wr);
 void kib_ud_send(struct kib_qp *qp, struct kib_slot *s);

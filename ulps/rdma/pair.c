@@ -100,7 +100,7 @@ bool kib_packet_came(struct kib_fabric *fabric, int ifindex, struct kib_rx *rx)
 		;
 	else if (head->type == KIB_PACKET_UD)
 		kept = kib_ud_came(qp, rx);
-	else if (qp->ib.qp_type == IB_QPT_RC &&
+	else if (kib_is_connected(qp) &&
 		 (head->type == KIB_PACKET_ASK || head->type == KIB_PACKET_READY))
 		pair_heard(qp, head);
 	rcu_read_unlock();
@@ -157,7 +157,7 @@ bool kib_pair_called(struct kib_fabric *fabric, const struct kfid *place, struct
 		return false;
 	rcu_read_lock();	/* kib_destroy_qp() waits for us */
 	qp = kib_qp_find(fabric, 0, be32_to_cpu(hello->qpn));
-	if (qp && qp->ib.qp_type == IB_QPT_RC) {
+	if (qp && kib_is_connected(qp)) {
 		spin_lock_bh(&qp->heard_lock);
 		taken = qp->paired && be64_to_cpu(hello->secret) == qp->secret && !qp->call;
 		if (taken) {
@@ -238,9 +238,11 @@ void kib_pair_event(struct kfid_eq *eq, void *context)
 /* How long requests wait for a connection, or for one that was lost */
 static unsigned long pair_time(const struct kib_qp *qp)
 {
-	u64 ns = qp->timeout ? (4096ULL << qp->timeout) * (qp->retry_cnt + 1) : U64_MAX;
+	u64 ns = (4096ULL << qp->timeout) * (qp->retry_cnt + 1);
 
-	return qp->timeout ? max_t(u64, nsecs_to_jiffies64(ns), PAIR_TIME) : MAX_JIFFY_OFFSET;
+	if (!qp->timeout && qp->ib.qp_type == IB_QPT_RC)
+		return MAX_JIFFY_OFFSET;
+	return max_t(u64, nsecs_to_jiffies64(ns), PAIR_TIME);
 }
 
 /* Has the first request that waits waited for too long? Sends wait from RTS on. */

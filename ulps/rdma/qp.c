@@ -330,11 +330,6 @@ static void qp_free(struct kib_qp *qp)
 	mutex_destroy(&qp->lock);
 }
 
-static bool qp_is_rc(const struct kib_qp *qp)
-{
-	return qp->ib.qp_type == IB_QPT_RC;
-}
-
 /* Of the kernel nobody has a use for inline data. */
 static bool qp_possible(const struct ib_qp_init_attr *attr, bool of_process)
 {
@@ -351,6 +346,7 @@ static bool qp_type_ok(const struct ib_qp_init_attr *attr, bool of_process)
 	switch (attr->qp_type) {
 	case IB_QPT_RC:
 		return true;
+	case IB_QPT_UC:
 	case IB_QPT_UD:
 		return !attr->srq;
 	case IB_QPT_GSI:
@@ -456,7 +452,7 @@ int kib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udat
 		ret = ret ?: kib_ring_alloc(&qp->rq, qp);
 	if (udata && !attr->srq)
 		ret = ret ?: qp_map(qp, udata);
-	if (qp_is_rc(qp))
+	if (kib_is_connected(qp))
 		ret = ret ?: qp_cq(qp);
 	ret = ret ?: qp_number(qp);
 	if (ret) {
@@ -611,7 +607,7 @@ static int qp_attributes(struct kib_qp *qp, const struct ib_qp_attr *attr, int m
 /* A UD queue pair takes messages from RTR on, and needs no connection. */
 static int qp_receives(struct kib_qp *qp)
 {
-	if (qp_is_rc(qp))
+	if (kib_is_connected(qp))
 		return kib_pair_begin(qp);
 	qp_move(qp, KIB_QP_IDLE, KIB_QP_READY);	/* a bad receive may have ended it */
 	return 0;

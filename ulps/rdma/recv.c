@@ -251,8 +251,7 @@ void kib_recv_start(struct kib_qp *qp)
 			ring->next++;
 			continue;
 		}
-		if (qp->rq_stop || state != KIB_QP_READY || qp->local ||
-		    qp->ib.qp_type != IB_QPT_RC)
+		if (qp->rq_stop || state != KIB_QP_READY || qp->local || !kib_is_connected(qp))
 			break;
 		kib_recv_msg(s, &msg);
 		s->step = KIB_STARTED;

@@ -189,8 +189,10 @@ static int send_fill(struct kib_qp *qp, struct kib_slot *s, const struct ib_send
 	s->wr_id = wr->wr_id;
 	s->opcode = wr->opcode;
 	s->flags = wr->send_flags;
-	if (qp->ib.qp_type != IB_QPT_RC)
+	if (!kib_is_connected(qp))
 		return send_fill_ud(qp, s, wr, data, len);
+	if (send_fetches(s) && qp->ib.qp_type != IB_QPT_RC)
+		return -EINVAL;
 	switch (wr->opcode) {
 	case IB_WR_SEND:
 		return send_map(qp, s, wr, data, len);
@@ -388,7 +390,7 @@ static int send_invalidate(struct kib_qp *qp, struct kib_slot *s)
  */
 static int send_begin(struct kib_qp *qp, struct kib_slot *s, u64 more)
 {
-	if (qp->ib.qp_type != IB_QPT_RC) {
+	if (!kib_is_connected(qp)) {
 		kib_ud_send(qp, s);
 		return SEND_ENDED;
 	}
