@@ -142,7 +142,7 @@ static void rights_change(void)
 static bool atomic_is(struct end *e, enum ibv_wr_opcode opcode, const struct ibv_mr *to,
 		      uint64_t compare_add, uint64_t swap, uint64_t old, uint64_t now)
 {
-	volatile uint64_t *mine = (uint64_t *)e->mem, *theirs = to->addr;
+	uint64_t *mine = (uint64_t *)e->mem, *theirs = to->addr;
 
 	*mine = ~0ULL;
 	return !post_atomic(e, opcode, to, 0, compare_add, swap, 8) &&
@@ -213,7 +213,7 @@ static bool says(struct ibv_qp *qp, enum ibv_qp_state state, struct ibv_qp_attr 
 }
 
 /* A queue pair says in each state what was asked of it. */
-static void attributes(void)
+static void says_in_each_state(void)
 {
 	struct ibv_qp_attr attr, to = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = PEERS };
 	unsigned char *gid = attr.ah_attr.grh.dgid.raw;
@@ -315,7 +315,7 @@ void by_hand(void)
 	atomics(false);
 	atomics(true);
 	atomics_together();
-	attributes();
+	says_in_each_state();
 	limits_are_true();
 }
 
