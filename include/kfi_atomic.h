@@ -26,7 +26,7 @@
  *
  * Both endpoints need KFI_ATOMIC. The region needs KFI_REMOTE_WRITE for
  * operations that change it, and KFI_REMOTE_READ for operations that return old
- * values.
+ * values; and KFI_ATOMIC instead, if the endpoint has KFI_OPT_REMOTE_ACCESS.
  *
  * In addition to the errors in "Posting", a post returns -EMSGSIZE if there are
  * more elements than the query allows; and -EINVAL if the vectors have different
@@ -186,6 +186,22 @@ ssize_t kfi_compare_atomicmsg(struct kfid_ep *ep,
 			      void **compare_desc, size_t compare_count,
 			      struct kfi_ioc *resultv, void **result_desc,
 			      size_t result_count, uint64_t flags);
+
+/**
+ * kfi_atomic_word() - change a word of this machine's memory
+ * @at: the word; its address is a multiple of 8
+ * @op: an operation of kfi_fetch_atomic() or kfi_compare_atomic()
+ * @operand: operand
+ * @compare: value to compare with, if @op compares
+ *
+ * For a consumer that serves its own memory: atomic with respect to the operations
+ * of peers.
+ *
+ * Context: Process context or softirq, does not sleep.
+ * Return: the old value.
+ */
+uint64_t kfi_atomic_word(uint64_t *at, enum kfi_op op, uint64_t operand,
+			 uint64_t compare);
 
 /**
  * kfi_atomic() - change an array in a peer's memory atomically

@@ -94,6 +94,8 @@ enum kfi_refusal {
  *	those of pci_p2pmem_alloc_sgl(), if the distance is not negative. NULL: posts
  *	with such pages return -EOPNOTSUPP, as receives, reads, injected messages and
  *	registrations do in every domain. Exists as long as the domain is open.
+ * @speed: of a domain with KFI_ONE_PEER: bits per second of the link to the peer when the
+ *	domain was opened, in millions; 0: unknown
  */
 struct kfi_domain_limits {
 	struct device		*dma_device;
@@ -107,6 +109,7 @@ struct kfi_domain_limits {
 	struct device		*place_device;
 	size_t			place_min;
 	struct device		*p2p_device;
+	unsigned int		speed;
 };
 
 /**
@@ -210,7 +213,8 @@ struct kfi_persist;	/* a call of persist() */
  * @mr_biov: KFI_BVEC
  * @mr_sgl: KFI_SGL
  * @iov_count: number of entries, of KFI_SGL mapped entries
- * @access: KFI_REMOTE_READ and KFI_REMOTE_WRITE for peers; KFI_SEND, KFI_RECV,
+ * @access: KFI_REMOTE_READ and KFI_REMOTE_WRITE for peers, and KFI_ATOMIC for those of
+ *	endpoints with KFI_OPT_REMOTE_ACCESS; KFI_SEND, KFI_RECV,
  *	KFI_READ, KFI_WRITE for the owner
  * @offset: address that peers use for the first byte, usually 0. Ignored for
  *	KFI_KVEC if the domain has KFI_MR_VIRT_ADDR.

@@ -95,7 +95,8 @@ enum {
  * DOC: Options of endpoints
  *
  * All values are of type size_t, and those of KFI_OPT_ENDPOINT. KFI_OPT_MIN_MULTI_RECV
- * may be set at any time; those marked as read only can't be set. The others exist
+ * and KFI_OPT_REMOTE_ACCESS may be set at any time; those marked as read only can't be
+ * set. The others exist
  * only in kfabric, and are set before the endpoint is enabled; contexts inherit them
  * from their scalable endpoint. An option that a provider or endpoint does not have
  * is refused (-ENOPROTOOPT, -EOPNOTSUPP).
@@ -144,6 +145,13 @@ enum {
  * allowance at most. MSG and RDM endpoints of the message protocol have the option,
  * unless they are transmit contexts or belong to processes.
  *
+ * KFI_OPT_REMOTE_ACCESS: what the peers of an endpoint may do to regions, whatever the
+ * regions allow: KFI_REMOTE_READ, KFI_REMOTE_WRITE and KFI_ATOMIC, or 0. Anything else
+ * completes with EACCES at the peer. An operation that the peer has begun before may
+ * still be performed. Atomic operations of these peers need a region with KFI_ATOMIC,
+ * and then no other right. Without the option peers may do what the regions allow. For
+ * endpoints in a domain whose provider leaves keys to its consumers.
+ *
  * KFI_OPT_OP_TIMEOUT_MS: time limit in milliseconds of transmit operations of an MSG
  * or RDM endpoint or a transmit context; 0, the default, for none. It is for peers
  * that pass every keep-alive check and do not answer. A connection that does not
@@ -184,6 +192,7 @@ enum {
 	KFI_OPT_EAGER_SIZE,		/* bytes */
 	KFI_OPT_NEED_PRIVILEGE,
 	KFI_OPT_RESERVED_PORT,
+	KFI_OPT_REMOTE_ACCESS,		/* rights of peers */
 };
 
 /** KFI_OP_TIMEOUT_MAX_MS - highest value of KFI_OPT_OP_TIMEOUT_MS: one day */

@@ -408,6 +408,7 @@ struct kfi_match {
  *	was enabled
  * @reserved_port: KFI_OPT_RESERVED_PORT: the endpoint calls from a reserved port. Does not change
  *	after the endpoint was enabled
+ * @remote_access: KFI_OPT_REMOTE_ACCESS, or ~0ULL: the option was not set
  * @op_timeout_ms: KFI_OPT_OP_TIMEOUT_MS, milliseconds; 0: no time limit. Does not change after the
  *	endpoint was enabled
  * @domain: parent
@@ -484,6 +485,7 @@ struct kfi_ep {
 	bool			unprivileged;
 	bool			need_privilege;
 	bool			reserved_port;
+	u64			remote_access;
 	u32			op_timeout_ms;
 	struct kfi_domain	*domain;
 	struct kfi_cntr		*cntr[KFI_CNTR_DIRS];

@@ -162,10 +162,25 @@ static void segment_apply(struct kfi_atomic *a, struct iov_iter *it, size_t size
 	}
 }
 
+u64 kfi_atomic_word(u64 *at, enum kfi_op op, u64 operand, u64 compare)
+{
+	spinlock_t *lock = granule_lock(kvec_phys(at));
+	u64 old;
+
+	spin_lock_bh(lock);
+	kfi_atomic_element(op, KFI_UINT64, at, &operand, &compare, &old);
+	spin_unlock_bh(lock);
+	return old;
+}
+EXPORT_SYMBOL_GPL(kfi_atomic_word);
+
 /* ---- the operation ---- */
 
-static u64 atomic_access(const struct kfi_atomic *a)
+/* The rights that a region has to have, and the endpoint, if it limits those of its peers */
+static u64 atomic_access(const struct kfi_ep *ep, const struct kfi_atomic *a)
 {
+	if (READ_ONCE(ep->remote_access) != ~0ULL)
+		return KFI_ATOMIC;
 	if (a->code == KFI_OPC_ATOMIC)
 		return KFI_REMOTE_WRITE;
 	return a->op == KFI_ATOMIC_READ ? KFI_REMOTE_READ : KFI_REMOTE_READ | KFI_REMOTE_WRITE;
@@ -202,7 +217,7 @@ static struct kfi_mr *atomic_segment(struct kfi_ep *ep, struct kfi_atomic *a,
 	struct kfi_mr *mr;
 	int err = 0;
 
-	mr = kfi_mr_get(ep, seg->key, seg->addr, seg->len, atomic_access(a), &it);
+	mr = kfi_mr_get(ep, seg->key, seg->addr, seg->len, atomic_access(ep, a), &it);
 	if (IS_ERR(mr))
 		return mr;
 	rcu_read_lock();

@@ -5,6 +5,8 @@
 
 /* ---- options ---- */
 
+#define EP_REMOTE_ACCESS	(KFI_REMOTE_READ | KFI_REMOTE_WRITE | KFI_ATOMIC)
+
 static int ep_get_size(struct kfi_ep *ep, int optname, size_t *value)
 {
 	switch (optname) {
@@ -29,6 +31,9 @@ static int ep_get_size(struct kfi_ep *ep, int optname, size_t *value)
 	case KFI_OPT_RESERVED_PORT:
 		*value = ep->reserved_port;
 		return ep->type == KFI_EP_MSG ? 0 : -ENOPROTOOPT;
+	case KFI_OPT_REMOTE_ACCESS:
+		*value = READ_ONCE(ep->remote_access) & EP_REMOTE_ACCESS;
+		return ep->domain->prov_keys ? -ENOPROTOOPT : 0;
 	case KFI_OPT_OP_TIMEOUT_MS:
 		*value = ep->op_timeout_ms;
 		return 0;
@@ -138,6 +143,16 @@ static int ep_set_eager(struct kfi_ep *ep, size_t value)
 	return ret;
 }
 
+static int ep_set_remote_access(struct kfi_ep *ep, size_t value)
+{
+	if (ep->domain->prov_keys || ep->fid.fid.fclass != KFI_CLASS_EP)
+		return -ENOPROTOOPT;
+	if (value & ~EP_REMOTE_ACCESS)
+		return -EINVAL;
+	WRITE_ONCE(ep->remote_access, value);
+	return 0;
+}
+
 static int ep_set_size(struct kfi_ep *ep, int optname, size_t value)
 {
 	bool shared = ep->fid.fid.fclass == KFI_CLASS_SRX_CTX;
@@ -161,6 +176,8 @@ static int ep_set_size(struct kfi_ep *ep, int optname, size_t value)
 		if (shared || ep->type != KFI_EP_MSG)
 			return -ENOPROTOOPT;
 		return ep_set_early(ep, &ep->reserved_port, value);
+	case KFI_OPT_REMOTE_ACCESS:
+		return ep_set_remote_access(ep, value);
 	case KFI_OPT_OP_TIMEOUT_MS:
 		return kfi_overdue_set(ep, value);
 	default:
@@ -176,7 +193,8 @@ static bool ep_may_set(int optname)
 	return optname == KFI_OPT_MIN_MULTI_RECV || optname == KFI_OPT_RECLAIM ||
 	       optname == KFI_OPT_AV_ONLY || optname == KFI_OPT_OP_TIMEOUT_MS ||
 	       optname == KFI_OPT_UNPRIVILEGED || optname == KFI_OPT_EAGER_SIZE ||
-	       optname == KFI_OPT_NEED_PRIVILEGE || optname == KFI_OPT_RESERVED_PORT;
+	       optname == KFI_OPT_NEED_PRIVILEGE || optname == KFI_OPT_RESERVED_PORT ||
+	       optname == KFI_OPT_REMOTE_ACCESS;
 }
 
 static bool pep_may_set(const struct kfi_pep *pep, int optname)

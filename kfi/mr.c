@@ -33,6 +33,7 @@
 
 #define MR_OWNER_RIGHTS		(KFI_SEND | KFI_RECV | KFI_READ | KFI_WRITE)
 #define MR_PEER_RIGHTS		(KFI_REMOTE_READ | KFI_REMOTE_WRITE)
+#define MR_RIGHTS		(MR_OWNER_RIGHTS | MR_PEER_RIGHTS | KFI_ATOMIC)
 #define MR_REG_FLAGS		(KFI_RMA_EVENT | KFI_RMA_PMEM)
 #define MR_KEY_TRIES		16
 
@@ -146,7 +147,7 @@ ssize_t kfi_mr_measure(const struct kfi_mr_attr *attr, size_t *len)
 	ssize_t segs = -EINVAL;
 
 	*len = 0;
-	if (!attr->mr_iov || !attr->iov_count || attr->access & ~(MR_OWNER_RIGHTS | MR_PEER_RIGHTS))
+	if (!attr->mr_iov || !attr->iov_count || attr->access & ~MR_RIGHTS)
 		return -EINVAL;
 	if (attr->auth_key_size)
 		return -EOPNOTSUPP;
@@ -679,7 +680,8 @@ struct kfi_mr *kfi_mr_get(struct kfi_ep *ep, u64 key, u64 addr, u64 len, u64 acc
 		goto refuse;
 	smp_mb__after_atomic();		/* pairs with kfi_mr_in_use() */
 	at = addr - mr->fid.addr;	/* if addr is less, it wraps, and is beyond the region */
-	if (!kfi_mr_live(mr, key) || at > mr->len || len > mr->len - at || access & ~mr->access)
+	if (!kfi_mr_live(mr, key) || at > mr->len || len > mr->len - at ||
+	    access & ~(mr->access & READ_ONCE(ep->remote_access)))
 		goto put;
 	mr_range(mr, at, len, access & KFI_REMOTE_READ, iter);
 	rcu_read_unlock();

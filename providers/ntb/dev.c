@@ -15,6 +15,20 @@ static struct nt_link *nt_domain_link(struct kfi_domain *domain)
 	return to_nt_link(container_of(domain, struct kfi_mux_domain, domain)->mux);
 }
 
+/* Millions of bits per second, without those of the coding */
+static unsigned int nt_speed(const struct nt_link *link)
+{
+	static const unsigned int lane[] = {
+		[NTB_SPEED_GEN1] = 2000, [NTB_SPEED_GEN2] = 4000, [NTB_SPEED_GEN3] = 7877,
+		[NTB_SPEED_GEN4] = 15754,
+	};
+	enum ntb_speed speed = NTB_SPEED_NONE;
+	enum ntb_width width = NTB_WIDTH_NONE;
+
+	ntb_link_is_up(link->ntb, &speed, &width);
+	return speed > 0 && speed < ARRAY_SIZE(lane) && width > 0 ? lane[speed] * width : 0;
+}
+
 int nt_domain_open(struct kfi_domain *domain)
 {
 	int ret = kfi_mux_domain_open(domain);
@@ -31,6 +45,7 @@ int nt_domain_open(struct kfi_domain *domain)
 		.place_device = nt_pages_device(link),
 		.place_min = NT_COPY,
 		.p2p_device = nt_p2p_device(link),
+		.speed = nt_speed(link),
 	};
 	/* A consumer may use them until the close. */
 	get_device(domain->limits.place_device);

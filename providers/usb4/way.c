@@ -493,6 +493,12 @@ void u4_way_leave(struct u4_cable *c)
 
 /* ---- domains ---- */
 
+/* Millions of bits per second. An asymmetric link has one lane at least in each direction. */
+static unsigned int u4_speed(const struct tb_xdomain *xd)
+{
+	return 1000 * xd->link_speed * ((unsigned int)xd->link_width == 2 ? 2 : 1);
+}
+
 int u4_domain_open(struct kfi_domain *domain)
 {
 	int ret = kfi_mux_domain_open(domain);
@@ -508,8 +514,10 @@ int u4_domain_open(struct kfi_domain *domain)
 		.short_msg_limit = u4_prov.proto->params.eager_size,
 	};
 	mutex_lock(&u4_ways_lock);
-	if (way->plugged)
+	if (way->plugged) {
 		domain->limits.numa_node = dev_to_node(&way->plugged->xd->dev);
+		domain->limits.speed = u4_speed(way->plugged->xd);
+	}
 	mutex_unlock(&u4_ways_lock);
 	return 0;
 }

@@ -335,6 +335,41 @@ static void rights(struct test *t, struct pair *p)
 	still_works(p);
 }
 
+/* An endpoint limits what its peers may do, whatever its regions allow, at any time. */
+static void remote_access(struct test *t, struct pair *p)
+{
+	static const size_t access[] = { 0, KFI_REMOTE_READ, KFI_REMOTE_WRITE, ACCESS };
+	u8 *near = test_pages(t, LEN), *far = test_pages(t, LEN);
+	struct kfid *ep = &p->b.ep->fid;
+	size_t bad = KFI_SEND, value = ~0UL, len = sizeof(value);
+	struct region r;
+	int i, how, ret;
+	u64 need;
+
+	ret = kfi_setopt(ep, KFI_OPT_ENDPOINT, KFI_OPT_REMOTE_ACCESS, &bad, sizeof(bad));
+	if (ret == -ENOPROTOOPT)
+		return;		/* the keys are those of a device, which does not know endpoints */
+	EXPECT_EQ(t, ret, -EINVAL);
+	REQUIRE(t, !region_open(&p->b, &r, far, LEN, ACCESS));
+	for (i = 0; i < ARRAY_SIZE(access); i++) {
+		REQUIRE(t, !kfi_setopt(ep, KFI_OPT_ENDPOINT, KFI_OPT_REMOTE_ACCESS, &access[i],
+				       sizeof(access[i])));
+		EXPECT_EQ(t, kfi_getopt(ep, KFI_OPT_ENDPOINT, KFI_OPT_REMOTE_ACCESS, &value, &len), 0);
+		EXPECT_EQ(t, value, access[i]);
+		for (how = A_WRITE; how <= A_VECTORS; how++) {
+			need = how == A_READ || how == A_VECTORS ? KFI_REMOTE_READ :
+								   KFI_REMOTE_WRITE;
+			if (!try(p, how, &r, near, access[i] & need)) {
+				FAIL(t, "with access %#zx, kind %d", access[i], how);
+				return;
+			}
+		}
+	}
+	EXPECT_EQ(t, test_close(t, &r.mr->fid), 0);
+	NONE_RX(&p->b);
+	still_works(p);
+}
+
 /* A requested key fits what getinfo says of keys. */
 static void long_key(struct test *t)
 {
@@ -469,6 +504,7 @@ const struct test_case mr_cases[] = {
 	{ "mr.remote_invalidate", T_RDM, 0, C_MR, .pair = remote_invalidate },
 	{ "mr.invalidate_crossed", T_REL, CASE_CHECKED, C_MR, .pair = invalidate_crossed },
 	{ "mr.rights", T_REL, CASE_CHECKED, C_MR, .pair = rights },
+	{ "mr.remote_access", T_REL, CASE_CHECKED, C_MR, .pair = remote_access },
 	{ "mr.long_key", T_REL, CASE_ONCE, C_MR, long_key },
 	{ "mr.waits_for_enable", T_REL, 0, C_MR | KFI_RMA_EVENT, .pair = waits },
 	{ "mr.bindings", T_REL, 0, C_MR, .pair = bindings },

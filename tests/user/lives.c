@@ -7,21 +7,10 @@
 #include <unistd.h>
 #include "verbs.h"
 
-#define GID	1	/* of the IPv4 address */
 #define LIVES	3
 #define MESSAGES 5
 
-struct end {
-	struct ibv_context	*verbs;
-	struct ibv_pd		*pd;
-	struct ibv_cq		*cq;
-	struct ibv_srq		*srq;
-	struct ibv_qp		*qp;
-	struct ibv_mr		*mr;
-	char			*mem;
-};
-
-static void end_open(struct end *e, const char *name, bool shared)
+void end_open(struct end *e, const char *name, bool shared)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_srq_init_attr queue = { .attr = { 16, 1, 0 } };
@@ -40,18 +29,18 @@ static void end_open(struct end *e, const char *name, bool shared)
 	attr.srq = e->srq;
 	e->mem = memory();
 	e->qp = ibv_create_qp(e->pd, &attr);
-	e->mr = ibv_reg_mr(e->pd, e->mem, SIZE, IBV_ACCESS_LOCAL_WRITE);
+	e->mr = ibv_reg_mr(e->pd, e->mem, SIZE, IBV_ACCESS_LOCAL_WRITE | PEERS);
 	if (!e->qp || !e->mr)
 		die("queue pair");
 }
 
-/* Return: 0 or an error */
-static int end_connect(struct end *e, uint32_t number, const char *address)
+int end_connect(struct end *e, uint32_t number, const char *address, int access)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT, .port_num = 1, .path_mtu = IBV_MTU_1024,
-		.dest_qp_num = number, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7,
-		.max_rd_atomic = 1, .max_dest_rd_atomic = 1, .min_rnr_timer = 1,
+		.dest_qp_num = number, .timeout = 14, .retry_cnt = 7, .rnr_retry = 6,
+		.max_rd_atomic = 3, .max_dest_rd_atomic = 5, .min_rnr_timer = 2,
+		.rq_psn = 8, .sq_psn = 9, .qp_access_flags = access,
 		.ah_attr = { .is_global = 1, .port_num = 1,
 			     .grh = { .sgid_index = GID, .hop_limit = 64 } },
 	};
@@ -72,15 +61,14 @@ static int end_connect(struct end *e, uint32_t number, const char *address)
 				    IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
-static int end_reset(struct end *e)
+int end_reset(struct end *e)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
 
 	return ibv_modify_qp(e->qp, &attr, IBV_QP_STATE);
 }
 
-/* What the kernel has of an end goes: this waits for all requests. */
-static int end_close(struct end *e)
+int end_close(struct end *e)
 {
 	return ibv_destroy_qp(e->qp) ?: (e->srq ? ibv_destroy_srq(e->srq) : 0) ?:
 	       ibv_dereg_mr(e->mr) ?: ibv_destroy_cq(e->cq) ?: ibv_dealloc_pd(e->pd) ?:
@@ -129,7 +117,7 @@ static bool lives_of(const char *device, const char *peer, bool receives, bool s
 	    read(in, &number, sizeof(number)) != sizeof(number))
 		return false;
 	for (life = 0; ok && life < LIVES; life++) {
-		ok = !end_connect(&e, number, peer) &&
+		ok = !end_connect(&e, number, peer, 0) &&
 		     (receives ? lives_receive(&e, life) : lives_send(&e, life));
 		/* neither side is reset before the other one has all messages */
 		ok = write(out, &word, 1) == 1 && read(in, &word, 1) == 1 && ok && !end_reset(&e) &&

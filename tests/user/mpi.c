@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mpi.c - a program for Open MPI: messages of each rank to each other and reductions over all, at
+ * mpi.c - a program for MPI: messages of each rank to each other and reductions over all, at
  * sizes that use each kind of transfer of kfabric. All data is checked. A rank that finds a wrong
  * byte says where the byte is, and ends all ranks.
  *
@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define WINDOW		8	/* messages in progress */
 #define RANKS_MAX	64
@@ -168,26 +169,33 @@ static void all_crowds(void)
 	done("messages from all to all, out of order");
 }
 
+/* Add up @count numbers that depend on @seed. */
+static void reduce_one(int count, long seed)
+{
+	long *in = calloc(count, sizeof(*in)), *out = calloc(count, sizeof(*out));
+	long sum = (long)ranks * (ranks + 1) / 2;
+	int i;
+
+	if (!in || !out)
+		die("no memory");
+	for (i = 0; i < count; i++)
+		in[i] = (rank + 1) * (i + seed);
+	MPI_Allreduce(in, out, count, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+	for (i = 0; i < count; i++)
+		if (out[i] != sum * (i + seed))
+			die("allreduce: sum %d of %d is %ld and not %ld", i, count, out[i],
+			    sum * (i + seed));
+	free(in);
+	free(out);
+}
+
 static void reduce_all(void)
 {
-	int counts[] = { 1, 7, 1024, 10000, 262144 }, c, i, count;
-	long *in, *out, sum = (long)ranks * (ranks + 1) / 2;
+	int counts[] = { 1, 7, 1024, 10000, 262144 }, c;
 	double mine, largest;
 
-	for (c = 0; c < ARRAY_SIZE(counts); c++) {
-		count = counts[c];
-		in = (long *)allocate(count * sizeof(*in));
-		out = (long *)allocate(count * sizeof(*out));
-		for (i = 0; i < count; i++)
-			in[i] = (long)(rank + 1) * (i + 1);
-		MPI_Allreduce(in, out, count, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
-		for (i = 0; i < count; i++)
-			if (out[i] != sum * (i + 1))
-				die("allreduce: sum %d of %d is %ld and not %ld", i, count, out[i],
-				    sum * (i + 1));
-		free(in);
-		free(out);
-	}
+	for (c = 0; c < ARRAY_SIZE(counts); c++)
+		reduce_one(counts[c], 1);
 	mine = 0.5 * (rank + 1);
 	MPI_Allreduce(&mine, &largest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
 	if (largest != 0.5 * ranks)
@@ -195,16 +203,42 @@ static void reduce_all(void)
 	done("allreduce of 1 to 262144 numbers");
 }
 
+/*
+ * Reductions until there is a file: the network has trouble meanwhile. After some of them all
+ * connections exist that the ranks need, and that is said.
+ */
+static void reduce_until(const char *path)
+{
+	static const int counts[] = { 1, 500, 20000, 65536 };
+	int round, over = 0;
+
+	for (round = 0; !over; round++) {
+		reduce_one(counts[round % ARRAY_SIZE(counts)], round);
+		over = !access(path, F_OK);
+		MPI_Bcast(&over, 1, MPI_INT, 0, MPI_COMM_WORLD);
+		if (round == ARRAY_SIZE(counts))
+			done("connected");
+	}
+	if (!rank)
+		printf("ok      mpi: %d reductions\n", round);
+}
+
 int main(int argc, char **argv)
 {
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	if (argc != 4 || strcmp(argv[1], "--nodes"))
-		die("usage: mpi --nodes N RANKS");
+	if ((argc != 4 && argc != 6) || strcmp(argv[1], "--nodes") ||
+	    (argc == 6 && strcmp(argv[4], "--until")))
+		die("usage: mpi --nodes N RANKS [--until FILE]");
 	if (ranks != atoi(argv[3]))
 		die("there are %d ranks, not %s", ranks, argv[3]);
 	check_nodes(atoi(argv[2]));
+	if (argc == 6) {
+		reduce_until(argv[5]);
+		MPI_Finalize();
+		return 0;
+	}
 	done("ranks on both nodes");
 	all_crowds();
 	reduce_all();

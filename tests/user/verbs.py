@@ -59,6 +59,10 @@ PAIRS = {
     "ib_write_lat by hand, which waits for the last byte": by_hand("ib_write_lat", 64, 5),
     "ib_read_bw by hand, with events": by_hand("ib_read_bw", 65536, 50, "-e"),
     "ib_send_lat by hand, of datagrams, with events": by_hand("ib_send_lat", 1024, 20, "-c UD -e"),
+    "ib_atomic_lat by hand, which adds": by_hand("ib_atomic_lat", 8, 20, "-A FETCH_AND_ADD"),
+    "ib_atomic_bw by hand, which compares": by_hand("ib_atomic_bw", 8, 50, "-A CMP_AND_SWAP"),
+    "ib_send_bw by hand, of type UC, with events": by_hand("ib_send_bw", 65536, 50, "-c UC -e"),
+    "ib_write_bw by hand, of type UC": by_hand("ib_write_bw", 65536, 20, "-c UC"),
     "ib_send_bw by hand, by an address that came later": by_hand("ib_send_bw", 4096, 20, f"-x {LATER_GID}"),
     "ib_send_lat by hand, of datagrams, by that address": by_hand("ib_send_lat", 64, 20, f"-c UD -e -x {LATER_GID}"),
 }
@@ -193,6 +197,18 @@ def run_trouble(verdict, trouble, count, lot):
     run_pairs(verdict, {f"rping after {trouble.__name__}": PAIRS["rping by IPv4"]})
 
 
+def run_speed(verdict):
+    """A device whose interface has no speed says the least one, and nobody fills the log by asking for it."""
+    for command in ("ip link add d0 type dummy", "ip addr add 10.8.0.1/24 dev d0", "ip link set d0 up",
+                    "rdma link add kfi_d type kfi netdev d0"):
+        subprocess.run(f"ip netns exec a {command}".split(), check=True, timeout=60)
+    info = "".join(subprocess.run("ibv_devinfo -v -d kfi_d".split(), capture_output=True, text=True, check=False).stdout for _ in range(3))
+    log = subprocess.run(["dmesg"], capture_output=True, text=True, check=True).stdout
+    for command in ("rdma link delete kfi_d", "ip link delete d0"):
+        subprocess.run(f"ip netns exec a {command}".split(), check=True, timeout=60)
+    verdict.say(info.count("2.5 Gbps") == 3 and "speed is unknown" not in log, "a speed that is unknown", info + log)
+
+
 def unpack(folder):
     """Debian has the tests as documentation, some of them compressed."""
     shutil.copytree(TESTS, folder)
@@ -225,6 +241,7 @@ def main():
     verdict.say(all(device in info for device in DEVICES.values()) and info.count("PORT_ACTIVE") == 2, "ibv_devinfo", info)
     for node, address in LATER.items():
         subprocess.run(f"ip netns exec {node} ip addr add {address}/24 dev v{node}".split(), check=True)
+    run_speed(verdict)
     run_pairs(verdict, PAIRS)
     run_pyverbs(verdict)
     print(f"seed {opts.seed}", flush=True)

@@ -249,6 +249,7 @@ struct knet_peer {
  * @mac: its address, as peers know it
  * @session: &knet_hello.session
  * @secret: of calls and callers
+ * @speed: &kfi_domain_limits.speed of the last connection
  * @up: peers that are connected
  * @nr_peers: peers in @peers
  * @end: behind the last of them
@@ -272,6 +273,7 @@ struct knet {
 	u8			mac[ETH_ALEN];
 	u64			session;
 	struct knet_secret	secret;
+	unsigned int		speed;
 	unsigned int		up, nr_peers, end;
 	struct knet_peer __rcu	*peers[KNET_PEERS + 1];
 	atomic_t		alive;

@@ -94,6 +94,7 @@ void knet_link_up(struct knet_link *link, const struct knet_hello *hello)
 	napi_schedule(&peer->napi);
 	local_bh_enable();
 	rcu_assign_pointer(peer->link, link);
+	WRITE_ONCE(kn->speed, link->conn.dom->limits.speed);
 	knet_count(kn, KNET_UP);
 	if (!kn->up++)
 		netif_carrier_on(kn->dev);

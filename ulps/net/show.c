@@ -57,8 +57,23 @@ static void knet_drvinfo(struct net_device *dev, struct ethtool_drvinfo *info)
 		*info->bus_info = '\0';
 }
 
+/* The speed is that of the interface below, or of the way. Under the RTNL */
+static int knet_link_ksettings(struct net_device *dev, struct ethtool_link_ksettings *settings)
+{
+	const struct knet *kn = netdev_priv(dev);
+	struct ethtool_link_settings *base = &settings->base;
+
+	if (!kn->below || __ethtool_get_link_ksettings(kn->below, settings))
+		base->speed = READ_ONCE(kn->speed) ?: SPEED_UNKNOWN;
+	base->duplex = DUPLEX_FULL;
+	base->port = PORT_OTHER;
+	base->autoneg = AUTONEG_DISABLE;
+	return 0;
+}
+
 const struct ethtool_ops knet_ethtool_ops = {
 	.get_drvinfo		= knet_drvinfo,
+	.get_link_ksettings	= knet_link_ksettings,
 	.get_link		= ethtool_op_get_link,
 	.get_ts_info		= ethtool_op_get_ts_info,
 	.get_sset_count		= knet_sset_count,

@@ -37,6 +37,7 @@ int kib_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 	if (ret)
 		return ret;
 	spin_lock_init(&cq->lock);
+	INIT_LIST_HEAD(&cq->waiting);
 	if (context) {
 		mem = kib_map_new(context, kfi_ib_cq_udata(attrs),
 				  struct_size(cq->user, entries, ib->cqe), &cq->map);
@@ -94,7 +95,7 @@ static void cq_set_full(struct kib_cq *cq, bool full)
 		WRITE_ONCE(cq->user->full, full);
 }
 
-/* Entries were read. Return: whether requests wait for their room: cq_run() is due */
+/* Entries were read. Return: whether requests wait for their room: kib_qps_run() is due */
 static bool cq_freed(struct kib_cq *cq)
 {
 	lockdep_assert_held(&cq->lock);
@@ -102,20 +103,6 @@ static bool cq_freed(struct kib_cq *cq)
 		return false;
 	cq_set_full(cq, false);
 	return true;
-}
-
-static void cq_run_one(struct kib_qp *qp, void *arg)
-{
-	if (qp->ib.send_cq == arg || qp->ib.recv_cq == arg)
-		queue_bh_work(&qp->run_bh);
-}
-
-/* Run the queue pairs of the queue. Context: any; a ULP may hold its locks */
-static void cq_run(struct ib_cq *ib)
-{
-	rcu_read_lock();	/* kib_destroy_qp() waits for us */
-	kib_qps_each(to_kib_dev(ib->device), cq_run_one, ib);
-	rcu_read_unlock();
 }
 
 /*
@@ -148,7 +135,7 @@ static void cq_poll_mapped(struct kib_cq *cq)
 	run = cq_freed(cq);
 	spin_unlock_irq(&cq->lock);
 	if (run)
-		cq_run(&cq->ib);
+		kib_qps_run(&cq->waiting, &cq->lock);
 }
 
 int kib_poll_cq(struct ib_cq *ib, int count, struct ib_wc *wc)
@@ -169,7 +156,7 @@ int kib_poll_cq(struct ib_cq *ib, int count, struct ib_wc *wc)
 		spin_unlock_irqrestore(&cq->lock, flags);
 	} while (more);
 	if (unlikely(run))
-		cq_run(ib);
+		kib_qps_run(&cq->waiting, &cq->lock);
 	return n;
 }
 
@@ -202,10 +189,10 @@ static bool cq_try_reserve(struct kib_cq *cq)
 }
 
 /*
- * Take the room of an entry; kib_cq_add() follows. Return: false if the queue is full; then its
- * queue pairs run again when half of it is free
+ * Take the room of an entry; kib_cq_add() follows. Return: false if the queue is full; then the
+ * queue pair runs again when half of it is free
  */
-bool kib_cq_reserve(struct ib_cq *ib)
+bool kib_cq_reserve(struct ib_cq *ib, struct kib_wait *wait)
 {
 	struct kib_cq *cq = to_kib_cq(ib);
 	unsigned long flags;
@@ -217,6 +204,8 @@ bool kib_cq_reserve(struct ib_cq *ib)
 	cq_set_full(cq, true);	/* also for another one that has found no room */
 	smp_mb();	/* a process reads &kfi_ib_cq.full when it has written @tail */
 	room = cq_try_reserve(cq);
+	if (!room && list_empty(&wait->entry))
+		list_add_tail(&wait->entry, &cq->waiting);
 	spin_unlock_irqrestore(&cq->lock, flags);
 	return room;
 }
@@ -336,5 +325,5 @@ void kib_cq_forget(struct ib_cq *ib, struct ib_qp *qp)
 	while (cq_skip(cq, &run))
 		;
 	if (run)	/* those that wait for room would wait for a poll otherwise */
-		cq_run(ib);
+		kib_qps_run(&cq->waiting, &cq->lock);
 }

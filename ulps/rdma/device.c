@@ -48,7 +48,7 @@ static struct kfi_info *dev_hints(const struct kib_dev *dev, enum kfi_ep_type ty
 	hints->caps = KFI_MSG;
 	hints->ep_attr->type = type;
 	if (type == KFI_EP_MSG) {
-		hints->caps |= KFI_RMA;
+		hints->caps |= KFI_RMA | KFI_ATOMIC;
 		hints->ep_attr->max_msg_size = KIB_MAX_MSG;
 		hints->tx_attr->msg_order = KFI_ORDER_SAS | KFI_ORDER_SAW | KFI_ORDER_WAW;
 		hints->domain_attr->mr_key_size = sizeof(u32);
@@ -212,7 +212,7 @@ static int kib_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 		.max_qp_rd_atom = KIB_MAX_READS,
 		.max_qp_init_rd_atom = KIB_MAX_READS,
 		.max_res_rd_atom = KIB_MAX_READS * KIB_MAX_QP,
-		.atomic_cap = IB_ATOMIC_NONE,
+		.atomic_cap = IB_ATOMIC_HCA,
 		.max_fast_reg_page_list_len = KIB_MAX_PAGES,
 	};
 	return 0;
@@ -223,9 +223,24 @@ bool kib_dev_is_up(const struct kib_dev *dev)
 	return netif_running(dev->netdev) && netif_carrier_ok(dev->netdev);
 }
 
+/* The RDMA core warns of each question for a speed that is unknown, and any process may ask. */
+static bool dev_has_speed(const struct kib_dev *dev)
+{
+	struct ethtool_link_ksettings settings;
+	bool has;
+
+	rtnl_lock();
+	has = dev->netdev->reg_state == NETREG_REGISTERED &&
+	      !__ethtool_get_link_ksettings(dev->netdev, &settings) &&
+	      settings.base.speed != (u32)SPEED_UNKNOWN;
+	rtnl_unlock();
+	return has;
+}
+
 static int kib_query_port(struct ib_device *ib, u32 port, struct ib_port_attr *attr)
 {
-	bool up = kib_dev_is_up(to_kib_dev(ib));
+	struct kib_dev *dev = to_kib_dev(ib);
+	bool up = kib_dev_is_up(dev);
 
 	attr->gid_tbl_len = KIB_GIDS;
 	attr->pkey_tbl_len = 1;
@@ -237,7 +252,10 @@ static int kib_query_port(struct ib_device *ib, u32 port, struct ib_port_attr *a
 	attr->state = up ? IB_PORT_ACTIVE : IB_PORT_DOWN;
 	attr->phys_state = up ? IB_PORT_PHYS_STATE_LINK_UP : IB_PORT_PHYS_STATE_DISABLED;
 	attr->port_cap_flags = IB_PORT_CM_SUP | IB_PORT_DEVICE_MGMT_SUP;
-	return ib_get_eth_speed(ib, port, &attr->active_speed, &attr->active_width);
+	attr->active_speed = IB_SPEED_SDR;
+	attr->active_width = IB_WIDTH_1X;
+	return dev_has_speed(dev) ? ib_get_eth_speed(ib, port, &attr->active_speed,
+						     &attr->active_width) : 0;
 }
 
 static int kib_get_port_immutable(struct ib_device *ib, u32 port, struct ib_port_immutable *attr)
@@ -376,6 +394,7 @@ static const struct ib_device_ops kib_dev_ops = {
 	.post_recv		= kib_post_recv,
 	.post_send		= kib_post_send,
 	.post_srq_recv		= kib_post_srq_recv,
+	.query_ah		= kib_query_ah,
 	.query_device		= kib_query_device,
 	.query_pkey		= kib_query_pkey,
 	.query_port		= kib_query_port,

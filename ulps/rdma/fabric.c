@@ -11,10 +11,10 @@
  * these interfaces, and what arrives there may be for a queue pair of any device of the fabric.
  * Numbers of queue pairs are therefore those of the module.
  */
-#include <linux/delay.h>
 #include <linux/if_vlan.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/wait_bit.h>
 #include <net/ipv6.h>
 #include "kib.h"
 
@@ -67,7 +67,7 @@ static void place_close(struct kib_fabric *fabric, struct kib_place *place)
 	list_del_rcu(&place->entry);
 	synchronize_rcu_expedited();	/* for called() */
 	while (place->pep && kfi_close(&place->pep->fid) == -EBUSY)
-		usleep_range(1000, 2000);
+		wait_var_event(&fabric->accepts, !atomic_read(&fabric->accepts));
 	kfree(place);
 }
 

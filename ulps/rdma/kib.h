@@ -21,6 +21,7 @@
 #include <linux/xarray.h>
 #include <rdma/ib_umem.h>
 #include <rdma/ib_verbs.h>
+#include <kfi_atomic.h>
 #include <kfi_cm.h>
 #include <kfi_domain.h>
 #include <kfi_eq.h>
@@ -62,6 +63,7 @@ enum kib_counter {
 	KIB_RECVS,		/* receives that have got a message, or an immediate */
 	KIB_WRITES,
 	KIB_READS,
+	KIB_ATOMICS,
 	KIB_SENT,		/* bytes of messages and writes */
 	KIB_RECEIVED,		/* bytes of messages and reads */
 	KIB_REGISTRATIONS,	/* fast registrations */
@@ -79,6 +81,16 @@ struct kib_counts {
 };
 
 /**
+ * struct kib_wait - a queue pair in a list of those that wait; kib_qps_run() runs them
+ * @entry: in &kib_cq.waiting or &kib_srq.wanting
+ * @qp: the queue pair
+ */
+struct kib_wait {
+	struct list_head	entry;
+	struct kib_qp		*qp;
+};
+
+/**
  * struct kib_fabric - what the devices of a namespace, or the one of a way, share
  * @entry: in the list of all fabrics
  * @refs: its devices
@@ -90,6 +102,7 @@ struct kib_counts {
  * @devs: devices
  * @places: passive endpoints
  * @talks: endpoints of packets
+ * @accepts: calls that are being accepted: their place is in use
  * @places_work: interfaces or GIDs have changed
  */
 struct kib_fabric {
@@ -103,6 +116,7 @@ struct kib_fabric {
 	struct list_head	devs;
 	struct list_head	places;
 	struct list_head	talks;
+	atomic_t		accepts;
 	struct delayed_work	places_work;
 };
 
@@ -311,6 +325,7 @@ struct kib_pd {
  * @tail: entries read; of a process &kfi_ib_cq.tail
  * @armed: the handler is due with the next entry; of a process &kfi_ib_cq.armed
  * @full: requests that have ended wait for room
+ * @waiting: queue pairs that have such requests
  * @reserved: entries written, and those that kib_cq_add() is about to write
  * @uverbs: what uverbs notes of the queue of a process, or NULL. Constant
  * @events: completions that were reported to the process, roughly
@@ -325,6 +340,7 @@ struct kib_cq {
 	u32			head, tail;
 	bool			armed;
 	bool			full;
+	struct list_head	waiting;
 	atomic_t		reserved;
 	const struct kib_uverbs_cq *uverbs;
 	u32			events;
@@ -366,6 +382,7 @@ enum kib_mr_state {
  * @state: whether this side alone, or peers, too, may access the memory
  * @work: the invalidation, in the state ENDING
  * @waiters: slots that wait for its end
+ * @ended: kib_dereg_mr() waits for it, or NULL; under @lock
  * @rcu: kib_mr_find() may have found it, and mr_ended() may be about to return
  * @umem: memory of a process, or NULL; the following members are for that, and @key does not
  *	change
@@ -388,6 +405,7 @@ struct kib_mr {
 	enum kib_mr_state	state;
 	struct kfi_mr_work	work;
 	struct list_head	waiters;
+	struct completion	*ended;
 	struct rcu_head		rcu;
 	struct ib_umem		*umem;
 	struct kfi_payer	*payer;
@@ -426,6 +444,7 @@ enum kib_step {
  * @rkey: its key, or the key to invalidate, or the key of a registration
  * @access: of a registration
  * @imm: immediate data; of a receive the remote CQ data
+ * @operand: of an atomic operation, as @compare; and @old: what it has found
  * @mr: region of a registration or invalidation, or whose memory the request uses
  * @lkey: key of @mr that a request uses
  * @local: address in @mr
@@ -460,6 +479,7 @@ struct kib_slot {
 	u32			rkey;
 	u32			access;
 	u64			imm;
+	u64			operand, compare, old;
 	struct kib_mr		*mr;
 	u32			lkey;
 	u64			local;
@@ -515,7 +535,7 @@ struct kib_ring {
  * @left: receives that no message has taken
  * @limit: an event is due when fewer are left; 0: not armed
  * @told: no message has taken a receive since the last event
- * @local_waits: a message of this node has found no receive
+ * @wanting: queue pairs for which a message of this node has found no receive
  * @runner: its claim is the right to give receives to the context
  * @run_bh: does that for a context that can't
  * @room: bytes that are charged to the payer
@@ -532,7 +552,7 @@ struct kib_srq {
 	u32			left;
 	u32			limit;
 	bool			told;
-	bool			local_waits;
+	struct list_head	wanting;
 	struct kfi_runner	runner;
 	struct bh_work_struct	run_bh;
 	size_t			room;
@@ -552,6 +572,18 @@ enum kib_qp_state {
 };
 
 /**
+ * struct kib_turn - a change of a queue pair that its runner makes, for a process that waits
+ * @fn: makes it, before the next pass; bottom halves are off
+ * @ep: for @fn
+ * @done: it was made
+ */
+struct kib_turn {
+	void			(*fn)(struct kib_qp *qp, struct kib_turn *turn);
+	struct kfid_ep		*ep;
+	struct completion	done;
+};
+
+/**
  * struct kib_qp - a queue pair
  * @ib: the RDMA core's part
  * @dev: device
@@ -563,6 +595,7 @@ enum kib_qp_state {
  * @ib_state: the state that the ULP has asked for
  * @attr: attributes that it has set, and that nobody looks at but itself
  * @qkey: Q_Key of datagrams
+ * @access: what the other side may do to regions, IB_ACCESS_
  * @dest: RC: where the other queue pair is; constant from RTR to RESET
  * @remote_qpn: RC: its number; the same
  * @timeout: time and
@@ -585,10 +618,14 @@ enum kib_qp_state {
  * @asked_lock: protects @asked
  * @asked: requests of the other side
  * @came: datagrams that the runner has not looked at yet
- * @ep: endpoint, or NULL. Written under @lock with the claim of @runner
+ * @ep: endpoint, or NULL. Written under @lock by the runner
  * @state: enum kib_qp_state, changed by cmpxchg(). A request that was posted after a change is
  *	started in the new state
  * @runner: its claim is the right to start and report requests
+ * @turn: what it does before that, or NULL; stored under @lock
+ * @send_room: in &kib_cq.waiting of the queue of sends
+ * @recv_room: the same of receives
+ * @wants: in &kib_srq.wanting
  * @again: runs the queues after a while, if there was no memory for a registration
  * @run_bh: runs the queues for a context that can't do that
  * @end_work: closes the endpoint, and ends the requests
@@ -620,6 +657,7 @@ struct kib_qp {
 	enum ib_qp_state	ib_state;
 	struct ib_qp_attr	attr;
 	u32			qkey;
+	int			access;
 	struct kib_dest		dest;
 	u32			remote_qpn;
 	u8			timeout, retry_cnt;
@@ -643,6 +681,8 @@ struct kib_qp {
 	struct kfid_ep		*ep;
 	enum kib_qp_state	state;
 	struct kfi_runner	runner;
+	struct kib_turn		*turn;
+	struct kib_wait		send_room, recv_room, wants;
 	struct bh_work_struct	run_bh;
 	struct delayed_work	again;
 	struct work_struct	end_work;
@@ -716,6 +756,30 @@ static inline struct kib_mr **kib_slot_regions(const struct kib_ring *ring, stru
 	return (struct kib_mr **)&s->vec[ring->room];
 }
 
+/* A queue pair of type UC is served as one of type RC: what is lost by a card is not lost here. */
+static inline bool kib_is_connected(const struct kib_qp *qp)
+{
+	return qp->ib.qp_type == IB_QPT_RC || qp->ib.qp_type == IB_QPT_UC;
+}
+
+static inline bool kib_is_atomic(const struct kib_slot *s)
+{
+	return s->opcode == IB_WR_ATOMIC_FETCH_AND_ADD || s->opcode == IB_WR_ATOMIC_CMP_AND_SWP;
+}
+
+static inline enum kfi_op kib_atomic_op(const struct kib_slot *s)
+{
+	return s->opcode == IB_WR_ATOMIC_FETCH_AND_ADD ? KFI_SUM : KFI_CSWAP;
+}
+
+/* Rights of peers in terms of kfabric. @access: IB_ACCESS_ */
+static inline u64 kib_rights(int access)
+{
+	return (access & IB_ACCESS_REMOTE_READ ? KFI_REMOTE_READ : 0) |
+	       (access & IB_ACCESS_REMOTE_WRITE ? KFI_REMOTE_WRITE : 0) |
+	       (access & IB_ACCESS_REMOTE_ATOMIC ? KFI_ATOMIC : 0);
+}
+
 /* The memory at an address of the process */
 static inline void *kib_user_mr_at(const struct kib_mr *mr, u64 addr)
 {
@@ -759,7 +823,7 @@ int kib_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 int kib_destroy_cq(struct ib_cq *ib, struct ib_udata *udata);
 int kib_poll_cq(struct ib_cq *ib, int count, struct ib_wc *wc);
 int kib_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags);
-bool kib_cq_reserve(struct ib_cq *ib);
+bool kib_cq_reserve(struct ib_cq *ib, struct kib_wait *wait);
 void kib_cq_add(struct ib_cq *ib, const struct ib_wc *wc);
 void kib_cq_forget(struct ib_cq *ib, struct ib_qp *qp);
 
@@ -800,7 +864,6 @@ int kib_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 		 struct ib_qp_init_attr *init);
 int kib_destroy_qp(struct ib_qp *ib, struct ib_udata *udata);
 struct kib_qp *kib_qp_find(struct kib_fabric *fabric, int ifindex, u32 number);
-void kib_qps_each(struct kib_dev *dev, void (*fn)(struct kib_qp *qp, void *arg), void *arg);
 int kib_qp_open(struct kib_qp *qp, struct kfi_info *info);
 void kib_qp_reopen(struct kib_qp *qp);
 void kib_qp_lost(struct kib_qp *qp);
@@ -808,10 +871,16 @@ void kib_qp_close(struct kib_qp *qp);
 bool kib_qp_fail(struct kib_qp *qp);
 void kib_qp_ready(struct kib_qp *qp);
 void kib_qp_ready_local(struct kib_qp *qp);
+
+/* run.c */
+void kib_qp_runner_init(struct kib_qp *qp);
 void kib_qp_run(struct kib_qp *qp);
 void kib_qp_kick(struct kib_qp *qp);
 void kib_qp_posted(struct kib_qp *qp);
 void kib_qp_room(struct kfid_ep *ep, void *context);
+void kib_qps_run(struct list_head *list, spinlock_t *lock);
+void kib_qp_turn(struct kib_qp *qp, struct kib_turn *turn);
+void kib_qp_quiesce(struct kib_qp *qp);
 
 /* user.c */
 int kib_alloc_ucontext(struct ib_ucontext *context, struct ib_udata *udata);
@@ -888,11 +957,11 @@ void kib_local_end(struct kib_qp *qp);
 void kib_local_join(struct kib_qp *qp);
 void kib_local_leave(struct kib_qp *qp);
 void kib_local_wait(void);
-void kib_local_wake(struct kib_srq *srq);
 
 /* ud.c */
 int kib_dest(const struct rdma_ah_attr *attr, struct kib_dest *dest);
 int kib_create_ah(struct ib_ah *ib, struct rdma_ah_init_attr *attr, struct ib_udata *udata);
+int kib_query_ah(struct ib_ah *ib, struct rdma_ah_attr *attr);
 int kib_destroy_ah(struct ib_ah *ib, u32 flags);
 int kib_ud_fill(struct kib_qp *qp, struct kib_slot *s, const struct ib_send_wr *wr);
 void kib_ud_send(struct kib_qp *qp, struct kib_slot *s);

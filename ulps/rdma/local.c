@@ -95,13 +95,20 @@ int kib_local_begin(struct kib_qp *qp, struct kib_slot *s)
 
 /* ---- serve ---- */
 
-/* Copy a piece between the memory of the request and that at @at. */
+/* Copy a piece between the memory of the request and that at @at, or change the word there. */
 static int local_copy(struct kib_slot *s, void *at, u32 len)
 {
-	size_t done = s->opcode == IB_WR_RDMA_READ ? _copy_to_iter(at, len, &s->iter) :
-						     _copy_from_iter(at, len, &s->iter);
+	size_t done = len;
 
 	s->served += len;
+	if (kib_is_atomic(s) && len != sizeof(u64))
+		return -EINVAL;		/* the word is in two pieces of a ULP's region */
+	if (kib_is_atomic(s))
+		s->old = kfi_atomic_word(at, kib_atomic_op(s), s->operand, s->compare);
+	else if (s->opcode == IB_WR_RDMA_READ)
+		done = _copy_to_iter(at, len, &s->iter);
+	else
+		done = _copy_from_iter(at, len, &s->iter);
 	return done == len ? 0 : -EINVAL;
 }
 
@@ -162,12 +169,16 @@ static int local_of_ulp(struct kib_mr *mr, struct kib_slot *s, u32 *budget)
 /* Access a region of this side. Return: 0: all; -EAGAIN: go on later; or an error */
 static int local_rdma(struct kib_qp *qp, struct kib_slot *s, u32 *budget)
 {
-	int need = s->opcode == IB_WR_RDMA_READ ? IB_ACCESS_REMOTE_READ : IB_ACCESS_REMOTE_WRITE;
+	int need = kib_is_atomic(s) ? IB_ACCESS_REMOTE_ATOMIC :
+		   s->opcode == IB_WR_RDMA_READ ? IB_ACCESS_REMOTE_READ : IB_ACCESS_REMOTE_WRITE;
 	struct kib_mr *mr = kib_mr_find(qp->dev, qp->ib.pd, s->rkey);
+	u32 word = sizeof(u64);
 	int ret;
 
-	if (!mr || !(READ_ONCE(mr->access) & need))
+	if (!mr || !(READ_ONCE(mr->access) & READ_ONCE(qp->access) & need))
 		return -EACCES;
+	if (kib_is_atomic(s))
+		budget = &word;		/* a whole one */
 	if (mr->umem && !refcount_inc_not_zero(&mr->refs))
 		return -EACCES;
 	if (mr->umem) {
@@ -335,20 +346,4 @@ void kib_local_wait(void)
 {
 	if (atomic_read(&local_pairs))
 		synchronize_rcu_expedited();
-}
-
-static void local_wake_one(struct kib_qp *qp, void *srq)
-{
-	if (qp->ib.srq == srq && READ_ONCE(qp->local))
-		queue_bh_work(&qp->run_bh);
-}
-
-/* A shared queue has a receive for the messages of this node. Context: any */
-void kib_local_wake(struct kib_srq *srq)
-{
-	if (!atomic_read(&local_pairs))
-		return;
-	rcu_read_lock();	/* kib_destroy_qp() waits for us */
-	kib_qps_each(to_kib_dev(srq->ib.device), local_wake_one, &srq->ib);
-	rcu_read_unlock();
 }

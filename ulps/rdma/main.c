@@ -8,7 +8,7 @@
  *   talk.c		packets between two kernels
  *   pair.c		how RC queue pairs find each other
  *   local.c		RC queue pairs whose other side is in this kernel
- *   qp.c		queue pairs: life, rings, the runner
+ *   qp.c  run.c		queue pairs: life; the runner, which moves requests
  *   send.c  recv.c	send and receive queues
  *   ud.c		address handles; datagrams, and GSI
  *   srq.c		shared receive queues

@@ -9,13 +9,12 @@
  * A region that is registered without rights of peers is for requests of this side alone, which
  * kfabric serves without a key. So it is not registered at all: KIB_MR_LOCAL.
  */
-#include <linux/delay.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include "kib.h"
 
 #define MR_ACCESS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | \
-			 IB_ACCESS_RELAXED_ORDERING)
+			 IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_RELAXED_ORDERING)
 
 static void mr_ended(struct kfi_mr_work *work, int err);
 
@@ -85,16 +84,20 @@ struct ib_mr *kib_get_dma_mr(struct ib_pd *pd, int access)
 	return ERR_PTR(-EOPNOTSUPP);
 }
 
-/* End what is registered. Return: whether peers may still use the region */
-static bool mr_lasts(struct kib_mr *mr)
+/* End what is registered, and wait until peers can't use the region any more. */
+static void mr_end(struct kib_mr *mr)
 {
+	DECLARE_COMPLETION_ONSTACK(ended);
 	bool lasts;
 
 	kib_mr_invalidate(mr, READ_ONCE(mr->key), NULL);
 	spin_lock_bh(&mr->lock);
-	lasts = mr->state != KIB_MR_FREE;
+	lasts = mr->state == KIB_MR_ENDING;
+	if (lasts)
+		mr->ended = &ended;
 	spin_unlock_bh(&mr->lock);
-	return lasts;
+	if (lasts)
+		wait_for_completion(&ended);
 }
 
 /* No request of the kernel uses the region any more, but peers may. */
@@ -104,8 +107,7 @@ int kib_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
 
 	xa_erase(&to_kib_dev(ib->device)->mrs, mr->ib.rkey >> 8);
 	kib_local_wait();
-	while (mr_lasts(mr))
-		usleep_range(20, 200);
+	mr_end(mr);
 	if (mr->mr)
 		WARN_ON(kfi_close(&mr->mr->fid));
 	if (mr->umem) {
@@ -223,7 +225,7 @@ int kib_mr_register(struct kib_mr *mr, u32 key, u32 access)
 {
 	struct kfi_mr_attr attr = {
 		.type = KFI_BVEC, .mr_biov = mr->vec, .iov_count = mr->nr, .offset = mr->ib.iova,
-		.requested_key = key,
+		.requested_key = key, .access = kib_rights(access),
 	};
 	int ret;
 
@@ -231,10 +233,6 @@ int kib_mr_register(struct kib_mr *mr, u32 key, u32 access)
 	    READ_ONCE(mr->state) != KIB_MR_FREE)
 		return -EINVAL;
 	WRITE_ONCE(mr->access, access);
-	if (access & IB_ACCESS_REMOTE_READ)
-		attr.access |= KFI_REMOTE_READ;
-	if (access & IB_ACCESS_REMOTE_WRITE)
-		attr.access |= KFI_REMOTE_WRITE;
 	ret = attr.access ? kfi_mr_register(mr->mr, &attr, NULL) : 0;
 	if (!ret)
 		mr_set(mr, key, attr.access ? KIB_MR_SHARED : KIB_MR_LOCAL);
@@ -265,6 +263,8 @@ static void mr_ended(struct kfi_mr_work *work, int err)
 	spin_lock_bh(&mr->lock);
 	mr->state = KIB_MR_FREE;
 	list_splice_init(&mr->waiters, &waiters);
+	if (mr->ended)
+		complete(mr->ended);
 	spin_unlock_bh(&mr->lock);
 	local_bh_disable();
 	list_for_each_entry_safe(s, next, &waiters, wait) {

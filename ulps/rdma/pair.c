@@ -27,6 +27,7 @@
 #include <linux/random.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/wait_bit.h>
 #include "kib.h"
 
 #define PAIR_FIRST	(HZ / 50 ?: 1)	/* the first repetition, */
@@ -99,7 +100,7 @@ bool kib_packet_came(struct kib_fabric *fabric, int ifindex, struct kib_rx *rx)
 		;
 	else if (head->type == KIB_PACKET_UD)
 		kept = kib_ud_came(qp, rx);
-	else if (qp->ib.qp_type == IB_QPT_RC &&
+	else if (kib_is_connected(qp) &&
 		 (head->type == KIB_PACKET_ASK || head->type == KIB_PACKET_READY))
 		pair_heard(qp, head);
 	rcu_read_unlock();
@@ -160,7 +161,7 @@ bool kib_pair_called(struct kib_fabric *fabric, const struct kfid *place, struct
 		return false;
 	rcu_read_lock();	/* kib_destroy_qp() waits for us */
 	qp = kib_qp_find(fabric, 0, be32_to_cpu(hello->qpn));
-	if (qp && qp->ib.qp_type == IB_QPT_RC) {
+	if (qp && kib_is_connected(qp)) {
 		spin_lock_bh(&qp->heard_lock);
 		taken = qp->paired && be64_to_cpu(hello->secret) == qp->secret && !qp->call;
 		if (taken) {
@@ -196,19 +197,26 @@ void kib_pair_refuse(struct kib_qp *qp)
 	pair_forget_call(qp);	/* meanwhile there was no other one */
 }
 
-/* Accept a call, if there is one. If that fails, the caller of this function refuses it. */
+/*
+ * Accept a call, if there is one. If that fails, the caller of this function refuses it. The place
+ * where it has arrived can't be closed meanwhile.
+ */
 static void pair_accept(struct kib_qp *qp)
 {
+	struct kib_fabric *fabric = qp->dev->fabric;
 	struct kfi_info *info = READ_ONCE(qp->call);
 
-	if (!info || kib_qp_open(qp, info))
-		return;
-	if (kfi_accept(qp->ep, NULL, 0)) {
-		kib_qp_reopen(qp);
-		return;
+	atomic_inc(&fabric->accepts);
+	if (info && !kib_qp_open(qp, info)) {
+		if (kfi_accept(qp->ep, NULL, 0)) {
+			kib_qp_reopen(qp);
+		} else {
+			pair_forget_call(qp);
+			kfi_freeinfo(info);
+		}
 	}
-	pair_forget_call(qp);
-	kfi_freeinfo(info);
+	if (atomic_dec_and_test(&fabric->accepts))
+		wake_up_var(&fabric->accepts);
 }
 
 /* Events of an endpoint. kib_qp_close() waits for this function, under &kib_qp.lock. */
@@ -223,6 +231,8 @@ void kib_pair_event(struct kfid_eq *eq, void *context)
 		} else {
 			WRITE_ONCE(qp->lost, true);
 			mod_delayed_work(kib_wq, &qp->pair_work, 0);
+			smp_mb();	/* qp_last_words() reads @lost when it waits */
+			wake_up_var(&qp->lost);
 		}
 	}
 }
@@ -232,9 +242,11 @@ void kib_pair_event(struct kfid_eq *eq, void *context)
 /* How long requests wait for a connection, or for one that was lost */
 static unsigned long pair_time(const struct kib_qp *qp)
 {
-	u64 ns = qp->timeout ? (4096ULL << qp->timeout) * (qp->retry_cnt + 1) : U64_MAX;
+	u64 ns = (4096ULL << qp->timeout) * (qp->retry_cnt + 1);
 
-	return qp->timeout ? max_t(u64, nsecs_to_jiffies64(ns), PAIR_TIME) : MAX_JIFFY_OFFSET;
+	if (!qp->timeout && qp->ib.qp_type == IB_QPT_RC)
+		return MAX_JIFFY_OFFSET;
+	return max_t(u64, nsecs_to_jiffies64(ns), PAIR_TIME);
 }
 
 /* Has the first request that waits waited for too long? Sends wait from RTS on. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * qp.c - queue pairs: their life, and the runner that moves requests.
+ * qp.c - queue pairs: their life. The runner (run.c) moves requests.
  *
  *	post		-> ring: KIB_WAITS	any context; waits until there is a connection
  *	runner		-> KIB_STARTED		given to the endpoint, in the order of the ring
@@ -15,15 +15,14 @@
  * queue pair, which is: a request has failed, or the ULP wants it. end_work closes the endpoint
  * then: the callbacks of all requests that were started come before kfi_close() returns. After
  * that, in the state FLUSH, the others end with IB_WC_WR_FLUSH_ERR, as those that are posted later,
- * until a modify to RESET lets the queue pair begin anew. To change the endpoint, a context takes
- * the claim.
+ * until a modify to RESET lets the queue pair begin anew. The endpoint is changed by the runner, for
+ * a process that waits for that (struct kib_turn).
  */
 #include <linux/capability.h>
-#include <linux/delay.h>
-#include <linux/hardirq.h>
 #include <linux/random.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/wait_bit.h>
 #include "kib.h"
 
 /* Queue pairs of all devices by number: a packet or a call may arrive at that of another device. */
@@ -32,90 +31,7 @@ static u32 kib_next_qp;
 
 #define QP_NUMBERS	XA_LIMIT(2, 0xfffffe)	/* 1 is GSI */
 
-/* ---- the runner ---- */
-
-/*
- * Passes of a run. Processes on other CPUs, or the handler of a completion queue, may leave a note
- * in each pass, and bottom halves are off meanwhile.
- */
-#define QP_PASSES	8
-
-/*
- * A pass starts before it reports, so it reports what its starts have ended. What a report lets
- * start has a note: posts, callbacks and room leave one. What is left after the last pass is for
- * run_bh, which yields to tasks when softirqs last. kib_destroy_qp() waits for the part without the
- * claim: bottom halves are off, which is an RCU section.
- */
-static void qp_run(struct kib_qp *qp, bool report)
-{
-	int passes = QP_PASSES;
-	long notes;
-
-	if (!kfi_runner_enter(&qp->runner))
-		return;
-	do {
-		if (!passes--) {
-			kfi_runner_drop(&qp->runner);
-			queue_bh_work(&qp->run_bh);
-			return;
-		}
-		notes = kfi_runner_begin(&qp->runner);
-		kib_recv_start(qp);
-		if (!llist_empty(&qp->came))
-			kib_ud_receive(qp);
-		if (!list_empty(&qp->asked))
-			kib_local_serve(qp);
-		kib_send_start(qp);
-		if (report) {
-			kib_send_report(qp);
-			kib_recv_report(qp);
-		} else if (kib_ring_ended(&qp->sq) || kib_recv_next(qp)) {
-			queue_bh_work(&qp->run_bh);
-		}
-		if (kib_recv_tell(qp))
-			kfi_runner_enter(&qp->runner);	/* leaves a note */
-	} while (!kfi_runner_leave(&qp->runner, notes));
-}
-
-/* Start and report. Context: softirq, or process context with bottom halves off; not in a post */
-void kib_qp_run(struct kib_qp *qp)
-{
-	qp_run(qp, true);
-}
-
-/* A request was posted. Context: any */
-void kib_qp_posted(struct kib_qp *qp)
-{
-	if (in_hardirq() || irqs_disabled()) {
-		queue_bh_work(&qp->run_bh);
-		return;
-	}
-	local_bh_disable();
-	qp_run(qp, false);
-	local_bh_enable();
-}
-
-static void qp_run_bh(struct bh_work_struct *bh)
-{
-	kib_qp_run(container_of(bh, struct kib_qp, run_bh));
-}
-
-/* There may be room in the endpoint now. */
-void kib_qp_room(struct kfid_ep *ep, void *context)
-{
-	struct kib_qp *qp = context;
-
-	WRITE_ONCE(qp->stopped, false);
-	kib_qp_run(qp);
-}
-
-static void qp_again_work(struct work_struct *work)
-{
-	struct kib_qp *qp = container_of(to_delayed_work(work), struct kib_qp, again);
-
-	WRITE_ONCE(qp->stopped, false);
-	kib_qp_kick(qp);
-}
+/* ---- the endpoint ---- */
 
 /* Move from one state to a later one; nothing happens in another state. Return: whether it was */
 static bool qp_move(struct kib_qp *qp, enum kib_qp_state from, enum kib_qp_state to)
@@ -123,25 +39,18 @@ static bool qp_move(struct kib_qp *qp, enum kib_qp_state from, enum kib_qp_state
 	return cmpxchg(&qp->state, from, to) == from;
 }
 
+static void turn_endpoint(struct kib_qp *qp, struct kib_turn *turn)
+{
+	qp->ep = turn->ep;
+}
+
 /* Change the endpoint while nobody uses it. */
 static void qp_set_endpoint(struct kib_qp *qp, struct kfid_ep *ep)
 {
-	lockdep_assert_held(&qp->lock);
-	while (!kfi_runner_claim(&qp->runner))
-		usleep_range(10, 50);
-	qp->ep = ep;
-	kfi_runner_drop(&qp->runner);
-}
+	struct kib_turn turn = { .fn = turn_endpoint, .ep = ep };
 
-/* Run the queues in a process that holds no claim. */
-void kib_qp_kick(struct kib_qp *qp)
-{
-	local_bh_disable();
-	kib_qp_run(qp);
-	local_bh_enable();
+	kib_qp_turn(qp, &turn);
 }
-
-/* ---- the endpoint ---- */
 
 /* All endpoints of a shared receive queue have its completion queue. */
 static int qp_bind(struct kib_qp *qp, struct kfid_ep *ep)
@@ -170,12 +79,21 @@ static int qp_setopt(struct kfid_ep *ep, int option, size_t value)
 	return kfi_setopt(&ep->fid, KFI_OPT_ENDPOINT, option, &value, sizeof(value));
 }
 
+static int qp_set_access(const struct kib_qp *qp, struct kfid_ep *ep)
+{
+	return qp_setopt(ep, KFI_OPT_REMOTE_ACCESS, kib_rights(qp->access));
+}
+
 /*
  * A process has the endpoint that it would have by /dev/kfi: kfi_user.ko lets it set none of these
  * options.
  */
 static int qp_options(const struct kib_qp *qp, struct kfid_ep *ep)
 {
+	int ret = qp_set_access(qp, ep);
+
+	if (ret)
+		return ret;
 	if (qp->owner)
 		return qp_setopt(ep, KFI_OPT_UNPRIVILEGED, 1);
 	/*
@@ -248,16 +166,13 @@ static bool qp_error(struct kib_qp *qp)
  */
 static void qp_last_words(struct kib_qp *qp)
 {
-	unsigned long end = jiffies + QP_LAST_WORDS;
-
 	lockdep_assert_held(&qp->lock);
 	if (!qp->ep || READ_ONCE(qp->state) != KIB_QP_READY || kfi_shutdown(qp->ep, 0))
 		return;
 	if (current->flags & PF_EXITING || (qp->owner && task_tgid(current) != qp->owner) ||
-	    !READ_ONCE(qp->dev->net))
+	    fatal_signal_pending(current) || !READ_ONCE(qp->dev->net))
 		return;
-	while (!READ_ONCE(qp->lost) && !fatal_signal_pending(current) && time_before(jiffies, end))
-		usleep_range(20, 200);
+	wait_var_event_timeout(&qp->lost, READ_ONCE(qp->lost), QP_LAST_WORDS);
 }
 
 /* Close the endpoint, if there is one, and end all requests. */
@@ -415,11 +330,6 @@ static void qp_free(struct kib_qp *qp)
 	mutex_destroy(&qp->lock);
 }
 
-static bool qp_is_rc(const struct kib_qp *qp)
-{
-	return qp->ib.qp_type == IB_QPT_RC;
-}
-
 /* Of the kernel nobody has a use for inline data. */
 static bool qp_possible(const struct ib_qp_init_attr *attr, bool of_process)
 {
@@ -436,6 +346,7 @@ static bool qp_type_ok(const struct ib_qp_init_attr *attr, bool of_process)
 	switch (attr->qp_type) {
 	case IB_QPT_RC:
 		return true;
+	case IB_QPT_UC:
 	case IB_QPT_UD:
 		return !attr->srq;
 	case IB_QPT_GSI:
@@ -494,20 +405,6 @@ struct kib_qp *kib_qp_find(struct kib_fabric *fabric, int ifindex, u32 number)
 	return NULL;
 }
 
-/* Call a function for each queue pair of a device. Context: RCU read section */
-void kib_qps_each(struct kib_dev *dev, void (*fn)(struct kib_qp *qp, void *arg), void *arg)
-{
-	unsigned long number;
-	struct kib_qp *qp;
-
-	xa_for_each(&kib_qps, number, qp)
-		if (qp->dev == dev)
-			fn(qp, arg);
-	qp = READ_ONCE(dev->gsi);
-	if (qp)
-		fn(qp, arg);
-}
-
 /* Say what the queue pair has. The other members are the RDMA core's. */
 static void qp_cap(const struct kib_qp *qp, struct ib_qp_cap *cap)
 {
@@ -546,9 +443,7 @@ int kib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udat
 	init_llist_head(&qp->came);
 	spin_lock_init(&qp->asked_lock);
 	INIT_LIST_HEAD(&qp->asked);
-	kfi_runner_init(&qp->runner);
-	INIT_BH_WORK(&qp->run_bh, qp_run_bh);
-	INIT_DELAYED_WORK(&qp->again, qp_again_work);
+	kib_qp_runner_init(qp);
 	INIT_DELAYED_WORK(&qp->pair_work, kib_pair_work);
 	INIT_WORK(&qp->end_work, qp_end_work);
 	INIT_LIST_HEAD(&qp->taken);
@@ -557,7 +452,7 @@ int kib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udat
 		ret = ret ?: kib_ring_alloc(&qp->rq, qp);
 	if (udata && !attr->srq)
 		ret = ret ?: qp_map(qp, udata);
-	if (qp_is_rc(qp))
+	if (kib_is_connected(qp))
 		ret = ret ?: qp_cq(qp);
 	ret = ret ?: qp_number(qp);
 	if (ret) {
@@ -568,22 +463,14 @@ int kib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udat
 	return 0;
 }
 
-/* Wait until each request has been reported: an invalidation may take longer than the endpoint. */
+/*
+ * Wait until each request has been reported: an invalidation may take longer than the endpoint.
+ * @destroyed is set, so the runner wakes this task.
+ */
 static void qp_drain(struct kib_qp *qp)
 {
-	while (READ_ONCE(qp->sq.tail) != qp->sq.head ||
-	       READ_ONCE(qp->rq.tail) != READ_ONCE(qp->rq.head))
-		usleep_range(20, 200);
-}
-
-/* No callback, and no work item but these, uses the queue pair any more. */
-static void qp_quiesce(struct kib_qp *qp)
-{
-	cancel_delayed_work_sync(&qp->again);
-	cancel_bh_work_sync(&qp->run_bh);
-	while (!kfi_runner_idle(&qp->runner))	/* it may be about to queue end_work */
-		usleep_range(10, 50);
-	cancel_work_sync(&qp->end_work);
+	wait_var_event(&qp->destroyed, READ_ONCE(qp->sq.tail) == READ_ONCE(qp->sq.head) &&
+		       READ_ONCE(qp->rq.tail) == READ_ONCE(qp->rq.head));
 }
 
 /* The ULP posts no more. */
@@ -599,12 +486,12 @@ int kib_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	kib_qp_close(qp);
 	mutex_unlock(&qp->lock);
 	qp_drain(qp);
-	/* for mr_ended(), cq_run(), qp_run(), kib_packet_came(), kib_pair_called() */
+	/* for mr_ended(), qp_run(), kib_packet_came(), kib_pair_called() */
 	synchronize_rcu_expedited();
 	cancel_delayed_work_sync(&qp->pair_work);
 	kib_pair_refuse(qp);
 	kib_qp_kick(qp);	/* of what was asked meanwhile, all ends */
-	qp_quiesce(qp);
+	kib_qp_quiesce(qp);
 	WARN_ON(!list_empty(&qp->asked));
 	kib_ud_end(qp);
 	kib_cq_forget(ib->send_cq, ib);
@@ -621,20 +508,8 @@ static enum ib_qp_state qp_ib_state(const struct kib_qp *qp)
 	return READ_ONCE(qp->state) >= KIB_QP_ERROR ? IB_QPS_ERR : qp->ib_state;
 }
 
-/*
- * Let the queue pair begin anew. What was posted, and has not been reported, is dropped: that is
- * what RESET means.
- */
-static void qp_reset(struct kib_qp *qp)
+static void turn_anew(struct kib_qp *qp, struct kib_turn *turn)
 {
-	lockdep_assert_held(&qp->lock);
-	kib_pair_end(qp);
-	WRITE_ONCE(qp->destroyed, true);	/* nothing is reported */
-	kib_qp_close(qp);
-	qp_drain(qp);
-	mod_delayed_work(kib_wq, &qp->pair_work, 0);	/* refuses a call that has come */
-	while (!kfi_runner_claim(&qp->runner))
-		usleep_range(10, 50);
 	qp->sq_stop = false;
 	qp->sq_failed = false;
 	qp->rq_stop = false;
@@ -659,7 +534,23 @@ static void qp_reset(struct kib_qp *qp)
 	}
 	WRITE_ONCE(qp->state, KIB_QP_IDLE);
 	WRITE_ONCE(qp->destroyed, false);
-	kfi_runner_drop(&qp->runner);
+}
+
+/*
+ * Let the queue pair begin anew. What was posted, and has not been reported, is dropped: that is
+ * what RESET means.
+ */
+static void qp_reset(struct kib_qp *qp)
+{
+	struct kib_turn turn = { .fn = turn_anew };
+
+	lockdep_assert_held(&qp->lock);
+	kib_pair_end(qp);
+	WRITE_ONCE(qp->destroyed, true);	/* nothing is reported */
+	kib_qp_close(qp);
+	qp_drain(qp);
+	mod_delayed_work(kib_wq, &qp->pair_work, 0);	/* refuses a call that has come */
+	kib_qp_turn(qp, &turn);
 	kib_cq_forget(qp->ib.send_cq, &qp->ib);
 	kib_cq_forget(qp->ib.recv_cq, &qp->ib);
 }
@@ -691,8 +582,11 @@ static int qp_attributes(struct kib_qp *qp, const struct ib_qp_attr *attr, int m
 		qp->timeout = attr->timeout;
 	if (mask & IB_QP_RETRY_CNT)
 		qp->retry_cnt = attr->retry_cnt;
-	if (mask & IB_QP_ACCESS_FLAGS)
-		qp->attr.qp_access_flags = attr->qp_access_flags;
+	if (mask & IB_QP_ACCESS_FLAGS) {
+		WRITE_ONCE(qp->access, attr->qp_access_flags);
+		if (qp->ep)
+			WARN_ON(qp_set_access(qp, qp->ep));
+	}
 	if (mask & IB_QP_PATH_MTU)
 		qp->attr.path_mtu = attr->path_mtu;
 	if (mask & IB_QP_RQ_PSN)
@@ -713,7 +607,7 @@ static int qp_attributes(struct kib_qp *qp, const struct ib_qp_attr *attr, int m
 /* A UD queue pair takes messages from RTR on, and needs no connection. */
 static int qp_receives(struct kib_qp *qp)
 {
-	if (qp_is_rc(qp))
+	if (kib_is_connected(qp))
 		return kib_pair_begin(qp);
 	qp_move(qp, KIB_QP_IDLE, KIB_QP_READY);	/* a bad receive may have ended it */
 	return 0;
@@ -780,6 +674,7 @@ int kib_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 	attr->cur_qp_state = attr->qp_state;
 	attr->dest_qp_num = qp->remote_qpn;
 	attr->qkey = qp->qkey;
+	attr->qp_access_flags = qp->access;
 	attr->timeout = qp->timeout;
 	attr->retry_cnt = qp->retry_cnt;
 	attr->port_num = 1;

@@ -251,8 +251,7 @@ void kib_recv_start(struct kib_qp *qp)
 			ring->next++;
 			continue;
 		}
-		if (qp->rq_stop || state != KIB_QP_READY || qp->local ||
-		    qp->ib.qp_type != IB_QPT_RC)
+		if (qp->rq_stop || state != KIB_QP_READY || qp->local || !kib_is_connected(qp))
 			break;
 		kib_recv_msg(s, &msg);
 		s->step = KIB_STARTED;
@@ -323,7 +322,7 @@ void kib_recv_report(struct kib_qp *qp)
 		report = !READ_ONCE(qp->destroyed);
 		if (report && recv_is_quiet(qp, s))
 			return;
-		if (report && !kib_cq_reserve(qp->ib.recv_cq))
+		if (report && !kib_cq_reserve(qp->ib.recv_cq, &qp->recv_room))
 			return;
 		wc = (struct ib_wc) {
 			.wr_id = s->wr_id, .status = s->status, .qp = &qp->ib, .port_num = 1,

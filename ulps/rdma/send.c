@@ -7,6 +7,8 @@
  *	RDMA_WRITE		a write; an empty one ends at once
  *	RDMA_WRITE_WITH_IMM	a write, and an empty message, which consumes the peer's receive
  *	RDMA_READ		a read
+ *	ATOMIC_FETCH_AND_ADD	an atomic operation that fetches, or compares and fetches
+ *	ATOMIC_CMP_AND_SWP	the word of the peer, which has 64 bits
  *	REG_MR			a registration; takes effect at once
  *	LOCAL_INV		an invalidation; later requests wait until it has ended
  *
@@ -35,6 +37,8 @@ enum ib_wc_status kib_status(int err)
 		return IB_WC_FATAL_ERR;
 	case EINVAL:
 		return IB_WC_LOC_QP_OP_ERR;
+	case EDOM:
+		return IB_WC_REM_INV_REQ_ERR;
 	default:
 		return IB_WC_WR_FLUSH_ERR;	/* the connection has ended */
 	}
@@ -73,6 +77,30 @@ static void send_fill_rdma(struct kib_slot *s, const struct ib_send_wr *wr)
 	s->remote = rdma_wr(wr)->remote_addr;
 	s->rkey = rdma_wr(wr)->rkey;
 	s->imm = be32_to_cpu(wr->ex.imm_data);
+}
+
+/* Does the request store what it finds at the peer? */
+static bool send_fetches(const struct kib_slot *s)
+{
+	return s->opcode == IB_WR_RDMA_READ || kib_is_atomic(s);
+}
+
+static int send_fill_atomic(struct kib_qp *qp, struct kib_slot *s, const struct ib_send_wr *wr)
+{
+	const struct ib_atomic_wr *atomic = atomic_wr(wr);
+	int ret;
+
+	if (wr->send_flags & IB_SEND_INLINE)
+		return -EINVAL;
+	s->remote = atomic->remote_addr;
+	s->rkey = atomic->rkey;
+	s->compare = atomic->compare_add;
+	s->operand = wr->opcode == IB_WR_ATOMIC_FETCH_AND_ADD ? atomic->compare_add : atomic->swap;
+	ret = kib_slot_map(qp->ib.pd, &qp->sq, s, wr->sg_list, wr->num_sge, ITER_DEST);
+	if (ret || s->len == sizeof(u64))
+		return ret;
+	kib_slot_release(&qp->sq, s);
+	return -EINVAL;
 }
 
 static int send_fill_read(struct kib_qp *qp, struct kib_slot *s, const struct ib_send_wr *wr)
@@ -161,8 +189,10 @@ static int send_fill(struct kib_qp *qp, struct kib_slot *s, const struct ib_send
 	s->wr_id = wr->wr_id;
 	s->opcode = wr->opcode;
 	s->flags = wr->send_flags;
-	if (qp->ib.qp_type != IB_QPT_RC)
+	if (!kib_is_connected(qp))
 		return send_fill_ud(qp, s, wr, data, len);
+	if (send_fetches(s) && qp->ib.qp_type != IB_QPT_RC)
+		return -EINVAL;
 	switch (wr->opcode) {
 	case IB_WR_SEND:
 		return send_map(qp, s, wr, data, len);
@@ -178,6 +208,9 @@ static int send_fill(struct kib_qp *qp, struct kib_slot *s, const struct ib_send
 		return send_map(qp, s, wr, data, len);
 	case IB_WR_RDMA_READ:
 		return send_fill_read(qp, s, wr);
+	case IB_WR_ATOMIC_FETCH_AND_ADD:
+	case IB_WR_ATOMIC_CMP_AND_SWP:
+		return send_fill_atomic(qp, s, wr);
 	case IB_WR_REG_MR:
 		return send_fill_reg(qp, s, reg_wr(wr));
 	case IB_WR_LOCAL_INV:
@@ -240,7 +273,7 @@ static void send_ended(struct kib_slot *s)
 {
 	if (!atomic_dec_and_test(&s->left))
 		return;
-	if (s->opcode == IB_WR_RDMA_READ)
+	if (send_fetches(s))
 		atomic_dec(&s->qp->reads);
 	smp_store_release(&s->step, KIB_DONE);	/* pairs with kib_ring_ended() */
 }
@@ -251,6 +284,8 @@ static void send_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_
 
 	if (wc->err && s->status == IB_WC_SUCCESS)
 		s->status = kib_status(wc->err);
+	else if (kib_is_atomic(s) && _copy_to_iter(&s->old, s->len, &s->iter) != s->len)
+		s->status = IB_WC_LOC_PROT_ERR;
 	send_ended(s);
 }
 
@@ -271,8 +306,8 @@ static int send_use_region(struct kib_slot *s)
 		return 0;	/* kib_slot_map() has found the parts */
 	if (at > mr->ib.length || s->len > mr->ib.length - at)
 		return -EINVAL;
-	iov_iter_bvec(&s->iter, s->opcode == IB_WR_RDMA_READ ? ITER_DEST : ITER_SOURCE, mr->vec,
-		      mr->nr, mr->ib.length);
+	iov_iter_bvec(&s->iter, send_fetches(s) ? ITER_DEST : ITER_SOURCE, mr->vec, mr->nr,
+		      mr->ib.length);
 	iov_iter_advance(&s->iter, at);
 	iov_iter_truncate(&s->iter, s->len);
 	return 0;
@@ -311,6 +346,22 @@ static int send_rdma(struct kib_qp *qp, struct kib_slot *s, u64 flags)
 					      kfi_writemsg(qp->ep, &msg, flags | KFI_CQE);
 }
 
+static int send_atomic(struct kib_qp *qp, struct kib_slot *s, u64 flags)
+{
+	struct kfi_ioc operand = { &s->operand, 1 }, compare = { &s->compare, 1 };
+	struct kfi_rma_ioc rma = { .addr = s->remote, .count = 1, .key = s->rkey };
+	struct kfi_ioc old = { &s->old, 1 };
+	struct kfi_msg_atomic msg = {
+		.msg_iov = &operand, .iov_count = 1, .rma_iov = &rma, .rma_iov_count = 1,
+		.datatype = KFI_UINT64, .op = kib_atomic_op(s), .context = &s->cqe,
+	};
+
+	if (s->opcode == IB_WR_ATOMIC_FETCH_AND_ADD)
+		return kfi_fetch_atomicmsg(qp->ep, &msg, &old, NULL, 1, flags | KFI_CQE);
+	return kfi_compare_atomicmsg(qp->ep, &msg, &compare, NULL, 1, &old, NULL, 1,
+				     flags | KFI_CQE);
+}
+
 /* The write, if it has bytes, and then the message. Either may be refused with -EAGAIN. */
 static int send_write_imm(struct kib_qp *qp, struct kib_slot *s, u64 more)
 {
@@ -339,12 +390,14 @@ static int send_invalidate(struct kib_qp *qp, struct kib_slot *s)
  */
 static int send_begin(struct kib_qp *qp, struct kib_slot *s, u64 more)
 {
-	if (qp->ib.qp_type != IB_QPT_RC) {
+	if (!kib_is_connected(qp)) {
 		kib_ud_send(qp, s);
 		return SEND_ENDED;
 	}
 	if (s->mr && s->len && send_use_region(s))
 		return -EINVAL;
+	if (kib_is_atomic(s) && s->remote % sizeof(u64))
+		return -EDOM;
 	switch (s->opcode) {
 	case IB_WR_REG_MR:
 		return kib_mr_register(s->mr, s->rkey, s->access) ?: SEND_ENDED;
@@ -365,6 +418,9 @@ static int send_begin(struct kib_qp *qp, struct kib_slot *s, u64 more)
 	case IB_WR_RDMA_WRITE:
 	case IB_WR_RDMA_READ:
 		return send_rdma(qp, s, more);
+	case IB_WR_ATOMIC_FETCH_AND_ADD:
+	case IB_WR_ATOMIC_CMP_AND_SWP:
+		return send_atomic(qp, s, more);
 	default:
 		return send_message(qp, s, more);
 	}
@@ -406,7 +462,7 @@ static bool send_start_one(struct kib_qp *qp, struct kib_slot *s, enum ib_wc_sta
 
 	if (!s->half)
 		atomic_set(&s->left, two ? 2 : 1);
-	if (s->opcode == IB_WR_RDMA_READ)
+	if (send_fetches(s))
 		atomic_inc(&qp->reads);
 	s->step = KIB_STARTED;
 	if (status == IB_WC_SUCCESS)
@@ -414,7 +470,7 @@ static bool send_start_one(struct kib_qp *qp, struct kib_slot *s, enum ib_wc_sta
 	if (ret == -EAGAIN)
 		ret = send_wait(qp, s) ?: SEND_WAITS;
 	if (ret == SEND_WAITS) {
-		if (s->opcode == IB_WR_RDMA_READ)
+		if (send_fetches(s))
 			atomic_dec(&qp->reads);
 		return false;
 	}
@@ -472,6 +528,10 @@ static enum ib_wc_opcode send_opcode(enum ib_wr_opcode opcode)
 		return IB_WC_RDMA_WRITE;
 	case IB_WR_RDMA_READ:
 		return IB_WC_RDMA_READ;
+	case IB_WR_ATOMIC_FETCH_AND_ADD:
+		return IB_WC_FETCH_ADD;
+	case IB_WR_ATOMIC_CMP_AND_SWP:
+		return IB_WC_COMP_SWAP;
 	case IB_WR_REG_MR:
 		return IB_WC_REG_MR;
 	case IB_WR_LOCAL_INV:
@@ -530,7 +590,7 @@ void kib_send_report(struct kib_qp *qp)
 		wc.byte_len = s->len;
 		report = !READ_ONCE(qp->destroyed) && (qp->sig_all ||
 			 s->flags & IB_SEND_SIGNALED || wc.status != IB_WC_SUCCESS);
-		if (report && !kib_cq_reserve(qp->ib.send_cq))
+		if (report && !kib_cq_reserve(qp->ib.send_cq, &qp->send_room))
 			break;
 		if (qp->barrier == s)
 			qp->barrier = NULL;

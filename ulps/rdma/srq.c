@@ -19,7 +19,6 @@
  * A queue outlives its queue pairs. kfi_close() of an endpoint waits for each srq_done() that
  * names it, so a receive belongs to a queue pair that exists from there to its report.
  */
-#include <linux/delay.h>
 #include <linux/hardirq.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -117,15 +116,7 @@ static bool srq_posted(struct kib_srq *srq, struct kib_slot *s, bool has)
 /* The receives have changed: queue pairs whose other side is on this node may wait for one. */
 static void srq_wake(struct kib_srq *srq)
 {
-	unsigned long flags;
-	bool waits;
-
-	spin_lock_irqsave(&srq->lock, flags);
-	waits = srq->local_waits;
-	srq->local_waits = false;
-	spin_unlock_irqrestore(&srq->lock, flags);
-	if (waits)
-		kib_local_wake(srq);
+	kib_qps_run(&srq->wanting, &srq->lock);
 }
 
 /*
@@ -239,7 +230,6 @@ static bool srq_want(struct kib_srq *srq)
 	unsigned long flags;
 
 	spin_lock_irqsave(&srq->lock, flags);
-	srq->local_waits = true;
 	s = list_first_entry_or_null(&srq->posted, struct kib_slot, wait);
 	if (s) {
 		s->wanted = true;
@@ -256,9 +246,17 @@ static bool srq_want(struct kib_srq *srq)
 struct kib_slot *kib_srq_take(struct kib_qp *qp)
 {
 	struct kib_srq *srq = to_kib_srq(qp->ib.srq);
-	struct kib_slot *s = srq_waiting(srq);
+	struct kib_slot *s;
+	unsigned long flags;
 	int tries;
 
+	spin_lock_irqsave(&srq->lock, flags);
+	s = list_first_entry_or_null(&srq->waiting, struct kib_slot, wait);
+	if (s)
+		list_del_init(&s->wait);
+	else if (list_empty(&qp->wants.entry))
+		list_add_tail(&qp->wants.entry, &srq->wanting);
+	spin_unlock_irqrestore(&srq->lock, flags);
 	if (s) {
 		s->qp = qp;
 		s->cqe.nr = qp->rq.head;
@@ -326,7 +324,7 @@ int kib_post_srq_recv(struct ib_srq *ib, const struct ib_recv_wr *wr,
 		*bad = wr;
 	if (wr == first)
 		return ret;		/* nothing was posted */
-	kib_local_wake(srq);
+	srq_wake(srq);
 	if (in_hardirq() || irqs_disabled()) {
 		queue_bh_work(&srq->run_bh);
 		return ret;
@@ -402,6 +400,7 @@ int kib_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *attr, struct ib_u
 	INIT_LIST_HEAD(&srq->free);
 	INIT_LIST_HEAD(&srq->waiting);
 	INIT_LIST_HEAD(&srq->posted);
+	INIT_LIST_HEAD(&srq->wanting);
 	kfi_runner_init(&srq->runner);
 	INIT_BH_WORK(&srq->run_bh, srq_run_bh);
 	kib_ring_init(&srq->ring, attr->attr.max_wr, attr->attr.max_sge, 0);
@@ -469,8 +468,8 @@ int kib_destroy_srq(struct ib_srq *ib, struct ib_udata *udata)
 
 	cancel_bh_work_sync(&srq->run_bh);
 	WARN_ON(kfi_close(&srq->srx->fid));
-	while (!kfi_runner_idle(&srq->runner))	/* srq_done() may run it */
-		usleep_range(10, 50);
+	if (!kfi_runner_idle(&srq->runner))	/* srq_done() runs it, with bottom halves off */
+		synchronize_rcu_expedited();
 	WARN_ON(kfi_close(&srq->cq->fid));
 	list_for_each_entry(s, &srq->waiting, wait)
 		kib_slot_release(&srq->ring, s);

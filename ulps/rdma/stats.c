@@ -10,6 +10,7 @@ static const struct rdma_stat_desc stat_descs[] = {
 	[KIB_RECVS]		= { .name = "rdma_recvs" },
 	[KIB_WRITES]		= { .name = "rdma_writes" },
 	[KIB_READS]		= { .name = "rdma_reads" },
+	[KIB_ATOMICS]		= { .name = "rdma_atomics" },
 	[KIB_SENT]		= { .name = "sent_bytes" },
 	[KIB_RECEIVED]		= { .name = "rcvd_bytes" },
 	[KIB_REGISTRATIONS]	= { .name = "registrations" },
@@ -48,6 +49,10 @@ void kib_count_send(struct kib_dev *dev, const struct kib_slot *s)
 	case IB_WR_RDMA_READ:
 		kib_count(dev, KIB_READS, 1);
 		kib_count(dev, KIB_RECEIVED, s->len);
+		return;
+	case IB_WR_ATOMIC_FETCH_AND_ADD:
+	case IB_WR_ATOMIC_CMP_AND_SWP:
+		kib_count(dev, KIB_ATOMICS, 1);
 		return;
 	case IB_WR_RDMA_WRITE:
 	case IB_WR_RDMA_WRITE_WITH_IMM:

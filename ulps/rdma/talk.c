@@ -17,11 +17,11 @@
  * names, which is known when this side has sent ASK (talk_is_from()). In a message of a UD queue
  * pair the GID of the sender is that node's word.
  */
-#include <linux/delay.h>
 #include <linux/if_vlan.h>
 #include <linux/list.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/wait_bit.h>
 #include <net/ipv6.h>
 #include <rdma/ib_cache.h>
 #include "kib.h"
@@ -301,7 +301,8 @@ void kib_rx_put(struct kib_rx *rx)
 		kfree(rx);
 	else
 		rx_post(rx);	/* fails when the endpoint, or its device, goes */
-	atomic_dec(&talk->kept);
+	if (atomic_dec_and_test(&talk->kept))	/* it may be freed now */
+		wake_up_var(&talk->kept);
 }
 
 const struct kfi_versions kib_speaks = { .lowest = KIB_VERSION_MIN, .highest = KIB_VERSION };
@@ -433,8 +434,8 @@ void kib_talk_close(struct kib_talk *talk)
 	while ((packet = packet_next(talk)))
 		packet_end(talk, packet);
 	synchronize_rcu_expedited();		/* for talk_received(), which reads @closing */
-	while (atomic_read(&talk->kept))	/* the runners of the queue pairs are at it */
-		usleep_range(20, 200);
+	/* the runners of the queue pairs are at it */
+	wait_var_event(&talk->kept, !atomic_read(&talk->kept));
 	if (talk->ep)
 		WARN_ON(kfi_close(&talk->ep->fid));	/* all packets have ended */
 	cancel_work_sync(&talk->work);

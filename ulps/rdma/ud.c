@@ -52,6 +52,17 @@ int kib_create_ah(struct ib_ah *ib, struct rdma_ah_init_attr *attr, struct ib_ud
 	return ret;
 }
 
+/* The MAD layer finds the request that an answer is for by this. */
+int kib_query_ah(struct ib_ah *ib, struct rdma_ah_attr *attr)
+{
+	struct kib_dest *dest = &container_of(ib, struct kib_ah, ib)->dest;
+
+	*attr = (struct rdma_ah_attr) { .type = ib->type };
+	rdma_ah_set_grh(attr, &dest->dgid, 0, dest->sgid_index, dest->hop_limit, 0);
+	rdma_ah_set_port_num(attr, 1);
+	return 0;
+}
+
 int kib_destroy_ah(struct ib_ah *ib, u32 flags)
 {
 	struct kib_ah *ah = container_of(ib, struct kib_ah, ib);
@@ -116,7 +127,7 @@ bool kib_ud_came(struct kib_qp *qp, struct kib_rx *rx)
 {
 	enum kib_qp_state state = READ_ONCE(qp->state);
 
-	if (qp->ib.qp_type == IB_QPT_RC || state != KIB_QP_READY ||
+	if (kib_is_connected(qp) || state != KIB_QP_READY ||
 	    be32_to_cpu(rx->head.qkey) != READ_ONCE(qp->qkey) || !kib_rx_is_for(rx, qp->dev))
 		return false;
 	llist_add(&rx->node, &qp->came);

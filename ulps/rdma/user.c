@@ -17,7 +17,6 @@
 #include <linux/vmalloc.h>
 #include "kib.h"
 
-/* libfabric requests atomics with each region that peers may write to; the device has none. */
 #define USER_ACCESS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ |	\
 			 IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_OPTIONAL)
 
@@ -121,12 +120,8 @@ static int user_mr_share(struct kib_mr *mr, struct kib_pd *pd)
 	struct kvec vec = {
 		.iov_base = kib_user_mr_at(mr, mr->iova), .iov_len = mr->umem->length,
 	};
-	u64 access = 0;
+	u64 access = kib_rights(mr->access);
 
-	if (mr->access & IB_ACCESS_REMOTE_READ)
-		access |= KFI_REMOTE_READ;
-	if (mr->access & IB_ACCESS_REMOTE_WRITE)
-		access |= KFI_REMOTE_WRITE;
 	return access ? kfi_mr_regv(pd->domain, &vec, 1, access, mr->iova, mr->key, 0, &mr->mr,
 				    mr) : 0;
 }

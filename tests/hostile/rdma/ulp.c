@@ -496,6 +496,19 @@ static int ud_send(struct ib_ah *ah)
 	return ret;
 }
 
+/* Does an address handle say what it was made of? */
+static bool ah_says(struct ib_ah *ah, const struct rdma_ah_attr *attr)
+{
+	const struct ib_global_route *made = rdma_ah_read_grh(attr), *says;
+	struct rdma_ah_attr found;
+
+	if (rdma_query_ah(ah, &found) || !(rdma_ah_get_ah_flags(&found) & IB_AH_GRH))
+		return false;
+	says = rdma_ah_read_grh(&found);
+	return found.type == attr->type && says->sgid_index == made->sgid_index &&
+	       !memcmp(&says->dgid, &made->dgid, sizeof(says->dgid));
+}
+
 int hi_ud_dead(int nodes)
 {
 	struct kib_packet_head head = hi_head(HI_LOW, KIB_PACKET_UD, 2, 0);
@@ -512,7 +525,7 @@ int hi_ud_dead(int nodes)
 		ah = rdma_create_ah(ulp_pd, &attr, RDMA_CREATE_AH_SLEEPABLE);
 		if (IS_ERR(ah))
 			return PTR_ERR(ah);
-		ret = ud_send(ah);
+		ret = ah_says(ah, &attr) ? ud_send(ah) : -EINVAL;
 		rdma_destroy_ah(ah, RDMA_DESTROY_AH_SLEEPABLE);
 	}
 	return ret;
