@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mpi.c - a program for MPI: messages of each rank to each other and reductions over all, at
- * sizes that use each kind of transfer of kfabric. All data is checked. A rank that finds a wrong
- * byte says where the byte is, and ends all ranks.
+ * mpi.c - a program for MPI: messages of each rank to each other, reductions and exchanges over
+ * all, at sizes that use each kind of transfer of kfabric. All data is checked. A rank that finds a
+ * wrong byte says where the byte is, and ends all ranks.
+ *
+ *	mpi --nodes N [--short] [--rates] [--until FILE] RANKS
  *
  * The ranks have to be on as many nodes as --nodes says, or the test would show nothing. A node is
- * a network namespace of a machine.
+ * a network namespace of a machine. --short leaves out what is longer than 64 KiB, and --rates
+ * prints how fast messages and reductions are, too. With --until there are only reductions, until
+ * there is that file.
  */
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -28,8 +32,9 @@ static const int sizes[] = {
 };
 #define ARRAY_SIZE(a)	(int)(sizeof(a) / sizeof((a)[0]))
 #define SIZE_MAX_	4194304
+#define SIZE_SHORT	65536
 
-static int rank, ranks;
+static int rank, ranks, longest = SIZE_MAX_;
 
 static void __attribute__((format(printf, 1, 2), noreturn)) die(const char *format, ...)
 {
@@ -162,7 +167,7 @@ static void all_crowds(void)
 	unsigned char *out = allocate((size_t)WINDOW * SIZE_MAX_);
 	int i;
 
-	for (i = 0; i < ARRAY_SIZE(sizes); i++)
+	for (i = 0; i < ARRAY_SIZE(sizes) && sizes[i] <= longest; i++)
 		crowd_one(sizes[i], in, out);
 	free(in);
 	free(out);
@@ -194,13 +199,118 @@ static void reduce_all(void)
 	int counts[] = { 1, 7, 1024, 10000, 262144 }, c;
 	double mine, largest;
 
-	for (c = 0; c < ARRAY_SIZE(counts); c++)
+	for (c = 0; c < ARRAY_SIZE(counts) && counts[c] * (int)sizeof(long) <= longest; c++)
 		reduce_one(counts[c], 1);
 	mine = 0.5 * (rank + 1);
 	MPI_Allreduce(&mine, &largest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
 	if (largest != 0.5 * ranks)
 		die("allreduce: the largest is %g and not %g", largest, 0.5 * ranks);
-	done("allreduce of 1 to 262144 numbers");
+	done("allreduce of numbers");
+}
+
+/* Each rank has another piece for each rank. */
+static void exchange_all(void)
+{
+	unsigned char *in = allocate((size_t)ranks * SIZE_SHORT);
+	unsigned char *out = allocate((size_t)ranks * SIZE_SHORT);
+	int i, peer, len;
+
+	for (i = 0; i < ARRAY_SIZE(sizes) && sizes[i] <= SIZE_SHORT; i++) {
+		len = sizes[i];
+		for (peer = 0; peer < ranks; peer++)
+			fill(out + (size_t)peer * len, len, rank * 100 + peer);
+		MPI_Alltoall(out, len, MPI_BYTE, in, len, MPI_BYTE, MPI_COMM_WORLD);
+		for (peer = 0; peer < ranks; peer++)
+			check("alltoall", in + (size_t)peer * len, len, peer * 100 + rank);
+	}
+	free(in);
+	free(out);
+	done("alltoall of up to 65536 bytes for each");
+}
+
+/* Between rank 0 and the last one, which is on another node. What comes back is checked. */
+static void rate_of_messages(unsigned char *buf, int len, int rounds)
+{
+	double start = MPI_Wtime(), seconds;
+	int i, other = rank ? 0 : ranks - 1;
+
+	if (rank && rank != ranks - 1)
+		return;
+	for (i = 0; i < rounds; i++) {
+		if (rank) {
+			MPI_Recv(buf, len, MPI_BYTE, other, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			MPI_Send(buf, len, MPI_BYTE, other, i, MPI_COMM_WORLD);
+			continue;
+		}
+		fill(buf, len, i);
+		MPI_Send(buf, len, MPI_BYTE, other, i, MPI_COMM_WORLD);
+		memset(buf, 0, len);
+		MPI_Recv(buf, len, MPI_BYTE, other, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		check("messages", buf, len, i);
+	}
+	seconds = MPI_Wtime() - start;
+	if (!rank)
+		printf("rate    message %d %.1f %.1f\n", len, seconds / rounds / 2 * 1e6,
+		       2.0 * rounds * len / seconds / 1e6);
+}
+
+static void rate_of_sums(int count, int rounds)
+{
+	long *in = (long *)allocate(count * sizeof(*in)), *out = (long *)allocate(count * sizeof(*out));
+	double start, seconds;
+	int i, round;
+
+	for (i = 0; i < count; i++)
+		in[i] = rank + i;
+	MPI_Barrier(MPI_COMM_WORLD);
+	start = MPI_Wtime();
+	for (round = 0; round < rounds; round++)
+		MPI_Allreduce(in, out, count, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+	seconds = MPI_Wtime() - start;
+	for (i = 0; i < count; i++)
+		if (out[i] != (long)ranks * (ranks - 1) / 2 + (long)ranks * i)
+			die("allreduce: sum %d of %d is %ld", i, count, out[i]);
+	if (!rank)
+		printf("rate    allreduce %zu %.1f %.1f\n", count * sizeof(*in), seconds / rounds * 1e6,
+		       (double)rounds * count * sizeof(*in) / seconds / 1e6);
+	free(in);
+	free(out);
+}
+
+static void rates(void)
+{
+	static const int lens[] = { 8, 4096, 65536, 1048576 };
+	unsigned char *buf = allocate(lens[ARRAY_SIZE(lens) - 1]);
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(lens); i++)
+		rate_of_messages(buf, lens[i], lens[i] > 65536 ? 8 : 50);
+	for (i = 0; i < ARRAY_SIZE(lens); i++)
+		rate_of_sums(lens[i] / sizeof(long), lens[i] > 65536 ? 4 : 20);
+	free(buf);
+}
+
+/* Return how many ranks there have to be, and on how many nodes. */
+static int parse(int argc, char **argv, int *nodes_, int *want_rates, const char **until)
+{
+	int i;
+
+	*nodes_ = 0;
+	for (i = 1; i < argc - 1; i++) {
+		if (!strcmp(argv[i], "--nodes") && i + 1 < argc - 1)
+			*nodes_ = atoi(argv[++i]);
+		else if (!strcmp(argv[i], "--short"))
+			longest = SIZE_SHORT;
+		else if (!strcmp(argv[i], "--rates"))
+			*want_rates = 1;
+		else if (!strcmp(argv[i], "--until") && i + 1 < argc - 1)
+			*until = argv[++i];
+		else
+			break;
+	}
+	if (i != argc - 1 || !*nodes_)
+		die("usage: mpi --nodes N [--short] [--rates] [--until FILE] RANKS");
+	return atoi(argv[i]);
 }
 
 /*
@@ -225,25 +335,29 @@ static void reduce_until(const char *path)
 
 int main(int argc, char **argv)
 {
+	int wanted, on, want_rates = 0;
+	const char *until = NULL;
+
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	if ((argc != 4 && argc != 6) || strcmp(argv[1], "--nodes") ||
-	    (argc == 6 && strcmp(argv[4], "--until")))
-		die("usage: mpi --nodes N RANKS [--until FILE]");
-	if (ranks != atoi(argv[3]))
-		die("there are %d ranks, not %s", ranks, argv[3]);
-	check_nodes(atoi(argv[2]));
-	if (argc == 6) {
-		reduce_until(argv[5]);
+	wanted = parse(argc, argv, &on, &want_rates, &until);
+	if (ranks != wanted)
+		die("there are %d ranks, not %d", ranks, wanted);
+	check_nodes(on);
+	if (until) {
+		reduce_until(until);
 		MPI_Finalize();
 		return 0;
 	}
-	done("ranks on both nodes");
+	done(on == 2 ? "ranks on both nodes" : "ranks on all nodes");
 	all_crowds();
 	reduce_all();
+	exchange_all();
+	if (want_rates)
+		rates();
 	MPI_Finalize();
 	if (!rank)
-		printf("3 passed, 0 failed\n");
+		printf("4 passed, 0 failed\n");
 	return 0;
 }
