@@ -264,8 +264,8 @@ static int label_one(struct labelled *it, bool udev)
 {
 	static const char *const refusals[] = {
 		[NO_LABEL] = "its last block is no label of a mirror",
-		[OTHER_VERSION] = "its last block is a label of a version that this command does not "
-				  "know: see 'kfi mirror formats'",
+		[OTHER_VERSION] = "its last block is a label of another version; "
+				  "see 'kfi mirror formats'",
 		[OTHER_DEVICE] = "its last block is a label, but not of this device; "
 				 "it is that of a part of it, or the metadata is gone",
 	};

@@ -87,7 +87,6 @@ int modules_show(void)
 	if (options.json)
 		json_end(']');
 	if (mixed)
-		complain("these modules are of several versions, which is not supported: unload them, "
-			 "and load those of one version");
+		complain("these modules are of several versions; load those of one version alone");
 	return json_finish() ?: n ? EXIT_OK : EXIT_FAILED;
 }
