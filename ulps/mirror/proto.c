@@ -669,19 +669,6 @@ static bool msg_fits(const struct kfm_msg *m)
 const struct kfi_versions kfm_speaks = { .lowest = KFM_MSG_LOWEST, .highest = KFM_MSG_VERSION };
 
 /**
- * kfm_msg_speaks() - the versions that the sender of a message speaks
- * @m: HELLO or REFUSED
- *
- * The features of HELLO are agreed by kfm_peer.features.
- */
-struct kfi_versions kfm_msg_speaks(const struct kfm_msg *m)
-{
-	u16 highest = m->versions ? m->versions >> 16 : m->version, lowest = m->versions;
-
-	return kfi_versions_read(highest < 0xff ? highest : 0xff, lowest < 0xff ? lowest : 0xff, 0);
-}
-
-/**
  * kfm_msg_decode() - read a message
  * @in: bytes
  * @len: how many

@@ -679,7 +679,6 @@ bool kfm_ring_damaged(const void *ring, u32 ring_len, u64 sectors, const struct 
 u32 kfm_ring_place(u32 ring_len, u32 at, u32 room, u32 *take);
 void kfm_msg_encode(const struct kfm_msg *m, struct kfm_le_msg *out);
 int kfm_msg_decode(const void *in, size_t len, struct kfm_msg *m);
-struct kfi_versions kfm_msg_speaks(const struct kfm_msg *m);
 extern const struct kfi_versions kfm_speaks;
 enum kfm_verdict kfm_compare(const struct kfm_gens *mine, const struct kfm_gens *peer,
 			     u32 peer_state);

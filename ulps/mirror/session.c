@@ -62,6 +62,14 @@ bool kfm_node_matches(const struct kfm_peer *p, u64 node)
 	return !kfm_pair(p)->node || kfm_pair(p)->node == node;
 }
 
+/* The versions that the sender of HELLO or REFUSED speaks. Its features are in kfm_peer.features. */
+static struct kfi_versions msg_speaks(const struct kfm_msg *m)
+{
+	u16 highest = m->versions ? m->versions >> 16 : m->version, lowest = m->versions;
+
+	return kfi_versions_read(min_t(u16, highest, U8_MAX), min_t(u16, lowest, U8_MAX), 0);
+}
+
 /**
  * kfm_peer_versions() - what this node and a peer speak
  * @p: the peer
@@ -72,7 +80,7 @@ bool kfm_node_matches(const struct kfm_peer *p, u64 node)
  */
 u16 kfm_peer_versions(const struct kfm_peer *p, const struct kfm_msg *msg)
 {
-	struct kfi_versions theirs = kfm_msg_speaks(msg), agreed;
+	struct kfi_versions theirs = msg_speaks(msg), agreed;
 	char peer[64];
 
 	kfi_versions_agree(&kfm_speaks, &theirs, &agreed);
