@@ -408,7 +408,8 @@ struct kfi_match {
  *	was enabled
  * @reserved_port: KFI_OPT_RESERVED_PORT: the endpoint calls from a reserved port. Does not change
  *	after the endpoint was enabled
- * @remote_access: KFI_OPT_REMOTE_ACCESS, or ~0ULL: the option was not set
+ * @remote_denied: rights that KFI_OPT_REMOTE_ACCESS takes from peers
+ * @remote_chosen: the option was set
  * @op_timeout_ms: KFI_OPT_OP_TIMEOUT_MS, milliseconds; 0: no time limit. Does not change after the
  *	endpoint was enabled
  * @domain: parent
@@ -485,7 +486,8 @@ struct kfi_ep {
 	bool			unprivileged;
 	bool			need_privilege;
 	bool			reserved_port;
-	u64			remote_access;
+	u64			remote_denied;
+	bool			remote_chosen;
 	u32			op_timeout_ms;
 	struct kfi_domain	*domain;
 	struct kfi_cntr		*cntr[KFI_CNTR_DIRS];

@@ -179,7 +179,7 @@ EXPORT_SYMBOL_GPL(kfi_atomic_word);
 /* The rights that a region has to have, and the endpoint, if it limits those of its peers */
 static u64 atomic_access(const struct kfi_ep *ep, const struct kfi_atomic *a)
 {
-	if (READ_ONCE(ep->remote_access) != ~0ULL)
+	if (READ_ONCE(ep->remote_chosen))
 		return KFI_ATOMIC;
 	if (a->code == KFI_OPC_ATOMIC)
 		return KFI_REMOTE_WRITE;

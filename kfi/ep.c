@@ -103,7 +103,6 @@ static void ep_set_info(struct kfi_ep *ep, const struct kfi_info *info)
 {
 	ep->type = info->ep_attr->type;
 	ep->caps = ep_class_caps(ep_caps(info->caps, ep->ops), ep->fid.fid.fclass);
-	ep->remote_access = ~0ULL;
 	ep->tx_flags = info->tx_attr->op_flags;
 	ep->rx_flags = info->rx_attr->op_flags;
 	ep->tx_levels = info->tx_attr->op_flags & KFI_LEVELS;

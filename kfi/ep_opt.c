@@ -32,7 +32,7 @@ static int ep_get_size(struct kfi_ep *ep, int optname, size_t *value)
 		*value = ep->reserved_port;
 		return ep->type == KFI_EP_MSG ? 0 : -ENOPROTOOPT;
 	case KFI_OPT_REMOTE_ACCESS:
-		*value = READ_ONCE(ep->remote_access) & EP_REMOTE_ACCESS;
+		*value = EP_REMOTE_ACCESS & ~READ_ONCE(ep->remote_denied);
 		return ep->domain->prov_keys ? -ENOPROTOOPT : 0;
 	case KFI_OPT_OP_TIMEOUT_MS:
 		*value = ep->op_timeout_ms;
@@ -149,7 +149,8 @@ static int ep_set_remote_access(struct kfi_ep *ep, size_t value)
 		return -ENOPROTOOPT;
 	if (value & ~EP_REMOTE_ACCESS)
 		return -EINVAL;
-	WRITE_ONCE(ep->remote_access, value);
+	WRITE_ONCE(ep->remote_chosen, true);
+	WRITE_ONCE(ep->remote_denied, EP_REMOTE_ACCESS & ~value);
 	return 0;
 }
 

@@ -681,7 +681,7 @@ struct kfi_mr *kfi_mr_get(struct kfi_ep *ep, u64 key, u64 addr, u64 len, u64 acc
 	smp_mb__after_atomic();		/* pairs with kfi_mr_in_use() */
 	at = addr - mr->fid.addr;	/* if addr is less, it wraps, and is beyond the region */
 	if (!kfi_mr_live(mr, key) || at > mr->len || len > mr->len - at ||
-	    access & ~(mr->access & READ_ONCE(ep->remote_access)))
+	    access & (~mr->access | READ_ONCE(ep->remote_denied)))
 		goto put;
 	mr_range(mr, at, len, access & KFI_REMOTE_READ, iter);
 	rcu_read_unlock();

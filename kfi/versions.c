@@ -17,7 +17,7 @@
 #include "netlink.h"
 
 #define STRANGERS_MAX	64
-#define STRANGER_PEER	64		/* bytes of a name; longer ones are cut */
+#define STRANGER_PEER	128		/* bytes of a name; longer ones are cut */
 #define STRANGER_KEPT	(120 * HZ)
 #define STRANGER_TOLD	(60 * HZ)
 
@@ -82,6 +82,7 @@ static struct stranger *stranger_new(const struct net *net, const struct kfi_wir
 	strscpy(s->peer, peer, sizeof(s->peer));
 	if (strangers_count == STRANGERS_MAX)
 		stranger_free(list_last_entry(&strangers, struct stranger, entry));
+	s->at = jiffies;
 	list_add(&s->entry, &strangers);
 	WRITE_ONCE(strangers_count, strangers_count + 1);
 	return s;
@@ -90,6 +91,18 @@ static struct stranger *stranger_new(const struct net *net, const struct kfi_wir
 static bool stranger_is_over(const struct stranger *s)
 {
 	return time_after(jiffies, s->at + STRANGER_KEPT);
+}
+
+/* The last one was not refused for the longest time. */
+static void strangers_expire(void)
+{
+	struct stranger *s, *next;
+
+	list_for_each_entry_safe_reverse(s, next, &strangers, entry) {
+		if (!stranger_is_over(s))
+			break;
+		stranger_free(s);
+	}
 }
 
 /* ---- words ---- */
@@ -125,17 +138,18 @@ void kfi_wire_refused(struct net *net, struct kfi_wire *wire, const char *peer,
 	bool tell = false;
 
 	spin_lock_bh(&strangers_lock);
+	strangers_expire();
 	s = stranger_find(net, wire, peer) ?: stranger_new(net, wire, peer);
 	if (s) {
 		list_move(&s->entry, &strangers);
 		s->speaks = *theirs;
 		s->at = jiffies;
-		tell = time_after_eq(jiffies, s->told + STRANGER_TOLD);
+		tell = time_after_eq(jiffies, s->told + STRANGER_TOLD) && net_ratelimit();
 		if (tell)
 			s->told = jiffies;
 	}
 	spin_unlock_bh(&strangers_lock);
-	if (tell && net_ratelimit())
+	if (tell)
 		pr_warn("kfi: %s speaks version %s of %s, and this machine %s: %s\n", peer,
 			range_text(theirs).text, wire->name, range_text(wire->speaks).text,
 			remedy(wire->speaks, theirs));
@@ -155,6 +169,7 @@ void kfi_wire_met(struct net *net, struct kfi_wire *wire, const char *peer)
 	if (!kfi_wire_any_refused())
 		return;
 	spin_lock_bh(&strangers_lock);
+	strangers_expire();
 	s = stranger_find(net, wire, peer);
 	if (s)
 		stranger_free(s);

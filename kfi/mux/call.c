@@ -101,14 +101,14 @@ static void kmx_versions_heard(struct kfi_mux *mux, const struct kmw_calling *c)
 {
 	if (c->agreed.highest)
 		kfi_wire_met(&init_net, &kmx_wire, mux->name);
-	else if (c->speaks.highest)
+	else
 		kfi_wire_refused(&init_net, &kmx_wire, mux->name, &c->speaks);
 }
 
 void kmx_answer_in(struct kfi_mux *mux, unsigned int lane, struct kfi_mux_stream *s,
 		   const struct kfi_mux_rec *rec)
 {
-	struct kmw_calling c;
+	struct kmw_calling c = {};
 	int ret = kmw_decode_answer(rec, &c);
 
 	if (!s) {
@@ -123,7 +123,8 @@ void kmx_answer_in(struct kfi_mux *mux, unsigned int lane, struct kfi_mux_stream
 		else if (!ret)
 			kmx_answer_late(mux, lane, &c);	/* the call is being given up */
 	} else if (ret) {
-		kmx_versions_heard(mux, &c);
+		if (ret == -EPROTONOSUPPORT)
+			kmx_versions_heard(mux, &c);
 		kfi_mux_end(s, ret);
 	} else if (c.status) {
 		kfi_mux_end(s, kfi_link_refusal(c.status));

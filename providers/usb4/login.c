@@ -145,7 +145,9 @@ static int u4_login_send(struct u4_cable *c)
 		return -EAGAIN;
 	ret = u4_msg_ask(c, &msg, &reply);
 	c->tries = ret == -ETIMEDOUT ? c->tries + 1 : 0;
-	if (reply.type == U4W_LOGIN_REPLY && (!ret || ret == -EPROTONOSUPPORT))
+	if (ret == -ETIMEDOUT)
+		WRITE_ONCE(c->foreign, false);
+	else if (reply.type == U4W_LOGIN_REPLY && (!ret || ret == -EPROTONOSUPPORT))
 		u4_versions_heard(c, &reply, !ret);
 	mutex_lock(&c->login_lock);
 	if (!ret && reply.status == EBUSY)

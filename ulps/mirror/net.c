@@ -49,8 +49,8 @@ static void sent(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_er
 /**
  * kfm_net_send_by() - send a message, or do nothing
  * @rail: by which rail
- * @msg: message; the UUID and the number of this node are filled in, and the version of the session
- *	unless it has one
+ * @msg: message; the UUID and the number of this node are filled in, and the version: of the session,
+ *	unless it has one; the lowest one if there is no session
  *
  * A message that is lost is repeated by a timer, or is contained in a later one.
  */
@@ -72,7 +72,9 @@ void kfm_net_send_by(struct kfm_rail *rail, const struct kfm_msg *msg)
 		return;
 	memcpy(copy.uuid, sb->uuid, sizeof(copy.uuid));
 	copy.node = sb->node;
-	if (!msg->version && msg->type != KFM_HELLO && msg->type != KFM_REFUSED)
+	if (msg->type == KFM_HELLO || msg->type == KFM_REFUSED)
+		copy.version = KFM_MSG_FORM;
+	else if (!msg->version)
 		copy.version = rail->p->version;
 	kfm_msg_encode(&copy, &slot->data);
 	iov = (struct kvec) { .iov_base = &slot->data, .iov_len = sizeof(slot->data) };

@@ -604,7 +604,7 @@ void kfm_msg_encode(const struct kfm_msg *m, struct kfm_le_msg *out)
 {
 	memset(out, 0, sizeof(*out));
 	out->magic = cpu_to_le32(KFM_MSG_MAGIC);
-	out->version = cpu_to_le16(m->version ?: KFM_MSG_VERSION);
+	out->version = cpu_to_le16(m->version ?: KFM_MSG_LOWEST);
 	out->type = cpu_to_le16(m->type);
 	out->session = cpu_to_le64(m->session);
 	memcpy(out->uuid, m->uuid, sizeof(out->uuid));

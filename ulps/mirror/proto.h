@@ -43,6 +43,7 @@
  */
 #define KFM_MSG_LOWEST		4u	/* lowest version that this node speaks */
 #define KFM_MSG_VERSION		4u	/* the highest one; since 4 data of a record begins at a sector */
+#define KFM_MSG_FORM		4u	/* in HELLO and REFUSED, whose form does not change */
 #define KFM_VERSIONS(lowest, highest)	((lowest) | (highest) << 16)
 #define KFM_VERSIONS_OWN		KFM_VERSIONS(KFM_MSG_LOWEST, KFM_MSG_VERSION)
 #define KFM_PEERS		4u	/* peers of a node, at most */
@@ -506,7 +507,7 @@ enum kfm_refusal {
  */
 struct kfm_le_msg {
 	__le32	magic;
-	__le16	version;	/* of the message: what both nodes use; HELLO, REFUSED: the highest */
+	__le16	version;	/* what both nodes use; HELLO, REFUSED: KFM_MSG_FORM */
 	__le16	type;
 	__le64	session;	/* chosen by the sender of HELLO, also in later messages */
 	u8	uuid[16];
@@ -581,7 +582,7 @@ struct kfm_le_msg {
 static_assert(sizeof(struct kfm_le_msg) == 256, "kfm_le_msg");
 
 struct kfm_msg {
-	u16	version;	/* 0: the session's, see kfm_net_send_by() */
+	u16	version;	/* 0: see kfm_net_send_by() */
 	u16	type;
 	u64	session;
 	u8	uuid[16];

@@ -65,7 +65,7 @@ bool kfm_node_matches(const struct kfm_peer *p, u64 node)
 /* The versions that the sender of HELLO or REFUSED speaks. Its features are in kfm_peer.features. */
 static struct kfi_versions msg_speaks(const struct kfm_msg *m)
 {
-	u16 highest = m->versions ? m->versions >> 16 : m->version, lowest = m->versions;
+	u16 highest = m->versions ? m->versions >> 16 : KFM_MSG_FORM, lowest = m->versions;
 
 	return kfi_versions_read(min_t(u16, highest, U8_MAX), min_t(u16, lowest, U8_MAX), 0);
 }
@@ -81,15 +81,15 @@ static struct kfi_versions msg_speaks(const struct kfm_msg *m)
 u16 kfm_peer_versions(const struct kfm_peer *p, const struct kfm_msg *msg)
 {
 	struct kfi_versions theirs = msg_speaks(msg), agreed;
-	char peer[64];
+	int ret = kfi_versions_agree(&kfm_speaks, &theirs, &agreed);
+	char peer[128];
 
-	kfi_versions_agree(&kfm_speaks, &theirs, &agreed);
-	if (agreed.highest && !kfi_wire_any_refused())
+	if (!ret && !kfi_wire_any_refused())
 		return agreed.highest;
-	snprintf(peer, sizeof(peer), "%s (mirror %s)", kfm_peer_name(p), kfm_name(p->m));
-	if (agreed.highest)
+	snprintf(peer, sizeof(peer), "%s: peer %s", kfm_name(p->m), kfm_peer_name(p));
+	if (!ret)
 		kfi_wire_met(p->m->net_ns, &kfm_wire, peer);
-	else
+	else if (ret == -EPROTONOSUPPORT)
 		kfi_wire_refused(p->m->net_ns, &kfm_wire, peer, &theirs);
 	return agreed.highest;
 }
@@ -109,6 +109,7 @@ void kfm_peer_other_version(struct kfm_peer *p, const struct kfm_msg *hello)
 		.versions = KFM_VERSIONS_OWN,
 	};
 
+	kfm_peer_versions(p, hello);
 	kfm_net_send_by(p->came, &refused);
 	if (p->state <= KFM_SESSION_HELLO)
 		kfm_refuse(p, KFM_R_VERSION);
@@ -182,10 +183,12 @@ void kfm_peer_hello(struct kfm_rail *rail, u32 flags)
 	kfm_told_speaks(m, &hello);
 	kfm_told_tells(p, &hello);
 	hello.session = kfm_random();
-	if (flags & KFM_M_CANDIDATE)
+	if (flags & KFM_M_CANDIDATE) {
 		p->candidate_session = hello.session;
-	else
+	} else {
 		p->session = hello.session;
+		p->version = 0;
+	}
 	WRITE_ONCE(rail->sent_err, 0);	/* identity_tick() looks at the result of HELLO */
 	kfm_net_send_by(rail, &hello);
 }

@@ -103,7 +103,10 @@ static int get_addr(struct perf_ctl *ctl, const void *addr, u16 addrlen, size_t 
 static int get_hello(struct perf_ctl *ctl, const struct perf_wire_hello *w, size_t len)
 {
 	struct perf_hello *h = &ctl->hello;
+	int ret = get_addr(ctl, w + 1, w->addrlen, len - sizeof(*w));
 
+	if (ret)
+		return ret;
 	h->op = w->op;
 	h->mode = w->mode;
 	h->wait = w->wait;
@@ -120,16 +123,16 @@ static int get_hello(struct perf_ctl *ctl, const struct perf_wire_hello *w, size
 	    !h->depth || h->depth > KFI_PERF_DEPTH_MAX || !h->timeout_ms ||
 	    h->timeout_ms > PERF_TIMEOUT_MAX_MS)
 		return -EPROTO;
-	return get_addr(ctl, w + 1, w->addrlen, len - sizeof(*w));
+	return 0;
 }
 
 static int get_welcome(struct perf_ctl *ctl, const struct perf_wire_welcome *w, size_t len)
 {
+	if (le32_to_cpu(w->status) > 4095)
+		return -EPROTO;
 	ctl->status = le32_to_cpu(w->status);
 	ctl->base = le64_to_cpu(w->base);
 	ctl->key = le64_to_cpu(w->key);
-	if (ctl->status > 4095)
-		return -EPROTO;
 	return get_addr(ctl, w + 1, le16_to_cpu(w->addrlen), len - sizeof(*w));
 }
 

@@ -333,7 +333,7 @@ static bool packet_ok(const struct kib_rx *rx, size_t len)
 	const struct kib_packet_head *head = &rx->head;
 
 	return len >= sizeof(*head) && head->magic == cpu_to_be32(KIB_MAGIC) &&
-	       packet_versions(rx) && !(head->flags & ~KIB_PACKET_IMM);
+	       !(head->flags & ~KIB_PACKET_IMM);
 }
 
 /*
@@ -366,7 +366,7 @@ static void talk_received(struct kfid_cq *cq, struct kfi_cqe *cqe,
 	rx->len = wc->len - sizeof(rx->head);
 	atomic_inc(&rx->talk->kept);
 	if (wc->err || READ_ONCE(rx->talk->closing) || !packet_ok(rx, wc->len) ||
-	    !talk_is_from(rx->talk, &rx->head, wc->src_addr) ||
+	    !talk_is_from(rx->talk, &rx->head, wc->src_addr) || !packet_versions(rx) ||
 	    !kib_packet_came(rx->talk->fabric, rx->talk->ifindex, rx))
 		kib_rx_put(rx);
 }
