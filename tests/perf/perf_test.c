@@ -118,7 +118,7 @@ static void refuses_bad_hellos(struct kunit *test)
 		size_t	at;
 		u8	byte;
 	} faults[] = {
-		{ 0, 0 }, { 4, PERF_VERSION + 1 }, { 5, 0 }, { 5, 99 }, { 6, 1 },
+		{ 0, 0 }, { 5, 0 }, { 5, 99 }, { 6, 1 },
 		{ offsetof(struct perf_wire_hello, op), __KFI_PERF_OP_MAX },
 		{ offsetof(struct perf_wire_hello, mode), __KFI_PERF_MODE_MAX },
 		{ offsetof(struct perf_wire_hello, wait), __KFI_PERF_WAIT_MAX },
@@ -138,6 +138,25 @@ static void refuses_bad_hellos(struct kunit *test)
 		buf[faults[i].at] = faults[i].byte;
 		KUNIT_EXPECT_EQ_MSG(test, perf_decode(buf, len, &got), -EPROTO, "fault %d", i);
 	}
+}
+
+/* A client of later versions gets an answer, and one that speaks this version, too, is served. */
+static void agrees_on_versions(struct kunit *test)
+{
+	struct perf_wire_hello *hello;
+	struct perf_ctl got;
+	u8 buf[PERF_CTL_MAX];
+	size_t len = perf_encode(&a_hello, buf);
+
+	hello = (void *)buf;
+	hello->hdr.version = PERF_VERSION + 1;
+	KUNIT_EXPECT_EQ(test, perf_decode(buf, len, &got), -EPROTONOSUPPORT);
+	KUNIT_EXPECT_EQ(test, got.addrlen, a_hello.addrlen);
+	hello->flags |= 1 << 4;
+	KUNIT_EXPECT_EQ(test, perf_decode(buf, len, &got), 0);
+	KUNIT_EXPECT_EQ(test, got.version, PERF_VERSION);
+	hello->hdr.version = PERF_VERSION_MIN - 1;
+	KUNIT_EXPECT_EQ(test, perf_decode(buf, len, &got), -EPROTONOSUPPORT);
 }
 
 static void decodes_noise(struct kunit *test)
@@ -181,6 +200,7 @@ KFI_SUITE(kfi_perf,
 	KUNIT_CASE(pattern_notices_other_message),
 	KUNIT_CASE(vector_is_the_buffer),
 	KUNIT_CASE(refuses_bad_hellos),
+	KUNIT_CASE(agrees_on_versions),
 	KUNIT_CASE(decodes_noise),
 	KUNIT_CASE(quantiles_are_exact));
 

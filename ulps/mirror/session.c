@@ -67,7 +67,11 @@ static struct kfi_versions msg_speaks(const struct kfm_msg *m)
 {
 	u16 highest = m->versions ? m->versions >> 16 : KFM_MSG_FORM, lowest = m->versions;
 
-	return kfi_versions_read(min_t(u16, highest, U8_MAX), min_t(u16, lowest, U8_MAX), 0);
+	if (!m->versions)
+		lowest = KFM_MSG_FORM;
+	return (struct kfi_versions) {
+		.lowest = clamp_t(u16, lowest, 1, U8_MAX), .highest = min_t(u16, highest, U8_MAX),
+	};
 }
 
 /**

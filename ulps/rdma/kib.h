@@ -780,6 +780,14 @@ static inline u64 kib_rights(int access)
 	       (access & IB_ACCESS_REMOTE_ATOMIC ? KFI_ATOMIC : 0);
 }
 
+/* What peers of a queue pair may do: one of type UC takes no reads, whatever a program allows */
+static inline int kib_qp_access(const struct kib_qp *qp)
+{
+	int access = READ_ONCE(qp->access);
+
+	return qp->ib.qp_type == IB_QPT_UC ? access & IB_ACCESS_REMOTE_WRITE : access;
+}
+
 /* The memory at an address of the process */
 static inline void *kib_user_mr_at(const struct kib_mr *mr, u64 addr)
 {

@@ -20,6 +20,7 @@
 #include "kib.h"
 
 #define LOCAL_PASS	(256 * 1024)
+#define LOCAL_COST	256U		/* of a request, beside its bytes */
 
 /*
  * Return: number of the interface of the device that has the GID, if that is one of the fabric; 0:
@@ -175,7 +176,7 @@ static int local_rdma(struct kib_qp *qp, struct kib_slot *s, u32 *budget)
 	u32 word = sizeof(u64);
 	int ret;
 
-	if (!mr || !(READ_ONCE(mr->access) & READ_ONCE(qp->access) & need))
+	if (!mr || !(READ_ONCE(mr->access) & kib_qp_access(qp) & need))
 		return -EACCES;
 	if (kib_is_atomic(s))
 		budget = &word;		/* a whole one */
@@ -301,6 +302,12 @@ void kib_local_serve(struct kib_qp *qp)
 		from = s->qp;
 		s->cqe.done(NULL, &s->cqe, &wc);
 		queue_bh_work(&from->run_bh);	/* its end waits for an RCU grace period */
+		/* Requests of a few bytes, or of none, use the budget up, too. */
+		budget -= min(budget, LOCAL_COST);
+		if (!budget) {
+			queue_bh_work(&qp->run_bh);
+			return;
+		}
 	}
 }
 

@@ -81,7 +81,7 @@ static int qp_setopt(struct kfid_ep *ep, int option, size_t value)
 
 static int qp_set_access(const struct kib_qp *qp, struct kfid_ep *ep)
 {
-	return qp_setopt(ep, KFI_OPT_REMOTE_ACCESS, kib_rights(qp->access));
+	return qp_setopt(ep, KFI_OPT_REMOTE_ACCESS, kib_rights(kib_qp_access(qp)));
 }
 
 /*
@@ -250,7 +250,8 @@ static void qp_end_work(struct work_struct *work)
 	bool ends;
 
 	mutex_lock(&qp->lock);
-	ends = READ_ONCE(qp->state) >= KIB_QP_ERROR;	/* not if it was reset meanwhile */
+	/* Not if it was reset meanwhile; and kib_destroy_qp() does all of this itself. */
+	ends = READ_ONCE(qp->state) >= KIB_QP_ERROR && !READ_ONCE(qp->destroyed);
 	if (ends)
 		kib_qp_close(qp);
 	mutex_unlock(&qp->lock);
