@@ -300,22 +300,28 @@ def build_tree(tree, series, progress, logs):
     return [f"{out}/{name}:{PLACE}/{tree}/{name}" for name in [*names, "kfi"]]
 
 
+def chosen(opts):
+    """Return name, function, budget and trees of each case that was asked for. The trees of one of CASES are those of a and b."""
+    rows = [(f"{function.__name__} {a} {b}", function, budget, (a, b)) for a, b in TOGETHER for function, budget, providers in CASES
+            if opts.provider in (providers or PROMISE)]
+    rows += [(function.__name__, function, budget, ("this", "before", "next") if function is mirror_rolls else ("this", "apart"))
+             for function, budget, providers in LAST if opts.provider in (providers or PROMISE)]
+    return [row for row in rows if any(word in row[0] for word in opts.wanted.split(","))]
+
+
 def run_series(series, verdict, opts):
     logs = os.path.join(vm.BUILD, f"vm-{series}", f"upgrade-{opts.provider}")
+    rows = chosen(opts)
     ko, programs = nvme.guest_files(series, verdict, logs, misfits=False)
     for tree in TREES:
-        programs += build_tree(tree, series, verdict.progress, logs)
+        if any(tree in needs for _, _, _, needs in rows):
+            programs += build_tree(tree, series, verdict.progress, logs)
     modules = [*nvme.guest_modules(series), "dm_mod", "brd"]
     with bed.machines(opts.provider, series, logs, ko, programs=programs, modules=modules, memory="1G", append="rootfstype=ramfs",
                       disk=nvme.Disk(nvme.DISK_MIB), progress=verdict.progress, seed=opts.seed) as pair:
         s = Upgrade(pair, opts.provider, opts)
-        rows = [(function, budget, {"a": a, "b": b}) for a, b in TOGETHER for function, budget, providers in CASES
-                if opts.provider in (providers or PROMISE)]
-        rows += [(function, budget, {}) for function, budget, providers in LAST if opts.provider in (providers or PROMISE)]
-        for function, budget, trees in rows:
-            name = f"{function.__name__} {trees.get('a', '')} {trees.get('b', '')}".strip()
-            if opts.wanted not in name:
-                continue
+        for name, function, budget, needs in rows:
+            trees = dict(zip("ab", needs)) if name != function.__name__ else {}
 
             def run(scenario, function=function, trees=trees):
                 scenario.use(**trees)
@@ -336,7 +342,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("series", nargs="*", default=["6.12"])
     parser.add_argument("--provider", choices=("sockets", "ntb", "usb4"), default="sockets")
-    parser.add_argument("-k", dest="wanted", default="", metavar="WORD", help="only cases with this word in their name and trees")
+    parser.add_argument("-k", dest="wanted", default="", metavar="WORD", help="only cases with this word in their name and trees, or one of these (A,B)")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32), help="usb4: of frames that get lost")
     opts = parser.parse_args()
     print(f"seed {opts.seed}", flush=True)
