@@ -98,12 +98,12 @@ static ssize_t peers_show(struct device *d, struct device_attribute *attr, char 
 		if (!peer)
 			continue;
 		link = rcu_dereference_protected(peer->link, lockdep_is_held(&kn->lock));
+		why = READ_ONCE(peer->why);
 		if (link)
 			len += sysfs_emit_at(buf, len, "%s up %pM\n", peer->node, link->mac);
-		else if ((why = READ_ONCE(peer->why)))
-			len += sysfs_emit_at(buf, len, "%s down: %s\n", peer->node, why);
 		else
-			len += sysfs_emit_at(buf, len, "%s down\n", peer->node);
+			len += sysfs_emit_at(buf, len, "%s down%s%s\n", peer->node,
+					     why ? ": " : "", why ?: "");
 	}
 	mutex_unlock(&kn->lock);
 	return len;
