@@ -108,5 +108,4 @@ module_exit(perf_exit);
 MODULE_DESCRIPTION("kfabric: latency, bandwidth and verified data, from inside the kernel");
 MODULE_VERSION(KFABRIC_VERSION);
 MODULE_LICENSE("GPL");
-MODULE_VERSION("1.0");
 MODULE_ALIAS_GENL_FAMILY(KFI_PERF_GENL_NAME);
