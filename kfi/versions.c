@@ -7,8 +7,8 @@
  * point: the table is small, and one that is refused replaces the one that was not refused for the
  * longest time.
  *
- * Locks: wires_lock (mutex) protects the list of wires, and keeps wires in it. strangers_lock (spin,
- * bh) protects the table. A dump takes the second one inside the first one.
+ * Locks: wires_lock (mutex) protects the list of wires, and keeps wires in it. strangers_lock
+ * (spin, bh) protects the table. A dump takes strangers_lock inside wires_lock.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -93,7 +93,7 @@ static bool stranger_is_over(const struct stranger *s)
 	return time_after(jiffies, s->at + STRANGER_KEPT);
 }
 
-/* The last one was not refused for the longest time. */
+/* The last entry is the peer that was not refused for the longest time. */
 static void strangers_expire(void)
 {
 	struct stranger *s, *next;

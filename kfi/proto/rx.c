@@ -203,8 +203,9 @@ static struct kvec kfp_hello_room(struct kfp_conn *conn)
 }
 
 /*
- * Collect bytes of the peer's hello. If the peer speaks no version of this side, its hello is read to
- * the end nevertheless, and the hello work refuses it: a link may drop a REJECT if bytes are unread.
+ * Collect bytes of the peer's hello. If the peer speaks no version of this side, its hello is read
+ * to the end nevertheless, and the hello work refuses it: a link may drop a REJECT if bytes are
+ * unread.
  * Called under the link's lock. Return: bytes used.
  */
 static size_t kfp_hello_bytes(struct kfp_conn *conn, const void *bytes, size_t len)

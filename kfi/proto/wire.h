@@ -40,7 +40,7 @@
 
 #define KFW_AUTH_LEN		32		/* a random number or a proof */
 #define KFW_FEAT_AUTH		0x100		/* HMAC-SHA256 with the authorization key */
-#define KFW_FEAT_PROTECTION	0xffff		/* features that a side demands; others it offers */
+#define KFW_FEAT_PROTECTION	0xffff		/* features that are demanded, not offered */
 #define KFW_FEATS		0		/* what this side offers */
 
 extern const struct kfi_versions kfw_speaks;
@@ -78,8 +78,8 @@ enum kfw_hello_kind {
  * @status: REJECT: reason, a positive errno
  * @features: KFW_FEAT_AUTH in each hello of the connection except REJECT, or in none. Bits 0-7
  *	are reserved for encryption, bits 8-15 for authentication: one that the receiver does not
- *	know is refused. Bits 16-31 are optional parts of the protocol that the sender has: one that
- *	the receiver does not know is ignored
+ *	know is refused. Bits 16-31 are optional parts of the protocol that the sender has: the
+ *	receiver ignores one that it does not know
  * @src_ctx: HELLO: number of the transmit context that calls, from 1; 0 if there is none
  * @dst_ctx: HELLO: receive context to which the sender will send
  * @zero: 0, ignored

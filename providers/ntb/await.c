@@ -74,7 +74,7 @@ static const char *nt_await_say_version(const struct nt_link *link, char *buf, s
 	struct kfi_versions theirs = ntw_pads_versions(link->pads);
 
 	scnprintf(buf, len,
-		  "a peer that speaks a version of this end: the peer has %u to %u, this end %u to %u",
+		  "a peer with a version of this end: the peer has %u to %u, this end %u to %u",
 		  theirs.lowest, theirs.highest, NTW_VERSION_MIN, NTW_VERSION);
 	return theirs.highest < NTW_VERSION ? "install a newer kfabric at the peer" :
 					      "install a newer kfabric at this end";

@@ -482,7 +482,10 @@ static bool nt_life_fits(struct nt_link *link, const struct ntw_handshake *hands
 	return false;
 }
 
-/* Have the log and "kfi show" name a peer without a version in common. @ret: of nt_handshake_read() */
+/*
+ * Have the log and "kfi show" name a peer without a version in common. @ret: the result of
+ * nt_handshake_read()
+ */
 static void nt_life_versions(const struct nt_link *link, int ret)
 {
 	struct kfi_versions theirs = ntw_pads_versions(link->pads);

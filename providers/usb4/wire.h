@@ -132,7 +132,8 @@ static inline u32 u4w_version_word(void)
 }
 
 /*
- * Check a message of @size bytes, which is the same in all versions. Its route, protocol and UUIDs are checked where they are known.
+ * Check a message of @size bytes, which is the same in all versions. Its route, protocol and UUIDs
+ * are checked where they are known.
  * Return: 0; -EPROTONOSUPPORT: a LOGIN or its reply without a version of this side, of which only
  * @type, @version and the members before are valid; -EPROTO
  */

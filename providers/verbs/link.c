@@ -60,8 +60,8 @@ static const struct kfi_versions kvw_speaks = {
 struct kfi_wire kv_wire = { .name = "links over verbs", .speaks = &kvw_speaks };
 
 /*
- * Check what the peer at the other end of @id speaks. Return: 0; -EPROTONOSUPPORT: no version of this
- * side, which the log and "kfi show" tell; -EPROTO: not from kfi_verbs
+ * Check what the peer at the other end of @id speaks. Return: 0; -EPROTONOSUPPORT: no version of
+ * this side, which the log and "kfi show" tell; -EPROTO: not from kfi_verbs
  */
 static int kv_front_check(const struct rdma_cm_id *id, const void *data, u8 len)
 {

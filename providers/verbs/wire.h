@@ -14,7 +14,7 @@
 
 #define KVW_MAGIC	0x5649464b	/* "KFIV" */
 #define KVW_VERSION	5		/* highest version that this side speaks */
-#define KVW_VERSION_MIN	5		/* lowest one; 1 to 4 had a message protocol of their own */
+#define KVW_VERSION_MIN	5		/* lowest one; 1 to 4 had another message protocol */
 #define KVW_DATA_MAX	32		/* private data of a consumer of MSG endpoints */
 #define KVW_FIRST	16		/* receives of each side until the first kvw_head.limit */
 #define KVW_RECVS_MAX	1024		/* receives of a side at any time */

@@ -155,7 +155,8 @@ int cmd_provider(int argc, char **argv)
 }
 
 static const char show_usage[] =
-	"Usage: kfi show [-j] [-d] [devices | domains | endpoints [ID] | peers [ID] | places | versions]\n\n"
+	"Usage: kfi show [-j] [-d] [devices | domains | endpoints [ID] | peers [ID] | places |\n"
+	"                           versions]\n\n"
 	"List what is open in this network namespace; ID is the number of an endpoint.\n"
 	"devices: what providers use of their devices, and what they do without.\n"
 	"versions: what this machine speaks on each wire, and peers refused for theirs.\n"
@@ -214,7 +215,7 @@ static void tell_one(struct nlmsghdr *nlh, void *arg)
 		*told = (struct told) { lowest, highest };
 }
 
-/* Say why a peer is missing in what was listed. A kfi.ko that knows no versions has nothing to say. */
+/* Say why a peer is missing in the list. A kfi.ko that knows no versions has nothing to say. */
 static void tell_refused(void)
 {
 	struct told told = {};

@@ -49,8 +49,8 @@ static void sent(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_cq_er
 /**
  * kfm_net_send_by() - send a message, or do nothing
  * @rail: by which rail
- * @msg: message; the UUID and the number of this node are filled in, and the version: of the session,
- *	unless it has one; the lowest one if there is no session
+ * @msg: message; the UUID and the number of this node are filled in. If it has no version, it gets
+ *	that of the session, or the lowest one if there is no session
  *
  * A message that is lost is repeated by a timer, or is contained in a later one.
  */

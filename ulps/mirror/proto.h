@@ -42,7 +42,7 @@
  * form of version 4 for ever, so that any two nodes can say why they have no session.
  */
 #define KFM_MSG_LOWEST		4u	/* lowest version that this node speaks */
-#define KFM_MSG_VERSION		4u	/* the highest one; since 4 data of a record begins at a sector */
+#define KFM_MSG_VERSION		4u	/* the highest; since 4 data of a record begins at a sector */
 #define KFM_MSG_FORM		4u	/* in HELLO and REFUSED, whose form does not change */
 #define KFM_VERSIONS(lowest, highest)	((lowest) | (highest) << 16)
 #define KFM_VERSIONS_OWN		KFM_VERSIONS(KFM_MSG_LOWEST, KFM_MSG_VERSION)
@@ -551,7 +551,7 @@ struct kfm_le_msg {
 	};
 	union {
 		__le32	ring_len;	/* GRANT; 0 without a log, see KFM_F_NO_LOG */
-		__le32	versions;	/* HELLO, REFUSED: KFM_VERSIONS(); 0: @version alone */
+		__le32	versions;	/* HELLO, REFUSED: KFM_VERSIONS(); 0: KFM_MSG_FORM */
 	};
 	__le32	bitmap_len;
 	union {

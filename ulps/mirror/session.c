@@ -62,7 +62,7 @@ bool kfm_node_matches(const struct kfm_peer *p, u64 node)
 	return !kfm_pair(p)->node || kfm_pair(p)->node == node;
 }
 
-/* The versions that the sender of HELLO or REFUSED speaks. Its features are in kfm_peer.features. */
+/* The versions that the sender of HELLO or REFUSED speaks; its features are in kfm_peer */
 static struct kfi_versions msg_speaks(const struct kfm_msg *m)
 {
 	u16 highest = m->versions ? m->versions >> 16 : KFM_MSG_FORM, lowest = m->versions;

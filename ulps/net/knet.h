@@ -325,8 +325,8 @@ int knet_answer(struct knet_peer *peer, const struct knet_secret *secret,
 		struct kfi_caller *caller, const struct knet_hello *hello);
 extern struct kfi_wire knet_wire;
 /*
- * Check the hello of a peer, of which @len bytes have arrived. Return: 0; -EPROTO; -EPROTONOSUPPORT:
- * no version is common, which the log and "kfi show" tell
+ * Check the hello of a peer, of which @len bytes have arrived. Return: 0; -EPROTO;
+ * -EPROTONOSUPPORT: no version is common, which the log and "kfi show" tell
  */
 int knet_hello_check(const struct knet_peer *peer, const struct knet_hello *hello, size_t len);
 

@@ -45,13 +45,13 @@ enum perf_type {
 };
 
 #define PERF_HELLO_VERIFY	(1U << 0)
-#define PERF_HELLO_OLDER(flags)	((flags) >> 4)	/* versions that are spoken below hdr.version */
+#define PERF_HELLO_OLDER(flags)	((flags) >> 4)	/* versions spoken below hdr.version */
 
 extern const struct kfi_versions perf_speaks;
 
 /*
- * HELLO, WELCOME and PING are the same in all versions. HELLO and the first PING have the highest version that the client
- * speaks, other messages have the one that both sides use.
+ * HELLO, WELCOME and PING are the same in all versions. HELLO and the first PING have the highest
+ * version that the client speaks, other messages have the one that both sides use.
  */
 
 struct perf_wire_hdr {
@@ -152,8 +152,8 @@ struct perf_ctl {
 /* Encode into PERF_CTL_MAX bytes. Return: the length */
 size_t perf_encode(const struct perf_ctl *ctl, void *buf);
 /*
- * Return: 0; -EPROTO for a message that perf_encode() does not produce; -EPROTONOSUPPORT for HELLO and
- * WELCOME without a common version
+ * Return: 0; -EPROTO for a message that perf_encode() does not produce; -EPROTONOSUPPORT for HELLO
+ * and WELCOME without a common version
  */
 int perf_decode(const void *buf, size_t len, struct perf_ctl *ctl);
 

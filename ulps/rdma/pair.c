@@ -210,7 +210,7 @@ static void pair_accept(struct kib_qp *qp)
 	if (info && !kib_qp_open(qp, info)) {
 		if (kfi_accept(qp->ep, NULL, 0)) {
 			kib_qp_reopen(qp);
-			if (qp->ep)	/* it is in ERROR meanwhile: the request ends with the endpoint */
+			if (qp->ep)	/* the queue pair is in ERROR meanwhile */
 				kib_qp_close(qp);
 		} else {
 			pair_forget_call(qp);

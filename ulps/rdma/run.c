@@ -116,7 +116,7 @@ void kib_qps_run(struct list_head *list, spinlock_t *lock)
 	unsigned long flags;
 	LIST_HEAD(waiting);
 
-	if (list_empty(list))	/* they have added themselves under @lock, which the caller had */
+	if (list_empty(list))	/* they added themselves under @lock, which the caller had */
 		return;
 	spin_lock_irqsave(lock, flags);
 	list_splice_init(list, &waiting);
