@@ -189,10 +189,13 @@ static void atomics_together(void)
 		die("ibv_reg_mr");
 	for (i = 0; ok && i < TIMES; i++) {
 		for (k = 0; ok && k < ADDS; k++)
-			ok = !post_atomic(&far.a, IBV_WR_ATOMIC_FETCH_AND_ADD, far.b.mr, 0, 1, 0, 8) &&
-			     !post_atomic(&near.a, IBV_WR_ATOMIC_FETCH_AND_ADD, near.b.mr, 0, 1000, 0, 8);
+			ok = !post_atomic(&far.a, IBV_WR_ATOMIC_FETCH_AND_ADD, far.b.mr,
+					  0, 1, 0, 8) &&
+			     !post_atomic(&near.a, IBV_WR_ATOMIC_FETCH_AND_ADD, near.b.mr,
+					  0, 1000, 0, 8);
 		for (k = 0; ok && k < ADDS; k++)
-			ok = ended(far.a.cq) == IBV_WC_SUCCESS && ended(near.a.cq) == IBV_WC_SUCCESS;
+			ok = ended(far.a.cq) == IBV_WC_SUCCESS &&
+			     ended(near.a.cq) == IBV_WC_SUCCESS;
 	}
 	judge("atomic operations of two nodes on one word",
 	      ok && *(uint64_t *)far.b.mem == 1001ULL * TIMES * ADDS);
@@ -215,7 +218,9 @@ static bool says(struct ibv_qp *qp, enum ibv_qp_state state, struct ibv_qp_attr 
 /* A queue pair says in each state what was asked of it. */
 static void says_in_each_state(void)
 {
-	struct ibv_qp_attr attr, to = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = PEERS };
+	struct ibv_qp_attr attr, to = {
+		.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = PEERS,
+	};
 	unsigned char *gid = attr.ah_attr.grh.dgid.raw;
 	struct end e;
 	bool ok;
@@ -285,7 +290,9 @@ static void limits_are_true(void)
 	ok = refused(&e, &ud, 0) && refused(&e, &uc, 0);
 	ok &= ibv_attach_mcast(e.qp, &gid, 0) == EOPNOTSUPP && !has.max_mcast_grp;
 	judge("multicast groups are refused, and none are promised", ok);
-	attr.cap = (struct ibv_qp_cap){ has.max_qp_wr, has.max_qp_wr, has.max_sge, has.max_sge, 256 };
+	attr.cap = (struct ibv_qp_cap){
+		has.max_qp_wr, has.max_qp_wr, has.max_sge, has.max_sge, 256,
+	};
 	ok = refused(&e, &attr, 0);
 	attr.cap.max_send_wr++;
 	ok &= refused(&e, &attr, EINVAL);
@@ -376,7 +383,8 @@ static bool message(struct end *from, struct end *to, char byte)
 	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
 
 	memset(from->mem, byte, SIZE);
-	return !ibv_post_recv(to->qp, &wr, &bad) && !post_send(from->qp, from->mem, SIZE, from->mr->lkey) &&
+	return !ibv_post_recv(to->qp, &wr, &bad) &&
+	       !post_send(from->qp, from->mem, SIZE, from->mr->lkey) &&
 	       ended(to->cq) == IBV_WC_SUCCESS && ended(from->cq) == IBV_WC_SUCCESS &&
 	       to->mem[0] == byte && !memcmp(to->mem, to->mem + 1, SIZE - 1);
 }
@@ -390,7 +398,8 @@ static void pulled(struct both *p)
 
 	memset(p->a.mem, 'p', SIZE);
 	cable("cable 0 unplug");
-	ok = !ibv_post_recv(p->b.qp, &wr, &bad) && !post_send(p->a.qp, p->a.mem, SIZE, p->a.mr->lkey);
+	ok = !ibv_post_recv(p->b.qp, &wr, &bad) &&
+	     !post_send(p->a.qp, p->a.mem, SIZE, p->a.mr->lkey);
 	sleep(2);
 	ok &= silent(&p->a) && silent(&p->b);
 	cable("cable 0 plug");
@@ -421,13 +430,16 @@ static void cut(struct both *p)
 	     first == IBV_EVENT_PORT_ERR && event_is(&p->a, IBV_EVENT_QP_FATAL, 10000);
 	judge("so do the queue pair and the port, with events", ok);
 	ok = event_is(&p->b, IBV_EVENT_PORT_ERR, 10000) && silent(&p->b) &&
-	     !post_send(p->b.qp, p->b.mem, 8, p->b.mr->lkey) && ended(p->b.cq) == IBV_WC_RETRY_EXC_ERR &&
+	     !post_send(p->b.qp, p->b.mem, 8, p->b.mr->lkey) &&
+	     ended(p->b.cq) == IBV_WC_RETRY_EXC_ERR &&
 	     event_is(&p->b, IBV_EVENT_QP_FATAL, 10000);
 	judge("the other side learns by its next request", ok);
 	cable("cable 0 plug");
 	hold("15");
-	ok = event_is(&p->a, IBV_EVENT_PORT_ACTIVE, 30000) && event_is(&p->b, IBV_EVENT_PORT_ACTIVE, 30000) &&
-	     !end_reset(&p->a) && !end_reset(&p->b) && !both_connect(p, 0) && message(&p->a, &p->b, 'r');
+	ok = event_is(&p->a, IBV_EVENT_PORT_ACTIVE, 30000) &&
+	     event_is(&p->b, IBV_EVENT_PORT_ACTIVE, 30000) &&
+	     !end_reset(&p->a) && !end_reset(&p->b) && !both_connect(p, 0) &&
+	     message(&p->a, &p->b, 'r');
 	judge("they connect again when the cable is back", ok);
 }
 
