@@ -221,7 +221,7 @@ static void print_blocks(const struct list *list)
 	}
 }
 
-static void free_rows(struct list *list)
+void list_free(struct list *list)
 {
 	size_t i, r;
 
@@ -241,7 +241,7 @@ int list_end(struct list *list)
 		print_blocks(list);
 	else if (list->nrows)
 		print_table(list);
-	free_rows(list);
+	list_free(list);
 	return json_finish();
 }
 

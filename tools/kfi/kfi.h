@@ -55,11 +55,13 @@ int usage_error(const char *verb, const char *fmt, ...) __attribute__((format(pr
 
 int cmd_info(int argc, char **argv);
 int cmd_map(int argc, char **argv);
+int cmd_metrics(int argc, char **argv);
 int cmd_provider(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_stats(int argc, char **argv);
 int cmd_mirror(int argc, char **argv);
 int cmd_perf(int argc, char **argv);
+int cmd_top(int argc, char **argv);
 
 /* ---- nl.c: generic netlink ---- */
 
@@ -128,6 +130,13 @@ void size_text(uint64_t bytes, char *buf, size_t size);
 
 /* Print the modules that are loaded. Return: an exit code, after a message on failure. */
 int modules_show(void);
+/*
+ * Call @see for each module that is loaded. Return: the number of modules, or -1 after a message.
+ */
+int modules_each(void (*see)(const char *module, const char *version, const char *build,
+			     void *arg), void *arg);
+/* Is the module of this name loaded? */
+bool module_loaded(const char *module);
 
 /* ---- trust.c: files that this command obeys ---- */
 
@@ -204,6 +213,8 @@ void list_begin(struct list *list, const struct field *fields, size_t n, enum la
 /* Callback for messages: add one more object. */
 void list_add(struct nlmsghdr *nlh, void *list);
 int list_end(struct list *list);
+/* Instead of list_end(): print nothing. */
+void list_free(struct list *list);
 /* Request a dump and print it as a list. Return: 0, or an exit code after a message. */
 int dump_list(int cmd, const struct field *fields, size_t n, enum layout layout, bool details,
 	      uint32_t ep_id);

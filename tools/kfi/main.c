@@ -79,6 +79,15 @@ static int bad_verb(const char *of, const struct verb *verbs, size_t n, const ch
 	return EXIT_USAGE;
 }
 
+/* completion.bash reads this. */
+static void print_words(const struct verb *verbs, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		puts(verbs[i].name);
+}
+
 int run_verb(const char *of, const struct verb *verbs, size_t n, int argc, char **argv,
 	     void (*usage)(FILE *to))
 {
@@ -88,6 +97,10 @@ int run_verb(const char *of, const struct verb *verbs, size_t n, int argc, char 
 	if (!argc) {
 		usage(stderr);
 		return EXIT_USAGE;
+	}
+	if (!strcmp(argv[0], "help") && argc > 1 && !strcmp(argv[1], "words")) {
+		print_words(verbs, n);
+		return EXIT_OK;
 	}
 	if (!strcmp(argv[0], "help")) {
 		usage(stdout);
@@ -103,11 +116,13 @@ int run_verb(const char *of, const struct verb *verbs, size_t n, int argc, char 
 static const struct verb verbs[] = {
 	{ "info", "what providers offer", cmd_info },
 	{ "map", "numbers that stand for nodes", cmd_map },
+	{ "metrics", "figures for Prometheus", cmd_metrics },
 	{ "mirror", "mirrored writes: pairs, roles, resynchronisation", cmd_mirror },
 	{ "perf", "measure and verify, inside the kernel", cmd_perf },
 	{ "provider", "providers that are loaded", cmd_provider },
 	{ "show", "open domains, endpoints and their peers", cmd_show },
 	{ "stats", "what endpoints have done", cmd_stats },
+	{ "top", "what moves data now, repeatedly", cmd_top },
 };
 
 static void print_usage(FILE *to)

@@ -653,7 +653,6 @@ static const struct verb verbs[] = {
 	{ "invalidate", "give up this copy", cmd_invalidate },
 	{ "label", "whose leg a device is", cmd_mirror_label },
 	{ "leave", "this secondary is about to stop", cmd_leave },
-	{ "metrics", "figures for Prometheus", cmd_mirror_metrics },
 	{ "outdate", "the primary goes on without this copy", cmd_outdate },
 	{ "promote", "become primary", cmd_promote },
 	{ "rate", "limit resynchronisation", cmd_rate },

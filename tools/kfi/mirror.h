@@ -232,14 +232,13 @@ void mirror_cover(int fd, struct mirror_cover *cover);
  */
 bool mirror_leg_fits(const char *name, const char *leg, uint64_t bytes);
 
-/* ---- mirror_up.c, mirror_metrics.c, mirror_label.c: verbs ---- */
+/* ---- mirror_up.c, mirror_label.c: verbs ---- */
 
 int cmd_mirror_adjust(int argc, char **argv);
 int cmd_mirror_down(int argc, char **argv);
 int cmd_mirror_dump(int argc, char **argv);
 int cmd_mirror_formats(int argc, char **argv);
 int cmd_mirror_label(int argc, char **argv);
-int cmd_mirror_metrics(int argc, char **argv);
 int cmd_mirror_resize(int argc, char **argv);
 int cmd_mirror_up(int argc, char **argv);
 int cmd_mirror_wait(int argc, char **argv);

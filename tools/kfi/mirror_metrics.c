@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * mirror_metrics.c - kfi mirror metrics: figures in the text format of Prometheus, for the
- * collector of text files of its node_exporter
- */
-#include <getopt.h>
-#include <inttypes.h>
+/* mirror_metrics.c - kfi metrics: figures of mirrors and of their peers */
 #include <stdlib.h>
 #include <string.h>
 
+#include "metrics.h"
 #include "mirror.h"
 
 /* ---- values ---- */
@@ -35,6 +31,16 @@ static uint64_t get_writes(const struct mirror *m)
 static uint64_t get_equal(const struct mirror *m)
 {
 	return m->equal_kib << 10;
+}
+
+static uint64_t get_resync(const struct mirror *m)
+{
+	return m->resync;
+}
+
+static uint64_t get_progress(const struct mirror *m)
+{
+	return m->percent;
 }
 
 static uint64_t get_suspended(const struct mirror *m)
@@ -113,60 +119,51 @@ static uint64_t get_lag(const struct mirror_peer *p)
 
 /**
  * struct metric - a figure of a mirror, or of each of its peers
- * @name: its name behind kfi_mirror_
+ * @name: its name
  * @help: what it is
  * @of_mirror: value of a mirror, or NULL
  * @of_peer: value of a peer, or NULL
+ * @percent: the value is in percent, and is shown as a ratio
  */
 struct metric {
 	const char *name;
 	const char *help;
 	uint64_t (*of_mirror)(const struct mirror *m);
 	uint64_t (*of_peer)(const struct mirror_peer *p);
+	bool percent;
 };
 
 static const struct metric metrics[] = {
-	{ "size_bytes", "Size of the mirror", get_bytes },
-	{ "primary", "1 if this node is primary", get_primary },
-	{ "uptodate", "1 if the copy of this node is whole and not outdated, or it is a witness",
+	{ "kfi_mirror_size_bytes", "Size of the mirror", get_bytes },
+	{ "kfi_mirror_primary", "1 if this node is primary", get_primary },
+	{ "kfi_mirror_uptodate", "1 if the copy of this node is whole and not outdated, or it is a witness",
 	  get_uptodate },
-	{ "failed", "1 if a device of this node has failed", get_failed },
-	{ "noquorum", "1 if writes are held because no more than half of the nodes are there",
+	{ "kfi_mirror_failed", "1 if a device of this node has failed", get_failed },
+	{ "kfi_mirror_noquorum", "1 if writes are held because no more than half of the nodes are there",
 	  get_noquorum },
-	{ "detached", "1 if this primary goes on without its leg", get_detached },
-	{ "suspended", "1 if device-mapper has suspended the mirror", get_suspended },
-	{ "writes_in_flight", "Writes in flight", get_writes },
-	{ "out_of_sync_bytes", "Bytes that may differ, with the worst peer", mirror_bytes_left },
-	{ "resync_equal_bytes", "Bytes that were not sent, as peers had the same", get_equal },
-	{ "verify_differ_parts", "Parts of 64 KiB that differed in the last verify", get_differ },
-	{ "verify_unverified_parts", "Parts that the last verify did not compare", get_unverified },
-	{ "verify_outvoted_parts", "Parts that differed, and of which two peers had the same",
+	{ "kfi_mirror_detached", "1 if this primary goes on without its leg", get_detached },
+	{ "kfi_mirror_suspended", "1 if device-mapper has suspended the mirror", get_suspended },
+	{ "kfi_mirror_writes_in_flight", "Writes in flight", get_writes },
+	{ "kfi_mirror_out_of_sync_bytes", "Bytes that may differ, with the worst peer", mirror_bytes_left },
+	{ "kfi_mirror_resync", "1 while a resynchronisation runs", get_resync },
+	{ "kfi_mirror_resync_progress_ratio", "Part of the mirror that is the same as the worst peer's",
+	  get_progress, NULL, true },
+	{ "kfi_mirror_resync_equal_bytes", "Bytes that were not sent, as peers had the same", get_equal },
+	{ "kfi_mirror_verify_differ_parts", "Parts of 64 KiB that differed in the last verify", get_differ },
+	{ "kfi_mirror_verify_unverified_parts", "Parts that the last verify did not compare", get_unverified },
+	{ "kfi_mirror_verify_outvoted_parts", "Parts that differed, and of which two peers had the same",
 	  get_outvoted },
-	{ "peer_connected", "1 if there is a session with the peer", NULL, get_connected },
-	{ "peer_insync", "1 if the copy of the peer is the same", NULL, get_insync },
-	{ "peer_frozen", "1 if writes are held because the peer is lost", NULL, get_frozen },
-	{ "peer_refused", "1 if a session with the peer was refused", NULL, get_refused },
-	{ "peer_out_of_sync_regions", "Regions that may differ from the peer's", NULL, get_regions },
-	{ "peer_lag_records", "Records that the peer has not applied to its leg", NULL, get_lag },
-	{ "peer_rails_down", "Rails to the peer that its session does not use", NULL,
+	{ "kfi_mirror_peer_connected", "1 if there is a session with the peer", NULL, get_connected },
+	{ "kfi_mirror_peer_insync", "1 if the copy of the peer is the same", NULL, get_insync },
+	{ "kfi_mirror_peer_frozen", "1 if writes are held because the peer is lost", NULL, get_frozen },
+	{ "kfi_mirror_peer_refused", "1 if a session with the peer was refused", NULL, get_refused },
+	{ "kfi_mirror_peer_out_of_sync_regions", "Regions that may differ from the peer's", NULL, get_regions },
+	{ "kfi_mirror_peer_lag_records", "Records that the peer has not applied to its leg", NULL, get_lag },
+	{ "kfi_mirror_peer_rails_down", "Rails to the peer that its session does not use", NULL,
 	  get_rails_down },
 };
 
-/* ---- text ---- */
-
-/* In a label, backslash, quote and end of line are escaped. */
-static void print_label(const char *key, const char *node, const char *service)
-{
-	const char *at;
-
-	printf("%s=\"", key);
-	for (at = node; *at; at++) {
-		if (strchr("\\\"", *at))
-			putchar('\\');
-		putchar(*at);
-	}
-	printf("%s%s\"", service ? ":" : "", service ? service : "");
-}
+/* ---- samples ---- */
 
 /* Of a single peer the status has no line of its own. */
 static struct mirror_peer only_peer(const struct mirror *m)
@@ -184,63 +181,52 @@ static struct mirror_peer only_peer(const struct mirror *m)
 	return p;
 }
 
-static void print_value(const struct metric *metric, const struct mirror *m,
-			const struct mirror_peer *p)
+static void add_sample(const struct metric *metric, const struct mirror *m,
+		       const struct mirror_peer *p)
 {
-	printf("kfi_mirror_%s{", metric->name);
-	print_label("mirror", m->name, NULL);
+	struct om_label labels[] = { { "mirror", m->name }, {}, {} };
+	uint64_t value = p ? metric->of_peer(p) : metric->of_mirror(m);
+	char peer[256];
+
 	if (p) {
-		putchar(',');
-		print_label("peer", p->node, p->service);
+		snprintf(peer, sizeof(peer), "%s:%s", p->node, p->service);
+		labels[1] = (struct om_label){ "peer", peer };
 	}
-	printf("} %" PRIu64 "\n", p ? metric->of_peer(p) : metric->of_mirror(m));
+	if (metric->percent)
+		om_sample_double(labels, value / 100.0);
+	else
+		om_sample(labels, value);
 }
 
-static void print_metric(const struct metric *metric, const struct mirror *list)
+static void add_family(const struct metric *metric, const struct mirror *list)
 {
 	const struct mirror *m;
 	struct mirror_peer p;
 	size_t i;
 
-	printf("# HELP kfi_mirror_%s %s.\n# TYPE kfi_mirror_%s gauge\n", metric->name, metric->help,
-	       metric->name);
+	om_family(metric->name, OM_GAUGE, metric->help);
 	for (m = list; m; m = m->next) {
 		if (!metric->of_peer) {
-			print_value(metric, m, NULL);
+			add_sample(metric, m, NULL);
 			continue;
 		}
 		for (i = 0; i < m->npeers; i++)
-			print_value(metric, m, &m->peers[i]);
+			add_sample(metric, m, &m->peers[i]);
 		if (m->npeers)
 			continue;
 		p = only_peer(m);
-		print_value(metric, m, &p);
+		add_sample(metric, m, &p);
 	}
 }
 
-int cmd_mirror_metrics(int argc, char **argv)
+int mirror_metrics(void)
 {
-	static const char usage[] =
-		"Usage: kfi mirror metrics [NAME...]\n\n"
-		"Print figures of all mirrors, or of these, as text for Prometheus:\n\n"
-		"  kfi mirror metrics | sponge /var/lib/prometheus/node-exporter/kfi_mirror.prom\n";
-	static const struct option longs[] = { COMMON_LONG, {} };
 	struct mirror *list = NULL;
-	int opt, ret, out;
+	int ret = mirror_find(NULL, &list);
 	size_t i;
 
-	while ((opt = getopt_long(argc, argv, COMMON_SHORT, longs, NULL)) != -1) {
-		if (common_option(opt))
-			continue;
-		fputs(usage, opt == 'h' ? stdout : stderr);
-		return opt == 'h' ? EXIT_OK : EXIT_USAGE;
-	}
-	if (options.json)
-		return usage_error("mirror metrics", "this is no JSON; 'kfi mirror -j' is");
-	ret = mirror_find_names(argc - optind, argv + optind, &list);
 	for (i = 0; list && i < ARRAY_SIZE(metrics); i++)
-		print_metric(&metrics[i], list);
+		add_family(&metrics[i], list);
 	mirror_free(list);
-	out = json_finish();
-	return out ? out : ret;
+	return ret;
 }

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "kfi.h"
 
@@ -51,42 +52,76 @@ static void print_json(const char *module, const char *version, const char *buil
 	json_end('}');
 }
 
-int modules_show(void)
+int modules_each(void (*see)(const char *module, const char *version, const char *build,
+			     void *arg), void *arg)
 {
-	char version[64], build[64], first[64] = "";
+	char version[64], build[64];
 	struct dirent **entries;
-	bool mixed = false;
 	int n, i;
 
 	n = scandir(FOLDER, &entries, is_ours, alphasort);
 	if (n < 0) {
 		complain(FOLDER ": %s", strerror(errno));
-		return EXIT_FAILED;
+		return -1;
 	}
-	if (!n)
-		complain("no module of kfabric is loaded; try: modprobe kfi");
-	if (options.json)
-		json_begin(NULL, '[');
-	else if (n)
-		printf("%-14s  %-28s  %s\n", "module", "version", "build");
 	for (i = 0; i < n; i++) {
-		const char *name = entries[i]->d_name;
-
-		read_word(name, "version", version);
-		read_word(name, "srcversion", build);
-		if (options.json)
-			print_json(name, version, build);
-		else
-			printf("%-14s  %-28s  %s\n", name, version, build);
-		if (!i)
-			strcpy(first, version);
-		mixed |= strcmp(first, version);
+		read_word(entries[i]->d_name, "version", version);
+		read_word(entries[i]->d_name, "srcversion", build);
+		see(entries[i]->d_name, version, build, arg);
 		free(entries[i]);
 	}
 	free(entries);
+	return n;
+}
+
+bool module_loaded(const char *module)
+{
+	char path[320];
+
+	snprintf(path, sizeof(path), FOLDER "/%s", module);
+	return !access(path, F_OK);
+}
+
+/**
+ * struct seen - what was printed so far
+ * @first: version of the first module
+ * @any: there was a module
+ * @mixed: another module has another version
+ */
+struct seen {
+	char first[64];
+	bool any, mixed;
+};
+
+static void show_module(const char *module, const char *version, const char *build, void *arg)
+{
+	struct seen *seen = arg;
+
+	if (options.json)
+		print_json(module, version, build);
+	else if (!seen->any)
+		printf("%-14s  %-28s  %s\n", "module", "version", "build");
+	if (!options.json)
+		printf("%-14s  %-28s  %s\n", module, version, build);
+	if (!seen->any)
+		strcpy(seen->first, version);
+	seen->any = true;
+	seen->mixed |= strcmp(seen->first, version);
+}
+
+int modules_show(void)
+{
+	struct seen seen = {};
+	int n;
+
+	if (options.json)
+		json_begin(NULL, '[');
+	n = modules_each(show_module, &seen);
 	if (options.json)
 		json_end(']');
-	if (mixed)
+	if (!n)
+		complain("no module of kfabric is loaded; try: modprobe kfi");
+	if (seen.mixed)
 		complain("these modules are of several versions; load those of one version alone");
-	return json_finish() ?: n ? EXIT_OK : EXIT_FAILED;
+	return json_finish() ?: n > 0 ? EXIT_OK : EXIT_FAILED;
 }
