@@ -53,6 +53,7 @@ enum {
 	KNET_CONNECT_MS	= 3000,		/* time limit of a call */
 	KNET_OP_MS	= 5000,		/* a peer that takes no frame for so long is lost */
 	KNET_AGAIN_MS	= 500,		/* a call that has failed is repeated after so long */
+	KNET_PATIENCE_MS = 10000,	/* after so long the log has what may pass by itself */
 	KNET_WAIT_MS	= 5000,		/* for a call of the peer; then this side calls */
 	KNET_NODE	= 64,		/* bytes of the name of a peer or a domain */
 	KNET_WORKERS	= 8,		/* of a namespace, for its peers; as many for their ends */
@@ -73,6 +74,7 @@ enum knet_counter {
 	KNET_RX_GSO,
 	KNET_RX_COPIED,		/* frames that were copied as a whole */
 	KNET_RX_REUSED,		/* buffers that were used again after the stack had parts of them */
+	KNET_RX_SMALL,		/* long frames that were copied to small pages */
 	KNET_RX_NOMEM,		/* frames that were dropped for lack of memory */
 	KNET_RX_BAD,		/* messages that are no frame, or contradict themselves */
 	KNET_UP,		/* connections that came about */
@@ -192,8 +194,10 @@ struct knet_link {
  * @gone: the peer was removed, under &knet.lock
  * @work: dials, ends @out, and ends the peer. It does one thing after the other, and waits for no
  *	answer of the peer
- * @warned: the log has told of @why; only @work uses it
- * @why: words for what the administrator can change about the last call, or NULL. Written by @work
+ * @err: how the last call has ended, see knet_reason(); 0: none has, since there was a connection
+ *	or the device came up. Written by @work
+ * @said: the error that the log has told of since then; only @work uses it, as the next one
+ * @since: with @err: time (jiffies) at which the first call ended
  * @out: the link that this side dials; only @work opens and closes it
  * @dialing: @out waits for the answer to its call, until @deadline; both only @work uses
  * @deadline: in jiffies
@@ -216,8 +220,8 @@ struct knet_peer {
 	bool			has_napi;
 	bool			gone;
 	struct delayed_work	work;
-	bool			warned;
-	const char		*why;
+	int			err, said;
+	unsigned long		since;
 	struct knet_link	out;
 	bool			dialing;
 	unsigned long		deadline;
@@ -316,6 +320,8 @@ extern const struct attribute_group knet_group;
 
 /* peer.c */
 extern const struct kfi_conn_ops knet_in_ops;
+/* Return: words for why a call has ended with that negative errno, or NULL */
+const char *knet_reason(int err);
 int knet_peer_add(struct knet *kn, const char *node);
 int knet_peer_remove(struct knet *kn, const char *node);
 void knet_peers_remove(struct knet *kn);
@@ -355,6 +361,6 @@ void knet_release(struct knet_link *link);
 /* recv.c */
 int knet_poll(struct napi_struct *napi, int budget);
 void knet_ready(struct kfid_cq *cq, void *conn);
-struct page *knet_page(struct knet *kn, gfp_t gfp);
+struct page *knet_page(struct knet *kn, gfp_t gfp, unsigned int order);
 
 #endif /* KNET_H */

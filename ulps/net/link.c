@@ -46,7 +46,7 @@ int knet_link_alloc(struct knet_link *link)
 		return ret;
 	link->paid = true;
 	for (i = 0; i < KNET_BUFS; i++) {
-		link->bufs[i].page = knet_page(kn, GFP_KERNEL);
+		link->bufs[i].page = knet_page(kn, GFP_KERNEL, get_order(KNET_BUF));
 		if (!link->bufs[i].page)
 			return -ENOMEM;
 	}

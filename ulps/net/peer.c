@@ -14,22 +14,83 @@
 #include <net/route.h>
 #include "knet.h"
 
-/* Why there is no connection, if its administrator can change that */
-static const char *reason(int err)
+/* ---- why there is no connection ---- */
+
+/**
+ * struct reason - what the end of a call says
+ * @err: the negative errno with which it has ended
+ * @passes: it may pass by itself, as while the other node boots. So the log has it after
+ *	KNET_PATIENCE_MS
+ * @text: for `peers` and the log
+ */
+struct reason {
+	int		err;
+	bool		passes;
+	const char	*text;
+};
+
+static const struct reason reasons[] = {
+	{ -EACCES, false, "both nodes need ports below 1024" },
+	{ -EKEYREJECTED, false, "both nodes need the same secret" },
+	{ -EMFILE, false, "its user has too many connections, or too much memory of kfabric" },
+	{ -ENOBUFS, false, "its user has too many connections, or too much memory of kfabric" },
+	{ -EPROTONOSUPPORT, false, "no version is common, see kfi show versions" },
+	{ -ENOTUNIQ, false, "both nodes have the same Ethernet address" },
+	{ -EPROTO, false, "the other node does not answer as kfi_net does" },
+	{ -ENOMEM, true, "this node has no memory" },
+	{ -EADDRINUSE, true, "another device or program has this peer, or the port" },
+	{ -EADDRNOTAVAIL, true, "this node does not have the address that leads there" },
+	{ -ENODATA, true, "no provider of this node leads there" },
+	{ -ENODEV, true, "the interface, the bridge or the cable has gone" },
+	{ -ENETUNREACH, true, "there is no route" },
+	{ -EHOSTUNREACH, true, "there is no route, or nobody at that address" },
+	{ -ETIMEDOUT, true, "the other node does not answer" },
+	{ -ECONNREFUSED, true,
+	  "the other node has no kfi_net, its device is down, or this node is no peer there" },
+	{ -EBUSY, true, "the connection before has not ended at the other node yet" },
+	{ -EALREADY, true, "the other node has the lower Ethernet address, and has not called yet" },
+};
+
+static const struct reason *find_reason(int err)
 {
-	switch (err) {
-	case -EACCES:
-		return "both nodes need ports below 1024";
-	case -EKEYREJECTED:
-		return "both nodes need the same secret";
-	case -EMFILE:
-	case -ENOBUFS:
-		return "its user has too many connections, or too much memory of kfabric";
-	case -EPROTONOSUPPORT:
-		return "no version is common, see kfi show versions";
-	default:
-		return NULL;
-	}
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(reasons); i++)
+		if (reasons[i].err == err)
+			return &reasons[i];
+	return NULL;
+}
+
+const char *knet_reason(int err)
+{
+	const struct reason *reason = find_reason(err);
+
+	return reason ? reason->text : NULL;
+}
+
+/* Say once why there will be no connection, or why there has been none for long. */
+static void warn(struct knet_peer *peer, int err)
+{
+	const struct reason *reason = find_reason(err);
+	bool late;
+
+	if (err && !peer->err)
+		peer->since = jiffies;
+	WRITE_ONCE(peer->err, err);
+	if (!err)
+		return;
+	late = time_after(jiffies, peer->since + msecs_to_jiffies(KNET_PATIENCE_MS));
+	if (reason && !reason->passes ? err == peer->said : peer->said || !late)
+		return;
+	if (!net_ratelimit())
+		return;
+	peer->said = err;
+	if (reason)
+		netdev_warn(peer->kn->dev, "no connection to %s: %s, see kfi_net(7)\n", peer->node,
+			    reason->text);
+	else
+		netdev_warn(peer->kn->dev, "no connection to %s: calls end with error %d\n",
+			    peer->node, -err);
 }
 
 /* ---- hello ---- */
@@ -221,11 +282,13 @@ int knet_answer(struct knet_peer *peer, const struct knet_secret *secret,
 {
 	struct mem_cgroup *memcg = knet_charge_to(peer->kn);
 	int ret = answer_call(peer, secret, caller, hello);
+	const struct reason *reason;
 
 	set_active_memcg(memcg);
-	if (reason(ret) && net_ratelimit())
+	reason = find_reason(ret);
+	if (reason && !reason->passes && net_ratelimit())
 		netdev_warn(peer->kn->dev, "no connection from %s: %s, see kfi_net(7)\n",
-			    peer->node, reason(ret));
+			    peer->node, reason->text);
 	return ret;
 }
 
@@ -291,8 +354,10 @@ static int connected(struct knet_peer *peer)
 	ret = knet_hello_check(peer, &peer->answer, peer->answer_len);
 	if (ret)
 		return ret;
-	if (peer->answer.status != KNET_OK || ether_addr_equal(peer->answer.mac, peer->hello.mac))
+	if (peer->answer.status != KNET_OK)
 		return -EPROTO;
+	if (ether_addr_equal(peer->answer.mac, peer->hello.mac))
+		return -ENOTUNIQ;
 	ret = knet_link_alloc(out);
 	if (ret)
 		return ret;
@@ -313,20 +378,30 @@ static void close_out(struct knet_peer *peer)
 	peer->dialing = false;
 }
 
+/* What the answer says of a call that the peer has refused. @err: how it has ended */
+static int refused(const struct knet_peer *peer, int err)
+{
+	switch (peer->answer.status) {
+	case KNET_WAIT:
+		return -EALREADY;
+	case KNET_BUSY:
+		return -EBUSY;
+	case KNET_SAME:
+		return -ENOTUNIQ;
+	default:
+		return err;
+	}
+}
+
 /* The call was answered, or is not waited for any longer. Return: 0: the link is up */
 static int dialed(struct knet_peer *peer)
 {
-	int ret = kfi_conn_dialed(&peer->out.conn), said;
+	int ret = kfi_conn_dialed(&peer->out.conn);
 
-	if (!ret) {
+	if (!ret)
 		ret = connected(peer);
-	} else if (peer->answer_len) {
-		said = knet_hello_check(peer, &peer->answer, peer->answer_len);
-		if (said == -EPROTONOSUPPORT)
-			ret = said;
-		else if (!said && peer->answer.status == KNET_WAIT)
-			ret = -EALREADY;
-	}
+	else if (peer->answer_len)
+		ret = knet_hello_check(peer, &peer->answer, peer->answer_len) ?: refused(peer, ret);
 	peer->dialing = false;
 	if (ret)
 		close_out(peer);
@@ -419,18 +494,6 @@ static int dial(struct knet_peer *peer)
 	return ret;
 }
 
-/* Say once why there will be no connection. */
-static void warn(struct knet_peer *peer, int err)
-{
-	const char *why = reason(err);
-
-	WRITE_ONCE(peer->why, why);
-	if (why && !peer->warned && net_ratelimit())
-		netdev_warn(peer->kn->dev, "no connection to %s: %s, see kfi_net(7)\n", peer->node,
-			    why);
-	peer->warned = why;
-}
-
 /* ---- life ---- */
 
 /* The last step of the work. */
@@ -502,8 +565,10 @@ static void peer_step(struct knet_peer *peer)
 	want = running && !peer->owner;
 	stale = peer->dialing && kn->session != le64_to_cpu(peer->hello.session);
 	mutex_unlock(&kn->lock);
-	if (!want)
-		peer->warned = false;
+	if (!want) {
+		WRITE_ONCE(peer->err, 0);
+		peer->said = 0;
+	}
 	if (peer->dialing)
 		take_answer(peer, want && !gone && !stale);
 	else if (down)

@@ -4,9 +4,10 @@
  *
  * The endpoint places messages in large buffers, one after the other, and knet_poll() reads where.
  * A short frame is copied. Of a long one the headers are copied, and the stack gets a part of the
- * buffer, if there is a page that can take the place of the buffer later. If not, the frame is
- * dropped. So whatever becomes of memory, as many receives are posted as before, and the link,
- * which loses nothing, never stands still.
+ * buffer, if there is a large page that can take the place of the buffer later. If not, as when
+ * memory is fragmented, the frame is copied to small pages, or dropped if there are none. So
+ * whatever becomes of memory, as many receives are posted as before, and the link, which loses
+ * nothing, never stands still.
  *
  * Most kernels fill each page that they allocate with zeros, which costs as much as a copy of the
  * frame. So a page that was given to the stack is kept, and takes the place of a later buffer if
@@ -19,16 +20,16 @@
 #include "knet.h"
 
 /*
- * The page is charged until the last part of it is freed, whoever has that. Context: any, as @gfp
- * says
+ * The pages are charged until the last part of them is freed, whoever has that. Context: any, as
+ * @gfp says
  */
-struct page *knet_page(struct knet *kn, gfp_t gfp)
+struct page *knet_page(struct knet *kn, gfp_t gfp, unsigned int order)
 {
 	struct mem_cgroup *memcg = knet_charge_to(kn);
 	struct page *page;
 
 	gfp |= kn->payer ? __GFP_ACCOUNT : 0;
-	page = alloc_pages(gfp | __GFP_COMP | __GFP_NOWARN | __GFP_NORETRY, get_order(KNET_BUF));
+	page = alloc_pages(gfp | __GFP_COMP | __GFP_NOWARN | __GFP_NORETRY, order);
 	set_active_memcg(memcg);
 	return page;
 }
@@ -53,9 +54,17 @@ static void page_give(struct knet_link *link, struct page *page)
 }
 
 /*
+ * An allocation that may use the reserves may exceed the limit of a memory cgroup, too, so the
+ * device of a user gets none of them. Softirq
+ */
+static struct page *page_new(struct knet *kn, unsigned int order)
+{
+	return knet_page(kn, kn->payer ? GFP_NOWAIT : GFP_ATOMIC | __GFP_MEMALLOC, order);
+}
+
+/*
  * A page that is kept, or a new one. With the link's own reference alone nobody else reads a page,
- * or can get it; the oldest is looked at first. An allocation that may use the reserves may exceed
- * the limit of a memory cgroup, too, so the device of a user gets none.
+ * or can get it; the oldest is looked at first.
  */
 static struct page *page_take(struct knet_link *link)
 {
@@ -72,7 +81,7 @@ static struct page *page_take(struct knet_link *link)
 			return page;
 		}
 	}
-	return knet_page(kn, kn->payer ? GFP_NOWAIT : GFP_ATOMIC | __GFP_MEMALLOC);
+	return page_new(kn, get_order(KNET_BUF));
 }
 
 static void drop(struct knet_link *link, enum knet_counter why)
@@ -82,6 +91,26 @@ static void drop(struct knet_link *link, enum knet_counter why)
 }
 
 /* ---- a frame ---- */
+
+/* Copy the rest of a frame. Return: false: there is no memory */
+static bool copy_rest(struct knet_link *link, struct sk_buff *skb, const u8 *data,
+		      unsigned int len)
+{
+	struct page *page;
+	unsigned int n;
+
+	BUILD_BUG_ON(DIV_ROUND_UP(KNET_FRAME - KNET_HEAD, PAGE_SIZE) > MAX_SKB_FRAGS);
+	for (; len; data += n, len -= n) {
+		n = min_t(unsigned int, len, PAGE_SIZE);
+		page = page_new(link_knet(link), 0);
+		if (unlikely(!page))
+			return false;
+		memcpy(page_address(page), data, n);
+		skb_add_rx_frag(skb, skb_shinfo(skb)->nr_frags, page, 0, n, PAGE_SIZE);
+	}
+	knet_count(link_knet(link), KNET_RX_SMALL);
+	return true;
+}
 
 static struct sk_buff *make_skb(struct knet_link *link, struct knet_buf *buf, const u8 *data,
 				unsigned int len)
@@ -99,6 +128,8 @@ static struct sk_buff *make_skb(struct knet_link *link, struct knet_buf *buf, co
 	if (!buf->spare)
 		buf->spare = page_take(link);
 	if (unlikely(!buf->spare)) {
+		if (copy_rest(link, skb, data + head, len - head))
+			return skb;
 		napi_consume_skb(skb, 1);
 		return NULL;
 	}

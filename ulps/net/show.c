@@ -17,6 +17,7 @@ static const char counter_names[KNET_COUNTERS][ETH_GSTRING_LEN] = {
 	[KNET_RX_GSO]		= "rx_gso",
 	[KNET_RX_COPIED]	= "rx_copied",
 	[KNET_RX_REUSED]	= "rx_reused",
+	[KNET_RX_SMALL]		= "rx_small_pages",
 	[KNET_RX_NOMEM]		= "rx_no_memory",
 	[KNET_RX_BAD]		= "rx_malformed",
 	[KNET_UP]		= "connections",
@@ -83,12 +84,26 @@ const struct ethtool_ops knet_ethtool_ops = {
 
 /* ---- /sys/class/net/NAME/kfi/peers ---- */
 
+/* Return: bytes that were written */
+static int show_down(const struct knet_peer *peer, char *buf, int at)
+{
+	int err = READ_ONCE(peer->err);
+	const char *why = knet_reason(err);
+
+	if (!peer->kn->running)
+		why = "this device is down";
+	else if (!err)
+		why = "it is being called";
+	if (why)
+		return sysfs_emit_at(buf, at, "%s down: %s\n", peer->node, why);
+	return sysfs_emit_at(buf, at, "%s down: calls end with error %d\n", peer->node, -err);
+}
+
 static ssize_t peers_show(struct device *d, struct device_attribute *attr, char *buf)
 {
 	struct knet *kn = netdev_priv(to_net_dev(d));
 	struct knet_link *link;
 	struct knet_peer *peer;
-	const char *why;
 	unsigned int i;
 	int len = 0;
 
@@ -98,12 +113,10 @@ static ssize_t peers_show(struct device *d, struct device_attribute *attr, char 
 		if (!peer)
 			continue;
 		link = rcu_dereference_protected(peer->link, lockdep_is_held(&kn->lock));
-		why = READ_ONCE(peer->why);
 		if (link)
 			len += sysfs_emit_at(buf, len, "%s up %pM\n", peer->node, link->mac);
 		else
-			len += sysfs_emit_at(buf, len, "%s down%s%s\n", peer->node,
-					     why ? ": " : "", why ?: "");
+			len += show_down(peer, buf, len);
 	}
 	mutex_unlock(&kn->lock);
 	return len;
