@@ -96,6 +96,11 @@ enum kfi_refusal {
  *	registrations do in every domain. Exists as long as the domain is open.
  * @speed: of a domain with KFI_ONE_PEER: bits per second of the link to the peer when the
  *	domain was opened, in millions; 0: unknown
+ * @port_device: of a domain with KFI_ONE_PEER: the device that the link to the peer was plugged
+ *	into when the domain was opened, such as a bridge or a host interface. Its name stays over
+ *	boots. NULL: unknown. Exists as long as the domain is open, though it may be removed from
+ *	the machine
+ * @port: number of the port of @port_device, which stays as well; 0: it has one port
  */
 struct kfi_domain_limits {
 	struct device		*dma_device;
@@ -110,6 +115,8 @@ struct kfi_domain_limits {
 	size_t			place_min;
 	struct device		*p2p_device;
 	unsigned int		speed;
+	struct device		*port_device;
+	uint64_t		port;
 };
 
 /**

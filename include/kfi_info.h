@@ -291,7 +291,8 @@ struct kfi_info {
  * Return: 0 and a list, to be freed by kfi_freeinfo(); -ENODATA if no provider
  * offers the service (unknown provider, node or capability); -ENOSYS if @version is
  * newer than kfi_version(); -KFI_EBADFLAGS; -EINVAL if KFI_SOURCE comes without
- * node and service; -ENOMEM. After an error @info is NULL.
+ * node and service; -ENOTUNIQ if @node is the name of several machines and stands
+ * for none of them; -ENOMEM. After an error @info is NULL.
  */
 int kfi_getinfo(uint32_t version, const char *node, const char *service,
 		uint64_t flags, const struct kfi_info *hints,

@@ -102,8 +102,11 @@ struct kfi_mux_ctl {
  * @fault: end this life of the way soon, unless it has ended already. Called perhaps under the lock
  *	of a connection
  * @side: read the number or the name of an end from a string, which may be an end of another way;
- *	one name may stand for different ends of different ways. Process context. Returns 0 or
- *	-EINVAL
+ *	one name may stand for different ends of different ways. Process context. Returns 0;
+ *	-EINVAL; or -ENOTUNIQ if several machines have that name, so that it stands for none
+ * @called: optional: returns true if the way has this name, too, beside &kfi_mux.name. No other way
+ *	may have it. Process context, with a reference of the way and no lock of kfi.ko but that of
+ *	a fabric
  *
  * @stream_init: initialise the provider's part of a connection, which is cleared, and set
  *	&kfi_mux_stream.ctl to a record in that part
@@ -142,6 +145,7 @@ struct kfi_mux_ops {
 	u32	(*room)(struct kfi_mux *mux, unsigned int lane);
 	void	(*fault)(struct kfi_mux *mux, unsigned int life, const char *why);
 	int	(*side)(struct kfi_mux *mux, const char *text, void *side);
+	bool	(*called)(struct kfi_mux *mux, const char *name);
 
 	void	(*stream_init)(struct kfi_mux_stream *s);
 	void	(*opened)(struct kfi_mux_stream *s);
@@ -482,7 +486,7 @@ void kfi_mux_drop(struct kfi_mux *mux);
 bool kfi_mux_idle(struct kfi_mux *mux, unsigned long timeout);
 /* Drop a reference. Any context */
 void kfi_mux_put(struct kfi_mux *mux);
-/* Return the way of this name with a reference, or NULL. Process context */
+/* Return the way that has this name, with a reference, or NULL. Process context */
 struct kfi_mux *kfi_mux_find(struct kfi_mux_prov *mp, const char *name);
 /*
  * Call @fn for each way, in the order of &kfi_mux.number and with a reference during the call,

@@ -228,7 +228,7 @@ static int query_provider(struct kfi_provider *prov, void *arg)
 		kfi_freeinfo(q.head);
 		if (ret != -ENODATA)
 			pr_debug("provider %s: getinfo: %d\n", prov->name, ret);
-		if (ret == -ENOMEM)
+		if (ret == -ENOMEM || ret == -ENOTUNIQ)
 			all->err = ret;
 		return 0;
 	}

@@ -15,6 +15,7 @@
  * @up: ways that are up are being offered; the others follow
  * @offered: numbers of the ways that were visited as such
  * @any: something was offered
+ * @err: otherwise: why not, or 0
  */
 struct kmx_filter {
 	struct kfi_query	*q;
@@ -23,6 +24,7 @@ struct kmx_filter {
 	bool			up;
 	struct xarray		offered;
 	bool			any;
+	int			err;
 };
 
 static int kmx_offer(struct kmx_filter *w, struct kfi_mux *mux, enum kfi_ep_type type)
@@ -50,7 +52,11 @@ static int kmx_offer(struct kmx_filter *w, struct kfi_mux *mux, enum kfi_ep_type
 	};
 
 	kfi_proto_offer(&offer, type, &link);
+	/* a consumer finds the domain by the name that it knows */
 	domain.name = (char *)mux->name;
+	if (h && h->domain_attr && h->domain_attr->name &&
+	    kmx_is_called(mux, h->domain_attr->name))
+		domain.name = h->domain_attr->name;
 	domain.caps |= KFI_ONE_PEER;
 	offer.addr_format = mp->addr_format;
 	kmx_addr_set(mp, own, mux->own, w->src);
@@ -103,11 +109,13 @@ static int kmx_offer_way(struct kfi_mux *mux, void *arg)
 	if (!kfi_mux_named(mux) || !kmx_turn(w, mux))
 		return 0;
 	/* The name of a way stands for that way only, not for others with the same end. */
-	if (source && w->node && mux->ops->side(mux, w->node, side) &&
-	    strcmp(w->node, mux->name))
+	if (source && w->node && mux->ops->side(mux, w->node, side) == -EINVAL &&
+	    !kmx_is_called(mux, w->node))
 		return 0;
-	if (w->node && (kmx_node_side(mux, w->node, side) ||
-			!kmx_is_side(mux, source ? mux->own : mux->peer, side)))
+	ret = w->node ? kmx_node_side(mux, w->node, side) : 0;
+	if (ret == -ENOTUNIQ)
+		w->err = ret;
+	if (ret || (w->node && !kmx_is_side(mux, source ? mux->own : mux->peer, side)))
 		return 0;
 	if (!kmx_hint_ok(w, mux))
 		return 0;
@@ -134,6 +142,6 @@ int kfi_mux_getinfo(struct kfi_query *q)
 	}
 	ret = ret ?: kfi_mux_each(mp, kmx_offer_way, &w);
 	xa_destroy(&w.offered);
-	return ret ?: w.any ? 0 : -ENODATA;
+	return ret ?: w.any ? 0 : w.err ?: -ENODATA;
 }
 EXPORT_SYMBOL_GPL(kfi_mux_getinfo);

@@ -86,7 +86,10 @@ static inline size_t kmx_addr_len(const struct kfi_mux_prov *mp)
 
 void kmx_addr_set(const struct kfi_mux_prov *mp, void *addr, const void *side, u32 port);
 u32 kmx_addr_port(const struct kfi_mux_prov *mp, const void *addr);
-/* Store in @side the end of a way that a node string names. Return: 0, -ENODATA */
+/*
+ * Store in @side the end of a way that a node string names. Return: 0, -ENODATA, or -ENOTUNIQ as
+ * &kfi_mux_ops.side
+ */
 int kmx_node_side(struct kfi_mux *mux, const char *node, u8 *side);
 int kmx_port_parse(const char *service, u32 *port);
 /* Store the port that an info requests for its endpoint on the way; 0 stands for any port */
@@ -94,6 +97,8 @@ int kmx_source(const struct kfi_info *info, struct kfi_mux *mux, u32 *port);
 
 /* way.c */
 void kmx_get(struct kfi_mux *mux);	/* by a caller that has a reference. Any context */
+/* Return: true if that is a name of the way, by &kfi_mux.name or &kfi_mux_ops.called */
+bool kmx_is_called(struct kfi_mux *mux, const char *name);
 /*
  * Return the way whose own end is @side, with a reference; ERR_PTR(-ENODEV) if there is none, and
  * ERR_PTR(-ENOTUNIQ) if there are several. Process context

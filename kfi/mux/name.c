@@ -57,16 +57,20 @@ int kmx_port_parse(const char *service, u32 *port)
 	return kstrtou32(service, 10, port) || !*port || *port > KMW_PORT_MAX ? -EINVAL : 0;
 }
 
-/* Return the end that the name of @mux stands for, alone or with "/peer"; or NULL. */
-static const u8 *kmx_named(const struct kfi_mux *mux, const char *node)
+/* Return the end that a name of @mux stands for, alone or with "/peer"; or NULL. */
+static const u8 *kmx_named(struct kfi_mux *mux, const char *node)
 {
-	size_t len = strlen(mux->name);
+	const char *behind = strchrnul(node, '/');
+	char name[KFI_NAME_MAX];
 
-	if (strncmp(node, mux->name, len))
+	if (*behind && strcmp(behind, "/peer"))
 		return NULL;
-	if (!node[len])
-		return mux->own;
-	return strcmp(node + len, "/peer") ? NULL : mux->peer;
+	if (behind - node >= sizeof(name))
+		return NULL;
+	strscpy(name, node, behind - node + 1);
+	if (!kmx_is_called(mux, name))
+		return NULL;
+	return *behind ? mux->peer : mux->own;
 }
 
 struct kmx_name {
@@ -78,7 +82,7 @@ static int kmx_name_match(struct kfi_mux *mux, void *arg)
 {
 	struct kmx_name *name = arg;
 
-	if (!kfi_mux_named(mux) || strcmp(mux->name, name->node))
+	if (!kfi_mux_named(mux) || !kmx_is_called(mux, name->node))
 		return 0;
 	memcpy(name->side, mux->own, mux->prov->side_len);
 	return 1;
@@ -94,10 +98,15 @@ int kmx_node_side(struct kfi_mux *mux, const char *node, u8 *side)
 	const struct kfi_mux_prov *mp = mux->prov;
 	struct kmx_name name = { .node = node };
 	const u8 *named = kmx_named(mux, node);
+	int ret = 0;
 
 	if (named)
 		memcpy(side, named, mp->side_len);
-	if (named || !mux->ops->side(mux, node, side))
+	else
+		ret = mux->ops->side(mux, node, side);
+	if (ret == -ENOTUNIQ)
+		return ret;
+	if (!ret)
 		return kmx_is_side(mux, mux->own, side) || kmx_is_side(mux, mux->peer, side) ?
 		       0 : -ENODATA;
 	if (kfi_mux_each(mux->prov, kmx_name_match, &name) != 1 ||

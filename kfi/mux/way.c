@@ -34,6 +34,37 @@ void kfi_mux_put(struct kfi_mux *mux)
 }
 EXPORT_SYMBOL_GPL(kfi_mux_put);
 
+bool kmx_is_called(struct kfi_mux *mux, const char *name)
+{
+	return !strcmp(mux->name, name) || (mux->ops->called && mux->ops->called(mux, name));
+}
+
+struct kmx_search {
+	const char	*name;
+	struct kfi_mux	*found;
+};
+
+static int kmx_called(struct kfi_mux *mux, void *arg)
+{
+	struct kmx_search *search = arg;
+
+	if (!kmx_is_called(mux, search->name))
+		return 0;
+	kmx_get(mux);
+	search->found = mux;
+	return 1;
+}
+
+/* Return the way whose other name that is, with a reference, or NULL. */
+static struct kfi_mux *kmx_find_called(struct kfi_mux_prov *mp, const char *name)
+{
+	struct kmx_search search = { .name = name };
+
+	if (mp->ops->called)
+		kfi_mux_each(mp, kmx_called, &search);
+	return search.found;
+}
+
 struct kfi_mux *kfi_mux_find(struct kfi_mux_prov *mp, const char *name)
 {
 	struct kfi_mux *mux, *found = NULL;
@@ -47,7 +78,7 @@ struct kfi_mux *kfi_mux_find(struct kfi_mux_prov *mp, const char *name)
 		break;
 	}
 	mutex_unlock(&mp->lock);
-	return found;
+	return found ?: kmx_find_called(mp, name);
 }
 EXPORT_SYMBOL_GPL(kfi_mux_find);
 
@@ -113,8 +144,9 @@ EXPORT_SYMBOL_GPL(kfi_mux_each);
 /* ---- domains ---- */
 
 /*
- * The caller holds the fabric's lock. So if the removal of the way begins after kfi_mux_find(),
- * kfi_device_gone() waits until this function has returned, and ends this domain, too.
+ * The caller holds the fabric's lock. So if the way is taken off the list after kfi_mux_find() has
+ * seen it there, kfi_device_gone() waits until this function has returned, and ends this domain,
+ * too.
  */
 int kfi_mux_domain_open(struct kfi_domain *domain)
 {

@@ -46,10 +46,12 @@ int nt_domain_open(struct kfi_domain *domain)
 		.place_min = NT_COPY,
 		.p2p_device = nt_p2p_device(link),
 		.speed = nt_speed(link),
+		.port_device = link->ntb->pdev ? &link->ntb->pdev->dev : NULL,
 	};
 	/* A consumer may use them until the close. */
 	get_device(domain->limits.place_device);
 	get_device(domain->limits.p2p_device);
+	get_device(domain->limits.port_device);
 	return 0;
 }
 
@@ -58,6 +60,7 @@ void nt_domain_close(struct kfi_domain *domain)
 	kfi_mux_domain_close(domain);
 	put_device(domain->limits.place_device);
 	put_device(domain->limits.p2p_device);
+	put_device(domain->limits.port_device);
 }
 
 /* The domain can't die during this call. */

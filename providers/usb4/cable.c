@@ -335,6 +335,7 @@ struct u4_cable *u4_cable_new(struct tb_service *svc)
 void u4_cable_free(struct u4_cable *c)
 {
 	u4_frames_free(c);
+	put_device(c->host);
 	tb_xdomain_put(c->xd);
 	kvfree(c);
 }

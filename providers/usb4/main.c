@@ -53,12 +53,16 @@ bool u4_e2e = true;
 module_param_named(e2e, u4_e2e, bool, 0444);
 MODULE_PARM_DESC(e2e, "let the host interfaces hold frames back while the receiver has no room (default yes)");
 
+char u4_ports[U4_PORTS];
+KFI_PARAM_TEXT(ports, u4_ports, 0644,
+	       "names of ports, NAME=HOST-INTERFACE/PORT,..., such as left=0000:00:0d.2/1,right=0000:00:0d.2/3");
+
 static const struct kfi_prov_ops u4_ops = {
 	KFI_MUX_PROV_OPS,
 	.domain_size	= sizeof(struct kfi_mux_domain),
 	.addr_str	= u4_addr_str,
 	.domain_open	= u4_domain_open,
-	.domain_close	= kfi_mux_domain_close,
+	.domain_close	= u4_domain_close,
 	.ep_open	= kfi_mux_ep_open,
 	.parts		= u4_parts,
 };

@@ -5,6 +5,7 @@
  */
 #include <linux/module.h>
 #include <linux/pm.h>
+#include <linux/utsname.h>
 #include "usb4.h"
 
 #define U4_KEY		"kfabric"
@@ -97,14 +98,17 @@ static DEFINE_MUTEX(u4_publish_lock);
 static struct tb_property_dir *u4_dir;
 static bool u4_published;
 static unsigned long u4_publish_at;	/* not again before this time (jiffies) */
+static char u4_published_as[U4_HOST];	/* the core has put this name of the host beside it */
 
 static const uuid_t u4_dir_uuid =
 	UUID_INIT(0x8d2b6a41, 0x5b0f, 0x4f7e, 0x8e, 0x11, 0x6b, 0x66, 0x61, 0x62, 0x72, 0x63);
 
 static int u4_publish(void)
 {
-	int ret = tb_register_property_dir(U4_KEY, u4_dir);
+	int ret;
 
+	strscpy(u4_published_as, init_utsname()->nodename, sizeof(u4_published_as));
+	ret = tb_register_property_dir(U4_KEY, u4_dir);
 	u4_published = !ret;
 	u4_publish_at = jiffies + 2 * HZ;
 	return ret;
@@ -117,15 +121,29 @@ static void u4_unpublish(void)
 	u4_published = false;
 }
 
-void u4_publish_again(void)
+static void u4_republish(bool renamed)
 {
+	char name[U4_HOST];
+
+	strscpy(name, init_utsname()->nodename, sizeof(name));
 	mutex_lock(&u4_publish_lock);
-	if (u4_dir && time_after(jiffies, u4_publish_at)) {
+	if (u4_dir && time_after(jiffies, u4_publish_at) &&
+	    (!renamed || strcmp(name, u4_published_as))) {
 		u4_unpublish();
 		if (u4_publish())
 			pr_warn_ratelimited("kfi_usb4: other hosts can't be told of this one\n");
 	}
 	mutex_unlock(&u4_publish_lock);
+}
+
+void u4_publish_again(void)
+{
+	u4_republish(false);
+}
+
+void u4_publish_name(void)
+{
+	u4_republish(true);
 }
 
 static int u4_offer(void)
@@ -257,6 +275,7 @@ static int u4_probe(struct tb_service *svc)
 	spin_lock_bh(&u4_cables_lock);
 	list_add_tail(&c->entry, &u4_cables);
 	spin_unlock_bh(&u4_cables_lock);
+	u4_names_watch();
 	u4_cable_kick(c);
 	return 0;
 

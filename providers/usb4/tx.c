@@ -464,5 +464,6 @@ const struct kfi_mux_ops u4_mux_ops = {
 	.room		= u4_room,
 	.fault		= u4_fault,
 	.side		= u4_side,
+	.called		= u4_called,
 	.stream_init	= u4_stream_init,
 };

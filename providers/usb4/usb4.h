@@ -60,6 +60,7 @@
 #define U4_BUDGET	64	/* frames that one run of u4_poll() handles */
 #define U4_NAME		48	/* bytes of the name of a way */
 #define U4_LONE		BIT(31)	/* in &u4_cable.number */
+#define U4_PORTS	256	/* bytes of the names of ports */
 
 /**
  * struct u4_slot - a frame and its memory
@@ -207,6 +208,7 @@ enum u4_state {
  * @number: of such a cable, for `kfi show devices`
  * @where: its port of this machine; constant
  * @here: the same as a hash, see &u4_said.place
+ * @host: the host interface, referenced; it may have been removed
  * @patience: time (jiffies) until which an earlier cable may leave its way
  *
  * @work: see above
@@ -272,6 +274,7 @@ struct u4_cable {
 	u32			number;
 	char			where[48];
 	u32			here;
+	struct device		*host;
 	unsigned long		patience;
 
 	struct delayed_work	work;
@@ -329,7 +332,12 @@ struct u4_cable {
  * @seen: the host that its last cable has led to; under u4_ways_lock
  * @wanted: without a cable: the one that logs in for this way; under u4_ways_lock
  * @disputed: the log says that another machine has this name; under u4_ways_lock
- * @name: &kfi_mux.name: name of the host that its first cable has led to, and a number
+ * @name: &kfi_mux.name: name of the host that its first cable has led to, and a number. It stays,
+ *	because consumers have it
+ * @now: with another name of the host: that, and a number; or empty. Under u4_ways_lock, as the
+ *	next ones
+ * @host: the host interface that its last cable was plugged into, referenced
+ * @route: the port of that
  *
  * @life_lock: protects the next members
  * @holder: the cable with the life that is held, referenced; NULL: none is
@@ -349,7 +357,9 @@ struct u4_way {
 	struct u4_seen		seen;
 	struct u4_cable		*wanted;
 	bool			disputed;
-	char			name[U4_NAME];
+	char			name[U4_NAME], now[U4_NAME];
+	struct device		*host;
+	u64			route;
 
 	struct mutex		life_lock;
 	struct u4_cable		*holder;
@@ -396,12 +406,15 @@ extern struct workqueue_struct *u4_wq;
 extern unsigned int u4_timeout_s;
 extern unsigned int u4_hold_s;
 extern bool u4_e2e;
+extern char u4_ports[U4_PORTS];
 
 /* plug.c: the service driver */
 int u4_plug_init(void);
 void u4_plug_exit(void);
 /* Publish our properties again, if the last time was long ago. Process context */
 void u4_publish_again(void);
+/* The same if this host has another name since then */
+void u4_publish_name(void);
 /* Return the cable on that route from @local to @remote, referenced, or NULL. Process context */
 struct u4_cable *u4_cable_find(u64 route, const void *local, const void *remote);
 void u4_cable_put(struct u4_cable *c);
@@ -500,6 +513,8 @@ void u4_watch_expect(struct u4_cable *c);
 void u4_ways_init(void);
 /* Find out which port of this machine the cable is in, before it is listed */
 void u4_cable_place(struct u4_cable *c);
+/* The cable is listed: see whether hosts get other names */
+void u4_names_watch(void);
 /* The cable is plugged. The next three are called by u4_cable_work() */
 void u4_way_await(struct u4_cable *c);
 /*
@@ -520,7 +535,9 @@ void u4_host_name(struct u4_cable *c, char *host, size_t size);
 void u4_way_say(const struct u4_way *way, const char *what, const char *more);
 void u4_ways_exit(void);
 int u4_domain_open(struct kfi_domain *domain);
+void u4_domain_close(struct kfi_domain *domain);
 int u4_side(struct kfi_mux *mux, const char *text, void *side);
+bool u4_called(struct kfi_mux *mux, const char *name);
 void u4_addr_str(const void *addr, size_t len, char *buf, size_t size);
 int u4_parts(struct net *net, int (*emit)(void *arg, const struct kfi_part *part), void *arg);
 

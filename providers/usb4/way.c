@@ -24,6 +24,7 @@
 #include "usb4.h"
 
 #define U4_UNPLUGGED	32	/* ways without a cable */
+#define U4_NAMES	(5 * HZ)	/* so often the names of hosts are compared */
 
 static DEFINE_MUTEX(u4_ways_lock);
 static LIST_HEAD(u4_ways);
@@ -65,6 +66,7 @@ void u4_cable_place(struct u4_cable *c)
 {
 	snprintf(c->where, sizeof(c->where), "%s, port %llx", dev_name(c->dma), c->xd->route);
 	c->here = jhash(c->where, strlen(c->where), 0);
+	c->host = get_device(c->dma);
 }
 
 /*
@@ -121,15 +123,84 @@ static unsigned int u4_way_same(const struct u4_way *way, const struct u4_seen *
 
 /* ---- names ---- */
 
-static bool u4_name_used(const char *name)
+/* Return: true if a way has that name, but @also */
+static bool u4_name_taken(const char *name, const struct u4_way *also)
 {
 	struct u4_way *way;
 
 	lockdep_assert_held(&u4_ways_lock);
 	list_for_each_entry(way, &u4_ways, entry)
-		if (!strcmp(way->name, name))
+		if (way != also && (!strcmp(way->name, name) || !strcmp(way->now, name)))
 			return true;
 	return false;
+}
+
+/* Return: true if @name is that of @host and a number */
+static bool u4_name_of(const char *name, const char *host)
+{
+	size_t len = strlen(host);
+
+	return !strncmp(name, host, len) && name[len] == '.' && !strchr(name + len + 1, '.');
+}
+
+/* The host of the way may have another name. That of the way is a name of it, too. */
+static void u4_way_rename(struct u4_way *way)
+{
+	unsigned int n = 0;
+
+	lockdep_assert_held(&u4_ways_lock);
+	if (u4_name_of(way->name, way->seen.host)) {
+		*way->now = '\0';
+		return;
+	}
+	if (u4_name_of(way->now, way->seen.host))
+		return;
+	*way->now = '\0';
+	do
+		snprintf(way->now, sizeof(way->now), "%s.%u", way->seen.host, n++);
+	while (u4_name_taken(way->now, way));
+	pr_info("kfi_usb4: %s leads to %s, and is called %s, too\n", way->name, way->seen.host,
+		way->now);
+}
+
+/*
+ * Copy the name that the administrator has given to the last port of the way; the port is not that
+ * of another cable. Return: false: there is none
+ */
+static bool u4_way_port(const struct u4_way *way, char *name, size_t size)
+{
+	char ports[U4_PORTS], place[sizeof(way->plugged->where)], *at = ports, *entry, *is;
+	struct u4_way *other;
+
+	lockdep_assert_held(&u4_ways_lock);
+	list_for_each_entry(other, &u4_ways, entry)
+		if (!way->plugged && other->plugged && other->host == way->host &&
+		    other->route == way->route)
+			return false;
+	kfi_param_read(ports, u4_ports, sizeof(ports));
+	snprintf(place, sizeof(place), "%s/%llx", dev_name(way->host), way->route);
+	while ((entry = strsep(&at, ","))) {
+		is = strchr(entry, '=');
+		if (!is || is == entry || strcmp(is + 1, place))
+			continue;
+		*is = '\0';
+		return strscpy(name, entry, size) > 0;
+	}
+	return false;
+}
+
+bool u4_called(struct kfi_mux *mux, const char *name)
+{
+	struct u4_way *way = to_u4_way(mux);
+	char port[U4_NAME];
+	bool called;
+
+	mutex_lock(&u4_ways_lock);
+	called = (*way->now && !strcmp(way->now, name)) ||
+		 (u4_way_port(way, port, sizeof(port)) && !strcmp(port, name) &&
+		  !u4_name_taken(name, NULL));
+	mutex_unlock(&u4_ways_lock);
+	return called;
 }
 
 /* Return: true if two machines that are connected now say that they are called so */
@@ -161,7 +232,9 @@ static int u4_host_side(const struct u4_way *way, const char *host, void *side)
 	struct u4_way *other;
 
 	lockdep_assert_held(&u4_ways_lock);
-	if ((own && peer) || u4_name_disputed(host, NULL))
+	if (u4_name_disputed(host, NULL))
+		return -ENOTUNIQ;
+	if (own && peer)
 		return -EINVAL;
 	if (own || peer) {
 		memcpy(side, own ? way->mux.own : way->mux.peer, UUID_SIZE);
@@ -239,7 +312,7 @@ static struct u4_way *u4_way_new(const struct u4_seen *seen, const u8 *own, cons
 		return ERR_PTR(-ENOMEM);
 	do
 		snprintf(way->name, sizeof(way->name), "%s.%u", seen->host, n++);
-	while (u4_name_used(way->name));
+	while (u4_name_taken(way->name, NULL));
 	if (kfi_mux_init(&way->mux, &u4_prov, way->name)) {
 		kfree(way);
 		return ERR_PTR(-ENOMEM);
@@ -260,6 +333,7 @@ static void u4_way_free(struct u4_way *way)
 		pr_warn("kfi_usb4: %s waits for its users\n", way->name);
 	u4_hold_exit(way);
 	kfi_mux_destroy(&way->mux);
+	put_device(way->host);
 	kfree(way);
 }
 
@@ -292,20 +366,6 @@ static void u4_sweep_fn(struct work_struct *work)
 }
 
 static DECLARE_DELAYED_WORK(u4_sweep, u4_sweep_fn);
-
-/* No cable is left, and no consumer; lives that are held, the last queries and refusals end. */
-void u4_ways_exit(void)
-{
-	struct u4_way *way;
-
-	cancel_delayed_work_sync(&u4_sweep);
-	mutex_lock(&u4_ways_lock);
-	list_for_each_entry(way, &u4_ways, entry)
-		u4_hold_end(way, "this machine unloads kfi_usb4");
-	mutex_unlock(&u4_ways_lock);
-	while (u4_ways_sweep())
-		msleep(20);
-}
 
 /* ---- cables and their ways ---- */
 
@@ -437,6 +497,61 @@ static void u4_way_tell(struct u4_way *way)
 	way->disputed = disputed;
 }
 
+/* The way has a cable: remember its port. */
+static void u4_way_place(struct u4_way *way)
+{
+	const struct u4_cable *c = way->plugged;
+
+	lockdep_assert_held(&u4_ways_lock);
+	get_device(c->host);
+	put_device(way->host);
+	way->host = c->host;
+	way->route = c->xd->route;
+}
+
+/* ---- names that change ---- */
+
+/* Return: true if cables are plugged */
+static bool u4_names_compare(void)
+{
+	char host[U4_HOST];
+	struct u4_way *way;
+	bool any;
+
+	mutex_lock(&u4_ways_lock);
+	any = !list_empty(&u4_lone);
+	list_for_each_entry(way, &u4_ways, entry) {
+		if (!way->plugged)
+			continue;
+		any = true;
+		u4_host_name(way->plugged, host, sizeof(host));
+		if (!strcmp(host, way->seen.host))
+			continue;
+		strscpy(way->seen.host, host, sizeof(way->seen.host));
+		u4_way_rename(way);
+		u4_way_tell(way);
+	}
+	mutex_unlock(&u4_ways_lock);
+	return any;
+}
+
+/* Nobody tells a driver when the core has read another name of a host, or this one has got one. */
+static void u4_names_fn(struct work_struct *work)
+{
+	u4_publish_name();
+	if (u4_names_compare())
+		queue_delayed_work(u4_wq, to_delayed_work(work), U4_NAMES);
+}
+
+static DECLARE_DELAYED_WORK(u4_names, u4_names_fn);
+
+void u4_names_watch(void)
+{
+	queue_delayed_work(u4_wq, &u4_names, U4_NAMES);
+}
+
+/* ---- cables that log in ---- */
+
 /* Consumers are told of a new way without the lock, because they look for ways then. */
 int u4_way_join(struct u4_cable *c, const struct u4_said *told, const struct u4_said *said)
 {
@@ -474,6 +589,8 @@ int u4_way_join(struct u4_cable *c, const struct u4_said *told, const struct u4_
 		c->way = way;
 	}
 	c->way->seen = seen;
+	u4_way_place(c->way);
+	u4_way_rename(c->way);
 	u4_way_tell(c->way);
 unlock:
 	mutex_unlock(&u4_ways_lock);
@@ -489,6 +606,23 @@ void u4_way_leave(struct u4_cable *c)
 	u4_way_want(c, NULL);
 	list_del_init(&c->lone);
 	mutex_unlock(&u4_ways_lock);
+}
+
+/* ---- the end of the module ---- */
+
+/* No cable is left, and no consumer; lives that are held, the last queries and refusals end. */
+void u4_ways_exit(void)
+{
+	struct u4_way *way;
+
+	cancel_delayed_work_sync(&u4_names);
+	cancel_delayed_work_sync(&u4_sweep);
+	mutex_lock(&u4_ways_lock);
+	list_for_each_entry(way, &u4_ways, entry)
+		u4_hold_end(way, "this machine unloads kfi_usb4");
+	mutex_unlock(&u4_ways_lock);
+	while (u4_ways_sweep())
+		msleep(20);
 }
 
 /* ---- domains ---- */
@@ -518,8 +652,17 @@ int u4_domain_open(struct kfi_domain *domain)
 		domain->limits.numa_node = dev_to_node(&way->plugged->xd->dev);
 		domain->limits.speed = u4_speed(way->plugged->xd);
 	}
+	/* A consumer may use it until the close. */
+	domain->limits.port_device = get_device(way->host);
+	domain->limits.port = way->route;
 	mutex_unlock(&u4_ways_lock);
 	return 0;
+}
+
+void u4_domain_close(struct kfi_domain *domain)
+{
+	kfi_mux_domain_close(domain);
+	put_device(domain->limits.port_device);
 }
 
 /* ---- what the log and `kfi info` show ---- */
@@ -582,15 +725,20 @@ static int u4_way_parts(struct kfi_mux *mux, void *arg)
 {
 	struct u4_way *way = to_u4_way(mux);
 	struct u4_shown *w = arg;
-	char host[96], cable[96], where[sizeof(way->plugged->where)] = "", frames[192] = "";
+	char host[160], cable[96], where[sizeof(way->plugged->where)] = "", frames[192] = "";
+	char port[U4_NAME] = "", names[2 * U4_NAME + 4];
 	struct kfi_part part = { .domain = way->name, .device = mux->number };
 	const struct { const char *name, *state; } all[] = {
-		{ "host", host }, { "cable", cable }, { "port", where }, { "frames", frames },
+		{ "host", host }, { "names", names }, { "cable", cable }, { "port", where },
+		{ "frames", frames },
 	};
 	int i, ret = 0;
 
 	mutex_lock(&u4_ways_lock);
-	snprintf(host, sizeof(host), "%s, %pUb", way->seen.host, mux->peer);
+	snprintf(host, sizeof(host), "%s, %pUb%s", way->seen.host, mux->peer,
+		 way->disputed ? "; another machine has this name, too" : "");
+	u4_way_port(way, port, sizeof(port));
+	snprintf(names, sizeof(names), "%s%s%s", way->now, *way->now && *port ? ", " : "", port);
 	u4_state_str(way->plugged, u4_hold_left(way), cable, sizeof(cable));
 	if (way->plugged) {
 		strscpy(where, way->plugged->where, sizeof(where));

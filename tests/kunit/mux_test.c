@@ -69,10 +69,18 @@ static int mock_side(struct kfi_mux *mux, const char *text, void *side)
 {
 	u32 number;
 
+	if (!strcmp(text, "clone"))
+		return -ENOTUNIQ;
 	if (kstrtou32(text, 10, &number))
 		return -EINVAL;
 	put_unaligned_le32(number, side);
 	return 0;
+}
+
+/* The other name of the way w2 is alias2. */
+static bool mock_called(struct kfi_mux *mux, const char *name)
+{
+	return !strncmp(name, "alias", 5) && !strcmp(name + 5, mux->name + 1);
 }
 
 static const struct kfi_link_ops mock_link_ops = {
@@ -121,6 +129,7 @@ static const struct kfi_mux_ops mock_mux_ops = {
 	.stream_init	= mock_stream_init,
 	.post		= mock_post,
 	.side		= mock_side,
+	.called		= mock_called,
 };
 
 static const struct kfi_prov_ops mock_ops = {
@@ -261,6 +270,60 @@ static void other_end(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, get_unaligned_le64(info->dest_addr), 5ULL << 32 | (i + 1));
 		kfi_freeinfo(info);
 	}
+}
+
+/* Return the error of a query for a node. */
+static int ask_error(struct kunit *test, const char *node, u64 flags)
+{
+	struct kfi_info *info = NULL;
+	int ret = kfi_getinfo_net(&init_net, kfi_version(), node, PORT, flags, NULL, &info);
+
+	KUNIT_EXPECT_TRUE(test, ret || info);
+	kfi_freeinfo(info);
+	return ret;
+}
+
+/* A way is found, and opened, by another name that it has, and the answer has the name of the query. */
+static void other_names(struct kunit *test)
+{
+	struct kfid_domain *domain;
+	struct kfid_fabric *fabric;
+	struct kfi_info *info;
+	struct kfi_mux *mux;
+
+	way_add(test, CHASSIS, 1);
+	way_add(test, CHASSIS, 2);
+	mux = kfi_mux_find(&mock_prov, "alias1");
+	KUNIT_ASSERT_PTR_EQ(test, mux, &ways[1]->mux);
+	kfi_mux_put(mux);
+	KUNIT_EXPECT_NULL(test, kfi_mux_find(&mock_prov, "alias2"));
+	info = ask(test, "alias1", 0);
+	KUNIT_EXPECT_NULL(test, info->next);
+	KUNIT_EXPECT_STREQ(test, info->domain_attr->name, "alias1");
+	fabric = fabric_open(test, info);
+	KUNIT_ASSERT_EQ(test, kfi_domain(fabric, info, &domain, NULL), 0);
+	KUNIT_EXPECT_EQ(test, kfi_close(&domain->fid), 0);
+	KUNIT_EXPECT_EQ(test, kfi_close(&fabric->fid), 0);
+	kfi_freeinfo(info);
+	info = ask_for(test, "alias1/peer", NULL, 0);
+	KUNIT_EXPECT_NULL(test, info->next);
+	KUNIT_EXPECT_STREQ(test, info->domain_attr->name, "w1");
+	kfi_freeinfo(info);
+	info = ask_for(test, "alias0", NULL, KFI_SOURCE);
+	KUNIT_EXPECT_NULL(test, info->next);
+	KUNIT_EXPECT_STREQ(test, info->domain_attr->name, "w0");
+	kfi_freeinfo(info);
+	KUNIT_EXPECT_EQ(test, ask_error(test, "alias1/other", 0), -ENODATA);
+}
+
+/* A name that several machines have is said to be that, and not to be unknown. */
+static void two_of_one_name(struct kunit *test)
+{
+	way_add(test, CHASSIS, 1);
+	KUNIT_EXPECT_EQ(test, ask_error(test, "clone", 0), -ENOTUNIQ);
+	KUNIT_EXPECT_EQ(test, ask_error(test, "clone", KFI_SOURCE), -ENOTUNIQ);
+	KUNIT_EXPECT_EQ(test, ask_error(test, "nobody", 0), -ENODATA);
+	KUNIT_EXPECT_EQ(test, ask_error(test, "w0/peer", 0), 0);
 }
 
 /* Of several ways to a node, those that are up come first, and none is left out. */
@@ -503,6 +566,8 @@ KFI_SUITE(kfi_mux,
 
 KFI_SUITE_IN(kfi_mux_ways, ways_begin, ways_finish,
 	KUNIT_CASE(other_end),
+	KUNIT_CASE(other_names),
+	KUNIT_CASE(two_of_one_name),
 	KUNIT_CASE(up_first),
 	KUNIT_CASE(held_time),
 	KUNIT_CASE(held_calls),

@@ -33,6 +33,8 @@ const char *error_text(int err)
 
 	if (err == ENODATA)
 		return "nobody offers that";
+	if (err == ENOTUNIQ)
+		return "several machines have that name; say DOMAIN/peer, with a name of kfi show devices";
 	return i < ARRAY_SIZE(fabric_errors) ? fabric_errors[i] : strerror(err);
 }
 

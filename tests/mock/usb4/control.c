@@ -99,6 +99,14 @@ TM_COMMAND(fail_paths, tm_host, fail_paths, false)
 TM_COMMAND(slow_paths, tm_host, slow_paths_ms, false)
 TM_COMMAND(slow_free, tm_host, slow_free_ms, false)
 TM_COMMAND(boots, tm_host, boots, false)
+TM_COMMAND(set_called, tm_host, called, false)
+
+/* The other host reads the name anew. */
+static int tm_called(const struct tm_call *call)
+{
+	tm_set_called(call);
+	return tm_xdomains_rename(call->host);
+}
 
 static int tm_fault_set(const struct tm_call *call, size_t member)
 {
@@ -183,6 +191,7 @@ static const struct tm_command tm_commands[] = {
 	{ "nhi", "slow-paths", NULL, true, tm_slow_paths },
 	{ "nhi", "slow-free", NULL, true, tm_slow_free },
 	{ "nhi", "boots", NULL, true, tm_boots },
+	{ "nhi", "called", NULL, true, tm_called },
 	{ "nhi", "announce", NULL, true, tm_announce },
 	{ "nhi", "suspend", NULL, false, tm_host_suspend },
 	{ "nhi", "resume", NULL, false, tm_host_resume },

@@ -169,6 +169,7 @@ struct tm_host {
 	struct platform_device	*function;	/* does the DMA */
 	struct iommu_domain	*iommu;		/* IOMMU domain of that device, or NULL */
 	unsigned long		vectors;	/* in use, under nhi.lock */
+	u32			called;		/* length of its name, 0 as 1; READ_ONCE */
 	struct list_head	tunnels;	/* tm_tunnel; under tb.lock and tm_lock */
 
 	/* the following under tm_lock */
@@ -258,6 +259,7 @@ void tm_port_exit(struct tm_port *port);	/* may sleep: the xdomain is removed */
 void tm_xdomains_stop(struct tm_host *host);
 void tm_xdomains_start(struct tm_host *host);
 /* the host interface has lost its driver, or has one again; may sleep */
+int tm_xdomains_rename(struct tm_host *host);	/* others read its name */
 void tm_xdomains_gone(struct tm_host *host);
 void tm_xdomains_back(struct tm_host *host);
 void tm_properties_notify(struct tb_xdomain *xd);	/* the other host reads them again, soon */

@@ -231,6 +231,38 @@ static struct tb_xdomain *tm_xdomain_of(struct tm_port *port)
 	return xd;
 }
 
+/* Return the name of a host, to be freed: its letter, once or by command more often; or NULL */
+static char *tm_called_as(const struct tm_host *host)
+{
+	u32 len = clamp(READ_ONCE(host->called), 1U, 60U);
+	char *name = kzalloc(len + 1, GFP_KERNEL);
+
+	if (name)
+		memset(name, host->name, len);
+	return name;
+}
+
+int tm_xdomains_rename(struct tm_host *host)
+{
+	struct tb_xdomain *xd;
+	char *name;
+	int i;
+
+	for (i = 0; i < tm_cables; i++) {
+		xd = tm_xdomain_of(&tm_cable[i].port[!host->index]);
+		if (!xd)
+			continue;
+		name = tm_called_as(host);
+		mutex_lock(&xd->lock);
+		if (name)
+			swap(xd->device_name, *(const char **)&name);
+		mutex_unlock(&xd->lock);
+		kfree(name);
+		tb_xdomain_put(xd);
+	}
+	return 0;
+}
+
 static void tm_queue(struct tb_xdomain *xd, struct delayed_work *work, unsigned int ms)
 {
 	mutex_lock(&xd->lock);
@@ -350,7 +382,7 @@ static struct tb_xdomain *tm_xdomain_new(struct tm_port *port)
 	xd->dev.groups = tm_xdomain_groups;
 	xd->local_uuid = tm_uuid_of(port);
 	xd->remote_uuid = tm_uuid_of(tm_peer(port));
-	xd->device_name = kasprintf(GFP_KERNEL, "%c", peer->name);
+	xd->device_name = tm_called_as(peer);
 	xd->vendor_name = kstrdup("Linux", GFP_KERNEL);
 	if (xd->local_uuid && xd->remote_uuid && xd->device_name && xd->vendor_name &&
 	    !dev_set_name(&xd->dev, "%d-%llx", tb->index, port->route))
