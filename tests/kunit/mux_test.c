@@ -283,7 +283,7 @@ static int ask_error(struct kunit *test, const char *node, u64 flags)
 	return ret;
 }
 
-/* A way is found, and opened, by another name that it has, and the answer has the name of the query. */
+/* A way is found, and opened, by another name that it has; the answer has the name of the query. */
 static void other_names(struct kunit *test)
 {
 	struct kfid_domain *domain;

@@ -325,10 +325,11 @@ static void nm_pdev_release(struct device *dev)
 #define NM_ICE_LAKE	0x347e	/* PCI device, as ntb_hw_intel knows it */
 
 static struct device_driver nm_pdev_driver;
+struct bus_type nm_bus = { .name = "kfi_ntb_mock" };
 
 /*
- * Clients want a PCI function for names, allocations, and as a parent. This one is on no bus, so
- * the kernel uses it for nothing else. Its driver is a name.
+ * Clients want a PCI function for names, allocations, and as a parent. This one is on a bus without
+ * drivers, so the kernel uses it for nothing else. Its driver is a name.
  */
 static struct pci_dev *nm_pdev_create(struct nm_end *end)
 {
@@ -338,6 +339,7 @@ static struct pci_dev *nm_pdev_create(struct nm_end *end)
 	if (!pdev)
 		return ERR_PTR(-ENOMEM);
 	device_initialize(&pdev->dev);
+	pdev->dev.bus = &nm_bus;
 	pdev->dev.release = nm_pdev_release;
 	pdev->dma_mask = DMA_BIT_MASK(64);
 	pdev->dev.dma_mask = &pdev->dma_mask;

@@ -210,6 +210,9 @@ static int __init nm_init(void)
 	err = nm_io_init();
 	if (err)
 		return err;
+	err = bus_register(&nm_bus);
+	if (err)
+		goto no_bus;
 	nm_iommu_join();
 	/* The engine first: clients request a channel when they find a device. */
 	err = nm_dma_init();
@@ -225,6 +228,8 @@ no_bridges:
 	nm_dma_exit();
 no_dma:
 	nm_iommu_leave();
+	bus_unregister(&nm_bus);
+no_bus:
 	nm_io_exit();
 	return err;
 }
@@ -238,6 +243,7 @@ static void __exit nm_exit(void)
 		nm_bridge_remove(&nm_bridge[i]);
 	nm_dma_exit();
 	nm_iommu_leave();
+	bus_unregister(&nm_bus);
 	nm_io_exit();
 }
 

@@ -82,19 +82,22 @@ static int knet_stop(struct net_device *dev)
 }
 
 /* Peers learn the address when they connect. */
-static int knet_set_mac(struct net_device *dev, void *addr)
+void knet_mac_changed(struct knet *kn)
 {
-	struct knet *kn = netdev_priv(dev);
-	int ret = eth_mac_addr(dev, addr);
-
-	if (ret)
-		return ret;
 	mutex_lock(&kn->lock);
-	ether_addr_copy(kn->mac, dev->dev_addr);
+	ether_addr_copy(kn->mac, kn->dev->dev_addr);
 	kn->session = get_random_u64();
 	fail_links(kn, -ESTALE, false);
 	mutex_unlock(&kn->lock);
-	return 0;
+}
+
+static int knet_set_mac(struct net_device *dev, void *addr)
+{
+	int ret = eth_mac_addr(dev, addr);
+
+	if (!ret)
+		knet_mac_changed(netdev_priv(dev));
+	return ret;
 }
 
 bool knet_same_secret(const struct knet_secret *a, const struct knet_secret *b)
@@ -154,6 +157,7 @@ static const struct net_device_ops knet_ops = {
 	.ndo_validate_addr	= eth_validate_addr,
 	.ndo_get_stats64	= dev_get_tstats64,
 	.ndo_get_iflink		= knet_iflink,
+	.ndo_get_phys_port_name	= knet_port_name,
 };
 
 /* ---- life ---- */
@@ -163,12 +167,17 @@ bool knet_is(const struct net_device *dev)
 	return dev->netdev_ops == &knet_ops;
 }
 
-/* Called without the RTNL, when there is no reference to the device any more. */
+/*
+ * Called without the RTNL, when there is no reference to the device any more; and with it, if the
+ * device could not be registered.
+ */
 static void knet_destroy(struct net_device *dev)
 {
 	struct knet *kn = netdev_priv(dev);
 
 	knet_peers_wait(kn);
+	if (kn->registered)
+		knet_port_exit(kn);
 	memzero_explicit(&kn->secret, sizeof(kn->secret));
 	knet_free(dev);
 	knet_leave(kn);

@@ -23,6 +23,7 @@
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 #include <kfi_conn.h>
+#include <kfi_netdev.h>
 #include <kfi_payer.h>
 #include "hello.h"
 
@@ -245,6 +246,14 @@ struct knet_peer {
  * @lower: index of the interface below, 0: a way, @domain
  * @below: this interface, until @dev is unregistered; under the RTNL
  * @domain: name of the domain of the way
+ * @nd: lets kfi_ib find @domain; entered while @nd.dev is set
+ * @parent: the device that the way is plugged into, referenced, if it is on a bus; or NULL. It may
+ *	have gone
+ * @parent_gone: it has; under the RTNL
+ * @parent_nb: tells that; registered while @parent is set
+ * @registered: the destructor of the device is to call knet_port_exit(), as it has no RTNL
+ * @where: name of that device, also if it is on no bus; or empty
+ * @port: number of its port; 0: it has one
  * @counters: for ethtool
  * @entry: in the list of main.c, if it has no interface below
  * @lock: protects the following members, and what struct knet_peer and struct knet_link say
@@ -253,7 +262,7 @@ struct knet_peer {
  * @mac: its address, as peers know it
  * @session: &knet_hello.session
  * @secret: of calls and callers
- * @speed: &kfi_domain_limits.speed of the last connection
+ * @speed: &kfi_domain_limits.speed of the last connection, or of the way before there was one
  * @up: peers that are connected
  * @nr_peers: peers in @peers
  * @end: behind the last of them
@@ -269,6 +278,13 @@ struct knet {
 	int			lower;
 	struct net_device	*below;
 	char			domain[KNET_NODE];
+	struct kfi_netdev	nd;
+	struct device		*parent;
+	bool			parent_gone;
+	struct notifier_block	parent_nb;
+	bool			registered;
+	char			where[KNET_NODE];
+	u64			port;
 	struct knet_counters __percpu *counters;
 	struct list_head	entry;
 	struct mutex		lock;
@@ -311,8 +327,19 @@ extern struct rtnl_link_ops knet_link_ops;
 bool knet_is(const struct net_device *dev);
 void knet_setup(struct net_device *dev);
 void knet_init(struct net_device *dev, struct net *net);
+/* kn->dev has another address. Under the RTNL */
+void knet_mac_changed(struct knet *kn);
 void knet_set_secret(struct knet *kn, const struct knet_secret *secret);
 bool knet_same_secret(const struct knet_secret *a, const struct knet_secret *b);
+
+/* port.c. Process context, without the RTNL but for knet_port_name() */
+void knet_port_init(struct knet *kn, const struct kfi_domain_limits *limits);
+/* Make the address of the port's device number @n. Return: false: it can't be identified */
+bool knet_port_address(struct knet *kn, unsigned int n);
+int knet_port_register(struct knet *kn);	/* instead of register_netdev() */
+void knet_port_clash(struct knet *kn);
+void knet_port_exit(struct knet *kn);		/* it may have been called before */
+int knet_port_name(struct net_device *dev, char *name, size_t len);
 
 /* show.c */
 extern const struct ethtool_ops knet_ethtool_ops;

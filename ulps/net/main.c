@@ -5,6 +5,8 @@
  *	main.c		the module; devices of ways, and interfaces that go
  *	net.c		namespaces: limits, and who pays
  *	dev.c  show.c	a device; ip link, ethtool and sysfs
+ *	port.c		what the device of a way has of its port
+ *	identity.c	Ethernet addresses that stay
  *	peer.c  ear.c	peers: which side calls, and the addresses at which calls are awaited
  *	link.c		a connection
  *	send.c  recv.c	frames
@@ -24,8 +26,45 @@ KFI_PARAM_TEXT(service, knet_service, 0444,
 /* A way is a domain whose network has one other end, as that of a bridge or a cable. */
 static LIST_HEAD(ways);	/* struct knet; used by the work item only */
 
-static void way_add(const char *domain)
+static bool address_used(const u8 *mac)
 {
+	struct knet *kn;
+
+	list_for_each_entry(kn, &ways, entry)
+		if (ether_addr_equal(kn->dev->perm_addr, mac))
+			return true;
+	return false;
+}
+
+/*
+ * A device keeps its address when its cable is plugged into another port, so a port may belong to
+ * several.
+ */
+static void way_address(struct knet *kn)
+{
+	unsigned int n = 0;
+
+	while (knet_port_address(kn, n++))
+		if (!address_used(kn->dev->dev_addr))
+			return;
+}
+
+/* Return: 0 or a negative error, then the device is the caller's */
+static int way_register(struct knet *kn, const struct kfi_info *info)
+{
+	struct kfi_dom *dom = kfi_dom_get(&init_net, info, THIS_MODULE);
+
+	if (IS_ERR(dom))
+		return PTR_ERR(dom);
+	knet_port_init(kn, &dom->limits);
+	kfi_dom_put(dom);
+	way_address(kn);
+	return knet_enter(kn, &init_net, NULL) ?: knet_port_register(kn);
+}
+
+static void way_add(const struct kfi_info *info)
+{
+	const char *domain = info->domain_attr->name;
 	char peer[KNET_NODE];
 	struct net_device *dev;
 	struct knet *kn;
@@ -41,13 +80,16 @@ static void way_add(const char *domain)
 	strscpy(kn->domain, domain, sizeof(kn->domain));
 	knet_init(dev, &init_net);
 	dev->mtu = KNET_WAY_MTU;	/* a way has no limit, and TCP begins slowly */
-	ret = knet_enter(kn, &init_net, NULL) ?: register_netdev(dev);
+	ret = way_register(kn, info);
 	if (ret) {
 		pr_warn("kfi_net: no device for %s (%d)\n", domain, ret);
+		knet_port_exit(kn);
 		knet_leave(kn);
 		free_netdev(dev);
 		return;
 	}
+	if (dev->addr_assign_type == NET_ADDR_RANDOM)
+		netdev_info(dev, "the firmware does not identify this machine or the port, so the Ethernet address is another one after each load\n");
 	list_add_tail(&kn->entry, &ways);
 	ret = knet_peer_add(kn, peer);
 	if (ret)
@@ -110,7 +152,7 @@ static void ways_work_fn(struct work_struct *work)
 			way_remove(kn);
 	for (info = infos; info; info = info->next)
 		if (!has_device(info->domain_attr->name))
-			way_add(info->domain_attr->name);
+			way_add(info);
 	kfi_freeinfo(infos);
 }
 

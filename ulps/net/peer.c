@@ -48,7 +48,8 @@ static const struct reason reasons[] = {
 	{ -ECONNREFUSED, true,
 	  "the other node has no kfi_net, its device is down, or this node is no peer there" },
 	{ -EBUSY, true, "the connection before has not ended at the other node yet" },
-	{ -EALREADY, true, "the other node has the lower Ethernet address, and has not called yet" },
+	{ -EALREADY, true,
+	  "the other node has the lower Ethernet address, and has not called yet" },
 };
 
 static const struct reason *find_reason(int err)
@@ -537,6 +538,8 @@ static void take_answer(struct knet_peer *peer, bool wanted)
 	ret = dialed(peer);
 	if (wanted)
 		warn(peer, ret);
+	if (ret == -ENOTUNIQ)
+		knet_port_clash(peer->kn);
 	if (ret)
 		knet_peer_again(peer, ret == -EALREADY ? KNET_WAIT_MS : KNET_AGAIN_MS);
 }

@@ -22,21 +22,6 @@
 
 /* ---- the provider ---- */
 
-/* A device of kfi_net names its way to `ethtool -i`, if it has one. */
-static void dev_find_way(struct kib_dev *dev)
-{
-	const struct ethtool_ops *ops = dev->netdev->ethtool_ops;
-	struct ethtool_drvinfo info = {};
-
-	rtnl_lock();
-	if (dev->netdev->reg_state == NETREG_REGISTERED && netif_device_present(dev->netdev) &&
-	    ops->get_drvinfo)
-		ops->get_drvinfo(dev->netdev, &info);
-	rtnl_unlock();
-	if (!strcmp(info.driver, "kfi_net"))
-		strscpy(dev->way, info.bus_info, sizeof(dev->way));
-}
-
 /* The provider is one that uses the interface alone, or one that has the way. */
 static struct kfi_info *dev_hints(const struct kib_dev *dev, enum kfi_ep_type type,
 				  const char *ifname)
@@ -440,7 +425,7 @@ static int dev_objects(struct kib_dev *dev)
 	struct net *net;
 	int ret;
 
-	dev_find_way(dev);
+	kfi_netdev_domain(dev->netdev, dev->way, sizeof(dev->way));
 	ret = kib_find(dev, KFI_EP_MSG, dev->netdev->name, &dev->info);
 	if (ret == -ENODATA && !*dev->way) {
 		request_module(KFI_MODULE_IP);

@@ -26,6 +26,7 @@
 #include <kfi_domain.h>
 #include <kfi_eq.h>
 #include <kfi_ib.h>
+#include <kfi_netdev.h>
 #include <kfi_payer.h>
 #include <kfi_rma.h>
 #include <kfi_runner.h>
@@ -109,7 +110,7 @@ struct kib_fabric {
 	struct list_head	entry;
 	refcount_t		refs;
 	u64			cookie;
-	char			way[ETHTOOL_BUSINFO_LEN];
+	char			way[KFI_NAME_MAX];
 	struct kfid_fabric	*fabric;
 	struct kfid_eq		*eq;
 	struct mutex		places_lock;
@@ -286,7 +287,7 @@ struct kib_dev {
 	struct net_device	*netdev;
 	spinlock_t		net_lock;
 	struct net		*net;
-	char			way[ETHTOOL_BUSINFO_LEN];
+	char			way[KFI_NAME_MAX];
 	bool			up;
 	bool			registered;
 	struct ib_event_handler	gid_handler;
