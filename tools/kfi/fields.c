@@ -4,6 +4,7 @@
  * fields describes an object; all three outputs are made from this table.
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,10 +143,16 @@ static void object_text(struct list *list, struct nlmsghdr *nlh)
 	list->rows[list->nrows++] = row;
 }
 
+static void list_keep(struct nlmsghdr *nlh, void *list)
+{
+	object_text(list, nlh);
+}
+
 void list_add(struct nlmsghdr *nlh, void *arg)
 {
 	struct list *list = arg;
 
+	list->count++;
 	if (options.json)
 		object_json(list, nlh);
 	else
@@ -245,6 +252,48 @@ int list_end(struct list *list)
 	return json_finish();
 }
 
+int list_fetch(int cmd, const struct field *fields, size_t n, struct list *list)
+{
+	struct nlx nlx;
+
+	*list = (struct list){ .fields = fields, .n = n };
+	if (nlx_open(&nlx, KFI_GENL_NAME, "kfi"))
+		return ENOENT;
+	nlx.message = list_keep;
+	nlx.arg = list;
+	nlx.error = nlx_call(&nlx, nlx_request(&nlx, cmd, NLM_F_DUMP));
+	nlx_close(&nlx);
+	return nlx.error;
+}
+
+static void count_one(struct nlmsghdr *nlh, void *count)
+{
+	++*(size_t *)count;
+}
+
+/*
+ * The kernel has listed nothing of an endpoint: say whether there is no such endpoint, or it has
+ * nothing of that kind. Return: an exit code.
+ */
+static int complain_empty(struct nlx *nlx, uint32_t ep_id)
+{
+	struct nl_msg *msg = nlx_request(nlx, KFI_CMD_GET_EP, NLM_F_DUMP);
+	size_t count = 0;
+
+	if (msg)
+		nla_put_u32(msg, KFI_A_EP_ID, ep_id);
+	nlx->message = count_one;
+	nlx->arg = &count;
+	nlx->error = nlx_call(nlx, msg);
+	if (nlx->error)
+		nlx_complain(nlx, "asking the kernel");
+	else if (count)
+		complain("the endpoint %u has none", ep_id);
+	else
+		complain("there is no endpoint %u in this network namespace", ep_id);
+	return !nlx->error && count ? EXIT_OK : EXIT_FAILED;
+}
+
 int dump_list(int cmd, const struct field *fields, size_t n, enum layout layout, bool details,
 	      uint32_t ep_id)
 {
@@ -268,6 +317,8 @@ int dump_list(int cmd, const struct field *fields, size_t n, enum layout layout,
 		nlx.error = err;
 		nlx_complain(&nlx, "asking the kernel");
 		ret = EXIT_FAILED;
+	} else if (ep_id && !list.count) {
+		ret = complain_empty(&nlx, ep_id) ?: ret;
 	}
 	nlx_close(&nlx);
 	return ret;

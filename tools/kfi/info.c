@@ -130,11 +130,8 @@ static void complain_info(struct nlx *nlx, const struct query *query)
 {
 	if (nlx->error != ENODATA)
 		nlx_complain(nlx, "asking the kernel");
-	else if (query->provider && !query->node)
-		complain("no provider %s offers that; try: modprobe kfi_%s", query->provider,
-			 query->provider);
 	else
-		complain("no provider offers that");
+		complain_unserved(query->provider, query->node);
 }
 
 int cmd_info(int argc, char **argv)

@@ -206,6 +206,7 @@ struct list {
 	bool details;
 	char ***rows;
 	size_t nrows;
+	size_t count;	/* of objects, also if they became JSON */
 };
 
 void list_begin(struct list *list, const struct field *fields, size_t n, enum layout layout,
@@ -213,11 +214,38 @@ void list_begin(struct list *list, const struct field *fields, size_t n, enum la
 /* Callback for messages: add one more object. */
 void list_add(struct nlmsghdr *nlh, void *list);
 int list_end(struct list *list);
-/* Instead of list_end(): print nothing. */
+/*
+ * Request a dump and keep it in @list->rows, of which each has @n strings or NULL. The module kfi
+ * has to be loaded. Return: 0, or a positive error number without a message; the list has to be
+ * freed in either case.
+ */
+int list_fetch(int cmd, const struct field *fields, size_t n, struct list *list);
+/* Instead of list_end(), or after list_fetch(): print nothing. */
 void list_free(struct list *list);
-/* Request a dump and print it as a list. Return: 0, or an exit code after a message. */
+/*
+ * Request a dump and print it as a list. @ep_id: the number of an endpoint, or 0; it is an error
+ * if there is no such endpoint. Return: 0, or an exit code after a message.
+ */
 int dump_list(int cmd, const struct field *fields, size_t n, enum layout layout, bool details,
 	      uint32_t ep_id);
+
+/* ---- devices.c: what providers say of themselves ---- */
+
+extern const struct field provider_fields[2];
+/* Columns of device_fields */
+enum { DEVICE_PROVIDER, DEVICE_NAME, DEVICE_PART, DEVICE_STATE, DEVICE_HELP, DEVICE_FIELDS };
+extern const struct field device_fields[DEVICE_FIELDS];
+
+/* Is a part of a device the one that joins both machines, and is it up? */
+bool part_is_link(const char *part);
+bool link_is_up(const char *state);
+/* Complain about a provider that serves nothing of what was asked. @provider: NULL for any */
+void complain_unserved(const char *provider, const char *node);
+/*
+ * Say why nothing gets through to a node, if a device of the provider knows: its cable is out, for
+ * one. Return: false if no device says so.
+ */
+bool complain_links(const char *provider, const char *node);
 
 /* ---- perf.c, perf_run.c ---- */
 

@@ -89,8 +89,7 @@ static void take_id(struct nlmsghdr *nlh, void *id)
 static void complain_server(const struct nlx *nlx, const struct server *s)
 {
 	if (nlx->error == ENODATA)
-		complain("no provider %s with such an address here; try: modprobe kfi_%s",
-			 s->provider, strcmp(s->provider, "any") ? s->provider : PERF_PROVIDER);
+		complain_unserved(s->provider, s->node);
 	else
 		nlx_complain(nlx, "starting a server");
 }
@@ -188,8 +187,10 @@ static int cmd_stop(int argc, char **argv)
 	if (msg && id)
 		nla_put_u32(msg, KFI_PERF_A_ID, id);
 	nlx.error = nlx_call(&nlx, msg);
-	if (nlx.error == ENOENT)
-		complain("there is no such server");
+	if (nlx.error == ENOENT && id)
+		complain("there is no such server: %u", (unsigned int)id);
+	else if (nlx.error == ENOENT)
+		complain("there is no such server: none runs");
 	else if (nlx.error)
 		nlx_complain(&nlx, "stopping a server");
 	nlx_close(&nlx);

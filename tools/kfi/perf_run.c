@@ -147,9 +147,8 @@ static void complain_task(const struct plan *plan, const struct task *t)
 	complain("%s %s %s: %s: %s", op_names[t->op], bench_names[t->bench], size,
 		 t->error_text[0] ? t->error_text : "failed", error_text(t->error));
 	if (t->error == ENODATA)
-		complain("is the provider loaded (modprobe kfi_%s), and the network up?",
-			 plan->provider);
-	else if (unreachable(t->error))
+		complain_unserved(plan->provider, plan->node);
+	if (!complain_links(plan->provider, plan->node) && unreachable(t->error))
 		complain("is a server running there (kfi perf server) with this provider, type and port?");
 }
 

@@ -9,11 +9,6 @@
 
 #include "kfi.h"
 
-static const struct field provider_fields[] = {
-	{ "provider", FIELD_STRING, 0, KFI_A_PROV_NAME },
-	{ "version", FIELD_VERSION, 0, KFI_A_PROV_VERSION },
-};
-
 static const struct field domain_fields[] = {
 	{ "id", FIELD_U32, 0, KFI_A_DOMAIN_ID },
 	{ "provider", FIELD_STRING, 0, KFI_A_PROV_NAME },
@@ -59,14 +54,6 @@ static const struct field place_fields[] = {
 	{ "places", FIELD_U32, KFI_A_PLACE, KFI_PLACE_A_COUNT },
 	{ "fence", FIELD_STRING, KFI_A_PLACE, KFI_PLACE_A_FENCE },
 	{ "writes", FIELD_STRING, KFI_A_PLACE, KFI_PLACE_A_VERDICT },
-};
-
-static const struct field device_fields[] = {
-	{ "provider", FIELD_STRING, 0, KFI_A_PROV_NAME },
-	{ "device", FIELD_STRING, 0, KFI_A_DOMAIN_NAME },
-	{ "part", FIELD_STRING, KFI_A_PART, KFI_PART_A_NAME },
-	{ "state", FIELD_STRING, KFI_A_PART, KFI_PART_A_STATE },
-	{ "help", FIELD_STRING, KFI_A_PART, KFI_PART_A_HELP },
 };
 
 static const struct field versions_fields[] = {

@@ -135,6 +135,7 @@ static inline bool kfn_sealed(const void *head, size_t len, u8 digests)
 
 /* Part of the message that no provider serves an address */
 #define KFN_REMEDY	"load kfi_sockets, kfi_verbs, kfi_ntb or kfi_usb4; " \
-			"a traddr is an address in digits, not a name"
+			"a traddr is an IP address in digits, or for a bridge or a cable " \
+			"a name that kfi show devices lists"
 
 #endif /* KFN_PROTO_H */
