@@ -53,6 +53,7 @@ enum { OPT_PRETTY = 256, OPT_FIRST_FREE };
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int usage_error(const char *verb, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+int cmd_doctor(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_map(int argc, char **argv);
 int cmd_metrics(int argc, char **argv);
@@ -128,6 +129,8 @@ void size_text(uint64_t bytes, char *buf, size_t size);
 
 /* ---- modules.c ---- */
 
+/* The name of the module of this index, as sysfs has it; NULL behind the last one */
+const char *module_name(size_t i);
 /* Print the modules that are loaded. Return: an exit code, after a message on failure. */
 int modules_show(void);
 /*
@@ -253,5 +256,11 @@ bool complain_links(const char *provider, const char *node);
 #define PERF_PROVIDER "sockets"
 
 int perf_run(int argc, char **argv);
+/*
+ * Measure for two seconds how fast large messages go to a server, or come from there. @op: enum
+ * kfi_perf_op. Return: 0 with the result, or an exit code after a message
+ */
+int perf_bandwidth(const char *provider, const char *node, const char *service, uint32_t op,
+		   double *mb_per_s);
 
 #endif /* KFI_H */

@@ -114,6 +114,7 @@ int run_verb(const char *of, const struct verb *verbs, size_t n, int argc, char 
 }
 
 static const struct verb verbs[] = {
+	{ "doctor", "what is wrong here, and what mends it", cmd_doctor },
 	{ "info", "what providers offer", cmd_info },
 	{ "map", "numbers that stand for nodes", cmd_map },
 	{ "metrics", "figures for Prometheus", cmd_metrics },

@@ -19,6 +19,11 @@ static const char *const names[] = {
 	"kfi_ulp", "kfi_usb4", "kfi_user", "kfi_verbs", "nvme_kfi", "nvmet_kfi",
 };
 
+const char *module_name(size_t i)
+{
+	return i < ARRAY_SIZE(names) ? names[i] : NULL;
+}
+
 static int is_ours(const struct dirent *entry)
 {
 	size_t i;

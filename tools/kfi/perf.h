@@ -84,6 +84,7 @@ extern const char *const mem_names[];
 int perf_parse(int argc, char **argv, struct plan *plan);
 
 /* perf_print.c */
+double perf_mb_per_s(const struct task *t);
 void perf_print_begin(const struct plan *plan);
 void perf_print(const struct plan *plan, const struct task *task, const struct task *check);
 int perf_print_end(void);

@@ -13,7 +13,7 @@ static double us(uint64_t ns)
 	return ns / 1e3;
 }
 
-static double mb_per_s(const struct task *t)
+double perf_mb_per_s(const struct task *t)
 {
 	return R(t, ELAPSED_NS) ? R(t, BYTES) * 1e3 / R(t, ELAPSED_NS) : 0;
 }
@@ -79,7 +79,7 @@ static void table_row(const struct task *t, const struct task *check)
 	if (t->bench == BENCH_LATENCY)
 		table_latency(t);
 	else
-		printf(" %9s %9s %9s %9s %10.1f %9.4f", "-", "-", "-", "-", mb_per_s(t), mops(t));
+		printf(" %9s %9s %9s %9s %10.1f %9.4f", "-", "-", "-", "-", perf_mb_per_s(t), mops(t));
 	printf(" %9" PRIu64, verified(t, check));
 	if (wrong(t, check))
 		printf("  %" PRIu64 " WRONG", wrong(t, check));
@@ -96,7 +96,7 @@ static void json_figure(const struct task *t)
 	json_string("unit", units[t->bench]);
 	json_string("better", t->bench == BENCH_LATENCY ? "lower" : "higher");
 	json_double("ours", t->bench == BENCH_LATENCY ? us(R(t, LAT_MEDIAN_NS)) :
-			    t->bench == BENCH_BANDWIDTH ? mb_per_s(t) : mops(t));
+			    t->bench == BENCH_BANDWIDTH ? perf_mb_per_s(t) : mops(t));
 }
 
 static void json_detail(const struct plan *plan, const struct task *t, const struct task *check)

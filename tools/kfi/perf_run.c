@@ -285,3 +285,27 @@ int perf_run(int argc, char **argv)
 	nlx_close(&nlx);
 	return ret ? ret : printed;
 }
+
+int perf_bandwidth(const char *provider, const char *node, const char *service, uint32_t op,
+		   double *mb_per_s)
+{
+	struct plan plan = {
+		.provider = provider, .node = node, .service = service, .type = 3,
+		.depth = 16, .batch = 1, .duration_ms = 2000, .warmup = -1, .timeout_ms = 10000,
+	};
+	struct task task;
+	struct nlx nlx;
+	int ret;
+
+	ret = nlx_open(&nlx, KFI_PERF_GENL_NAME, "kfi_perf");
+	if (ret)
+		return ret;
+	nlx.message = on_message;
+	catch_signals();
+	plan_task(&plan, op, BENCH_BANDWIDTH, 1 << 20, &task);
+	ret = run_task(&nlx, &plan, &task);
+	nlx_close(&nlx);
+	if (!ret)
+		*mb_per_s = perf_mb_per_s(&task);
+	return ret;
+}
