@@ -25,7 +25,7 @@ static bool is_computer(struct doctor *d, const char *name)
 	return event && strstr(event, "DEVTYPE=thunderbolt_xdomain");
 }
 
-static const char *computer(struct doctor *d, const char *name)
+static const char *host_behind(struct doctor *d, const char *name)
 {
 	const char *text = cable_text(d, name, "device_name");
 
@@ -68,7 +68,7 @@ static void one_unused(void *arg, const char *name)
 
 	if (is_computer(d, name) && is_built(d) && !loaded(d, "kfi_usb4"))
 		found(d, NULL, "a cable leads to %s (%s), and kfi_usb4 is not loaded",
-		      computer(d, name), name);
+		      host_behind(d, name), name);
 }
 
 static void cable_unused(struct doctor *d)
@@ -90,7 +90,7 @@ static void one_unauthorized(void *arg, const char *name)
 	const char *text = cable_text(d, name, "authorized");
 
 	if (text && *text == '0')
-		found(d, name, "%s (%s) is plugged, and not authorized", computer(d, name), name);
+		found(d, name, "%s (%s) is plugged, and not authorized", host_behind(d, name), name);
 }
 
 static void cable_unauthorized(struct doctor *d)
@@ -118,7 +118,7 @@ static void one_without_kfabric(void *arg, const char *name)
 	struct doctor *d = arg;
 
 	if (is_computer(d, name) && loaded(d, "kfi_usb4") && !services_of(d, name).kfabric)
-		found(d, NULL, "%s (%s) does not offer kfabric", computer(d, name), name);
+		found(d, NULL, "%s (%s) does not offer kfabric", host_behind(d, name), name);
 }
 
 static void peer_without_kfabric(struct doctor *d)
@@ -145,7 +145,7 @@ static void one_slow_cable(void *arg, const char *name)
 	if (strtod(speed, NULL) < best_speed(d, name) || strtol(lanes, NULL, 10) < 2)
 		found(d, NULL,
 		      "the cable to %s (%s) has %s lane(s) of %s, and its port here 2 of %u Gb/s",
-		      computer(d, name), name, lanes, speed, best_speed(d, name));
+		      host_behind(d, name), name, lanes, speed, best_speed(d, name));
 }
 
 static void slow_cable(struct doctor *d)
@@ -215,7 +215,7 @@ static void one_of_net(void *arg, const char *name)
 
 	if (is_computer(d, name) && services_of(d, name).net)
 		found(d, NULL, "thunderbolt_net has the cable to %s (%s), and kfi_usb4 gets no answer",
-		      computer(d, name), name);
+		      host_behind(d, name), name);
 }
 
 static void thunderbolt_net(struct doctor *d)

@@ -84,7 +84,7 @@ static void open_device(struct doctor *d)
 
 /* ---- TLS ---- */
 
-static const char *tls(struct doctor *d)
+static const char *tls_mode(struct doctor *d)
 {
 	const char *text = loaded(d, "kfi_sockets") ?
 			   tree_text(d->tree, "sys/module/kfi_sockets/parameters/tls") : NULL;
@@ -128,17 +128,17 @@ static void no_tlshd(struct doctor *d)
 	const char *nvme = tree_text(d->tree, "sys/module/nvme_kfi/parameters/tls");
 	const char *state;
 
-	if (!tls(d) && !(nvme && *nvme == 'Y'))
+	if (!tls_mode(d) && !(nvme && *nvme == 'Y'))
 		return;
 	state = tlshd_state(d);
 	if (state && !strcmp(state, "absent"))
 		found(d, NULL, "%s demands TLS, and tlshd does not run",
-		      tls(d) ? "kfi_sockets" : "nvme_kfi");
+		      tls_mode(d) ? "kfi_sockets" : "nvme_kfi");
 }
 
 static void clock_unset(struct doctor *d)
 {
-	const char *wanted = tls(d), *state;
+	const char *wanted = tls_mode(d), *state;
 	struct timex now = {};
 
 	if (!wanted || strcmp(wanted, "x509"))

@@ -74,7 +74,7 @@ static bool file_says(struct doctor *d, const char *module, const char *word, ch
 	if (!at)
 		return false;
 	at += strlen(word);
-	snprintf(value, 128, "%.*s", (int)strcspn(at, " \n"), at);
+	snprintf(value, 128, "%.*s", (int)strcspn(at, "\n "), at);
 	return true;
 }
 

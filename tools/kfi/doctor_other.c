@@ -20,17 +20,18 @@ static int dial(const struct addrinfo *to)
 {
 	int fd = socket(to->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	struct pollfd poll_for = { .fd = fd, .events = POLLOUT };
-	int err = 0, got;
+	int err = ETIMEDOUT, got;
 	socklen_t len = sizeof(err);
 
 	if (fd < 0)
 		return errno;
-	if (connect(fd, to->ai_addr, to->ai_addrlen) && errno != EINPROGRESS)
+	if (connect(fd, to->ai_addr, to->ai_addrlen) && errno != EINPROGRESS) {
 		err = errno;
-	else if ((got = poll(&poll_for, 1, ANSWER_MS)) <= 0)
-		err = got ? errno : ETIMEDOUT;
-	else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len))
-		err = errno;
+	} else {
+		got = poll(&poll_for, 1, ANSWER_MS);
+		if (got < 0 || (got && getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len)))
+			err = errno;
+	}
 	close(fd);
 	return err;
 }
