@@ -57,8 +57,8 @@ void complain_unserved(const char *provider, const char *node)
 	else if (node && any)
 		complain("no provider offers that to reach %s", node);
 	else if (node)
-		complain("no provider offers that: %s is loaded, but knows no way to %s", provider,
-			 node);
+		complain("no provider offers that: %s is loaded, but has nothing of that kind to reach %s",
+			 provider, node);
 	else if (any)
 		complain("no provider offers that");
 	else
