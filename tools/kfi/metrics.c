@@ -233,11 +233,6 @@ static int add_source(struct nlx *nlx, const struct source *source)
 
 /* ---- objects that are only counted ---- */
 
-static const struct field provider_fields[] = {
-	{ "provider", FIELD_STRING, 0, KFI_A_PROV_NAME },
-	{ "version", FIELD_VERSION, 0, KFI_A_PROV_VERSION },
-};
-
 static const struct field domain_fields[] = {
 	{ "provider", FIELD_STRING, 0, KFI_A_PROV_NAME },
 	{ "domain", FIELD_STRING, 0, KFI_A_DOMAIN_NAME },
@@ -376,12 +371,7 @@ static bool is_part(char **row, const char *name)
 /* What a way runs on has the part "cable" or "link". */
 static bool is_medium(char **row)
 {
-	return is_part(row, "cable") || is_part(row, "link");
-}
-
-static bool medium_up(char **row)
-{
-	return !strncmp(row[STATE], "up", 2) && (!row[STATE][2] || row[STATE][2] == ',');
+	return row[STATE] && part_is_link(row[PART]);
 }
 
 /* "up, two lanes of 20 Gb/s"; 0 if the state has no speed */
@@ -396,7 +386,7 @@ static uint64_t medium_speed(char **row)
 static uint64_t way_up(struct list *list, size_t at, size_t end)
 {
 	for (; at < end; at++)
-		if (is_medium(list->rows[at]) && medium_up(list->rows[at]))
+		if (is_medium(list->rows[at]) && link_is_up(list->rows[at][STATE]))
 			return 1;
 	return 0;
 }
