@@ -191,15 +191,19 @@ static int kv_cm_addr_resolved(struct kv_qp *qp)
 	return rdma_resolve_route(qp->id, kv_cm_timeout());
 }
 
-/* rdma_cm reports ESTABLISHED on both sides. */
-static void kv_cm_established(struct kv_qp *qp, const struct rdma_conn_param *param)
+/* rdma_cm reports ESTABLISHED on both sides. Return: 0, or why this side ends the connection */
+static int kv_cm_established(struct kv_qp *qp, const struct rdma_conn_param *param)
 {
+	int ret = 0;
+
 	if (qp->state == KV_CM_CALLING) {
-		qp->ops->answered(qp, param->private_data, param->private_data_len, true);
+		ret = qp->ops->answered(qp, param->private_data, param->private_data_len, true);
 		qp->reads_max = min(qp->reads_max, max_t(unsigned int, param->initiator_depth, 1));
 	}
-	qp->state = KV_CM_CONNECTED;
-	kv_cm_step(qp, KV_STEP_READY);
+	qp->state = KV_CM_CONNECTED;	/* kv_cm_close() disconnects it */
+	if (!ret)
+		kv_cm_step(qp, KV_STEP_READY);
+	return ret;
 }
 
 /*
@@ -226,8 +230,7 @@ static int kv_cm_event(struct kv_qp *qp, struct rdma_cm_event *event)
 		kv_cm_step(qp, KV_STEP_CONNECT);
 		return 0;
 	case RDMA_CM_EVENT_ESTABLISHED:
-		kv_cm_established(qp, &event->param.conn);
-		return 0;
+		return kv_cm_established(qp, &event->param.conn);
 	case RDMA_CM_EVENT_REJECTED:
 		return kv_cm_rejected(qp, event);
 	case RDMA_CM_EVENT_DISCONNECTED:

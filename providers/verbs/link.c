@@ -92,12 +92,15 @@ static struct kv_stream *kv_qp_stream(struct kv_qp *qp)
 	return container_of(qp, struct kv_stream, qp);
 }
 
-/* The peer has answered the call. A refusal: it has another version, or no endpoint listens. */
+/*
+ * The peer has answered the call. A refusal: it has another version, or no endpoint listens. A peer
+ * that accepts and has no version in common, or is not kfi_verbs, is left for the same reasons.
+ */
 static int kv_link_answered(struct kv_qp *qp, const void *data, u8 len, bool accepted)
 {
 	int ret = kv_front_check(qp->id, data, len);
 
-	if (accepted)
+	if (accepted && !ret)
 		return 0;
 	return ret == -EPROTONOSUPPORT ? ret : -ECONNREFUSED;
 }

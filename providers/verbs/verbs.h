@@ -246,7 +246,7 @@ enum {
  * struct kv_qp_ops - what the owner of a queue pair does
  * @open: create the queue pair and post the first receives. A step
  * @answered: the peer has accepted or rejected the call of this side, with private data. Returns
- *	the error of a rejection. Handler lock
+ *	the error of a rejection, or of a connection that this side ends. Handler lock
  * @ready: the connection is established: calls kv_cm_up(). A step, called once
  * @watch: once in an interval: look whether the peer is alive, see kv_watch(). Returns whether a
  *	peer is dead that is silent for @timeout. Under the lock

@@ -257,6 +257,49 @@ static void post(struct msg *m, unsigned int i, u8 code, size_t len, struct kfi_
 	rcu_read_unlock_bh();
 }
 
+/* ---- answers ---- */
+
+/* What @answered of the queue pair below returns, and the error that it was ended with */
+static int answer, answer_failed;
+
+static int answer_check(struct kv_qp *qp, const void *data, u8 len, bool accepted)
+{
+	return accepted ? answer : -ECONNREFUSED;
+}
+
+static void answer_fail(struct kv_qp *qp, int err)
+{
+	answer_failed = err;
+}
+
+/* A peer that has accepted, with an answer that this side does not take, is disconnected. */
+static void answer_is_refused(struct kunit *test)
+{
+	static const struct kv_qp_ops ops = { .answered = answer_check, .fail = answer_fail };
+	static const int rows[] = { 0, -EPROTONOSUPPORT, -ECONNREFUSED };
+	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_ESTABLISHED };
+	struct msg *m = msg_open(test);
+	struct kv_qp *qp = &m->conn->qp;
+	const struct kv_qp_ops *before = qp->ops;
+	unsigned int i;
+
+	qp->ops = &ops;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		answer = rows[i];
+		answer_failed = 0;
+		qp->state = KV_CM_CALLING;
+		clear_bit(KV_STEP_READY, &qp->steps);
+		kv_cm_handler(&m->w->id, &event);
+		KUNIT_EXPECT_EQ(test, rows[i], answer_failed);
+		KUNIT_EXPECT_EQ(test, !rows[i], test_bit(KV_STEP_READY, &qp->steps));
+		KUNIT_EXPECT_EQ(test, KV_CM_CONNECTED, qp->state);
+		flush_workqueue(kv_cm_wq);
+	}
+	qp->ops = before;
+	clear_bit(KV_STEP_READY, &qp->steps);
+	msg_close(m);
+}
+
 /* ---- receives ---- */
 
 static void post_recv(struct msg *m, unsigned int i)
@@ -644,6 +687,7 @@ static void moved_listener(struct kunit *test)
 }
 
 KFI_SUITE(kfi_verbs_conn,
+	KUNIT_CASE(answer_is_refused),
 	KUNIT_CASE(held_until_connected),
 	KUNIT_CASE(says_no_more),
 	KUNIT_CASE(post_refused),
