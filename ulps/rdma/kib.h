@@ -163,6 +163,7 @@ struct kib_place {
  * @peers: other nodes, the one that was used last at the front; for @work
  * @nr_peers: for @work
  * @peers_by_addr: the same by their handles, which are read under RCU
+ * @answers: limits answers to nodes of other versions
  * @rx: receives
  * @kept: of these, how many wait in queue pairs
  */
@@ -186,6 +187,7 @@ struct kib_talk {
 	struct list_head	peers;
 	unsigned int		nr_peers;
 	struct xarray		peers_by_addr;
+	struct ratelimit_state	answers;
 	struct kib_rx		*rx[KIB_TALK_RX];
 	atomic_t		kept;
 };
@@ -195,7 +197,7 @@ struct kib_talk {
  * @entry: in &kib_talk.tx
  * @cqe: its end
  * @peer: to which it is in flight, or NULL
- * @of_process: a process has sent it
+ * @of_process: a process has sent it, or a node of another version has caused it
  * @len: bytes of @data
  * @head: its beginning
  * @data: the rest

@@ -19,6 +19,7 @@
  */
 #include <linux/if_vlan.h>
 #include <linux/list.h>
+#include <linux/ratelimit.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
@@ -30,6 +31,7 @@
 #define TALK_PROCESSES	512U	/* the same while a process may add one */
 #define TALK_PEER	64	/* packets in flight to one peer */
 #define TALK_PEER_PROCESSES 32	/* the same while a process may add one */
+#define TALK_ANSWERS	8	/* answers to packets of other versions in a second */
 #define TALK_PEERS	(TALK_TX + 1)	/* peers whose address is known: one has no packets */
 
 /**
@@ -309,6 +311,30 @@ const struct kfi_versions kib_speaks = { .lowest = KIB_VERSION_MIN, .highest = K
 
 struct kfi_wire kib_wire = { .name = "RDMA devices", .speaks = &kib_speaks };
 
+/*
+ * Say to the sender of a packet what this node speaks, so that the other node names this one, too.
+ * An answer is as short as the packet, or shorter, has no answer itself, and is limited for the
+ * endpoint, whoever the senders pose as. It gets no more room than packets of processes.
+ */
+static void packet_answer(const struct kib_rx *rx)
+{
+	const struct kib_packet_head *head = &rx->head;
+	struct kib_packet *packet;
+
+	if (head->type == KIB_PACKET_VERSIONS || !__ratelimit(&rx->talk->answers))
+		return;
+	packet = kib_packet_new(0, GFP_ATOMIC);
+	if (!packet)
+		return;		/* the other node says more */
+	packet->of_process = true;
+	packet->head.type = KIB_PACKET_VERSIONS;
+	packet->head.src_qpn = head->dst_qpn;
+	packet->head.dst_qpn = head->src_qpn;
+	memcpy(packet->head.sgid, head->dgid, sizeof(packet->head.sgid));
+	memcpy(packet->head.dgid, head->sgid, sizeof(packet->head.dgid));
+	kib_packet_send(rx->talk->fabric, rx->talk->ifindex, packet);
+}
+
 /* Is a version common? If not, the log and "kfi show" name the sender, as which anyone may pose. */
 static bool packet_versions(const struct kib_rx *rx)
 {
@@ -321,10 +347,12 @@ static bool packet_versions(const struct kib_rx *rx)
 	if (!ret && !kfi_wire_any_refused())
 		return true;
 	snprintf(peer, sizeof(peer), "%pI6c", head->sgid);
-	if (ret == -EPROTONOSUPPORT)
+	if (ret == -EPROTONOSUPPORT) {
 		kfi_wire_refused(net, &kib_wire, peer, &theirs);
-	else if (!ret)
+		packet_answer(rx);
+	} else if (!ret) {
 		kfi_wire_met(net, &kib_wire, peer);
+	}
 	return !ret;
 }
 
@@ -472,6 +500,9 @@ static int talk_open(struct kib_dev *dev, struct kfi_info *info, const char *ifn
 	INIT_LIST_HEAD(&talk->peers);
 	xa_init(&talk->peers_by_addr);
 	INIT_WORK(&talk->work, talk_work);
+	ratelimit_state_init(&talk->answers, HZ, TALK_ANSWERS);
+	/* The log does not tell of those that were left out: ratelimit_state_exit() is not called. */
+	ratelimit_set_flags(&talk->answers, RATELIMIT_MSG_ON_RELEASE);
 	ret = talk_objects(talk, info) ?: talk_receives(talk);
 	if (ret)
 		kib_talk_close(talk);

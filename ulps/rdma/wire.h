@@ -10,6 +10,9 @@
  *				   ASK -->	(answered when it is in RTR)
  *				<-- READY	with a number that nobody can guess
  *	a call, with that number       -->	accepted
+ *
+ * A packet of a node without a version in common is answered with VERSIONS, now and then, so that
+ * both nodes can name each other. VERSIONS has no answer in any version.
  */
 #ifndef KIB_WIRE_H
 #define KIB_WIRE_H
@@ -26,6 +29,7 @@ enum kib_packet_type {
 	KIB_PACKET_UD	= 1,	/* a message of a UD queue pair */
 	KIB_PACKET_ASK	= 2,	/* tell me when your queue pair is ready */
 	KIB_PACKET_READY = 3,	/* it is: call with @secret */
+	KIB_PACKET_VERSIONS = 4,	/* what the sender speaks, and nothing else */
 };
 
 #define KIB_PACKET_IMM	1	/* @imm is valid */

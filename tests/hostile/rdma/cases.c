@@ -388,6 +388,7 @@ static const struct {
 	{ "ask_flood", ask_flood },
 	{ "forged", forged },
 	{ "nobody", nobody },
+	{ "versions", versions },
 	{ "ud", ud },
 	{ "mads", mads },
 	{ "dead", dead },

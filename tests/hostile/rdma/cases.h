@@ -39,6 +39,7 @@ bool ready_flood(void);
 bool ask_flood(void);
 bool forged(void);
 bool nobody(void);
+bool versions(void);
 bool ud(void);
 bool mads(void);
 bool dead(void);

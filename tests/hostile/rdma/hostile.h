@@ -152,6 +152,7 @@ int hi_ud_dead(int nodes);
  * @from: number of the device's queue pair
  * @asks: ASK packets
  * @readys: READY packets
+ * @versions: VERSIONS packets
  * @calls: calls; @wrong: those with another number than @said
  * @secret: the number of the last READY
  * @said: the number that the peer has said in its READY
@@ -161,7 +162,7 @@ int hi_ud_dead(int nodes);
 struct hi_heard {
 	u32		number;
 	u32		from;
-	int		asks, readys, calls, wrong;
+	int		asks, readys, versions, calls, wrong;
 	u64		secret;
 	u64		said;
 	bool		refuse;

@@ -244,6 +244,44 @@ bool nobody(void)
 	return ok;
 }
 
+/* ---- versions ---- */
+
+#define ANSWERS		8	/* of the device, in a second */
+
+/*
+ * A node of another version hears what the device speaks, at once, and seldom. Its answer to that
+ * has none.
+ */
+bool versions(void)
+{
+	struct hi_heard *h = hi_number();
+	struct kib_packet_head head = hi_head(HI_LOW, KIB_PACKET_ASK, h->number, 0xabcdef);
+	unsigned long start;
+	int n;
+	bool ok;
+
+	head.version = KIB_VERSION + 1;
+	msleep(1100);		/* those of earlier cases no longer count */
+	start = jiffies;
+	ok = check(!hi_say(HI_LOW, &head, sizeof(head)), "a packet can't be sent") &&
+	     check(hi_hear(&h->versions, 1), "another version is not answered") &&
+	     check(time_before(jiffies, start + 2 * HZ), "another version is answered late") &&
+	     check(kfi_wire_any_refused(), "another version is not named") &&
+	     flood(HI_LOW, &head, FLOOD, false);
+	msleep(200);
+	n = 1 + ANSWERS * (2 + (jiffies - start) / HZ);
+	ok = ok && check(h->versions > 1 && h->versions <= n, "answers have no limit");
+	msleep(1100);
+	head.type = KIB_PACKET_VERSIONS;
+	n = h->versions;
+	ok = ok && check(!hi_say(HI_LOW, &head, sizeof(head)), "a packet can't be sent");
+	msleep(200);
+	ok = ok && check(h->versions == n, "an answer is answered");
+	head.type = KIB_PACKET_ASK;
+	return ok && check(!hi_say(HI_LOW, &head, sizeof(head)), "a packet can't be sent") &&
+	       check(hi_hear(&h->versions, n + 1), "a flood ends the answers");
+}
+
 /* ---- datagrams ---- */
 
 /* Say a datagram of @len bytes of data. */

@@ -121,6 +121,8 @@ static void rx_look(const struct kib_packet_head *head, size_t len)
 			h->secret = be64_to_cpu(head->secret);
 		if (head->type == KIB_PACKET_READY)
 			WRITE_ONCE(h->readys, h->readys + 1);
+		else if (head->type == KIB_PACKET_VERSIONS)
+			WRITE_ONCE(h->versions, h->versions + 1);
 		else
 			WRITE_ONCE(h->asks, h->asks + 1);
 	}
