@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""upgrade.py [--provider sockets|ntb|usb4] [-k WORD] [6.12]: two machines, of which one has another kfabric
+"""upgrade.py [--provider sockets|verbs|ntb|usb4] [-k WORD] [6.12]: two machines, of which one has another kfabric
 
 Besides this tree the machines have the tree of tests/upgrade/frozen, which stands for what is in service; what tests/upgrade/next
 makes of this one: the next release, with another version and features of each wire; and one that speaks no version of this tree. For
 each pair of trees that have to work together, either machine has either tree. Then a mirror is upgraded node by node under load, and
-back. At last each wire is refused, and named. After each case the consoles must be clean. The last line is "N passed, N failed".
+back, and once more while each machine loses its power. At last each wire is refused, and named. After each case the consoles must be clean. The last line is "N passed, N failed".
 """
 
 import argparse
@@ -28,7 +28,7 @@ UPGRADE = os.path.join(bed.TOP, "tests", "upgrade")
 TREES = ("this", "before", "next", "apart")
 # Which have to work together: the trees of a and b
 TOGETHER = (("this", "before"), ("before", "this"), ("this", "next"), ("next", "this"), ("next", "next"))
-OURS = ("kfi", "kfi_ulp", "kfi_sockets", "kfi_loop", "kfi_ntb", "kfi_usb4", "kfi_perf", "kfi_net", "kfi_ib", "kfi_mirror", "nvme-kfi", "nvmet-kfi")
+OURS = ("kfi", "kfi_ulp", "kfi_sockets", "kfi_loop", "kfi_verbs", "kfi_ntb", "kfi_usb4", "kfi_perf", "kfi_net", "kfi_ib", "kfi_mirror", "nvme-kfi", "nvmet-kfi")
 # In the guests: the modules of each tree, and its tool
 PLACE = "/trees"
 USE = """set -e
@@ -46,20 +46,35 @@ done
 """
 MIRROR = """uuid = 6ba7b810-9dad-11d1-80b4-00c04fd430c8
 node a {{
-	leg = /dev/ram0
+	leg = {leg_a}
 	address = {a}
 }}
 node b {{
-	leg = /dev/ram0
+	leg = {leg_b}
 	address = {b}
 }}
 """
 LEG_KIB = 96 << 10
+# Legs that outlive their machines, see Legs
+LASTING = {"leg_a": "/dev/vda", "leg_b": "/dev/vdb"}
 LOG_MIB = 16
 # Seconds within which a peer without a common version has to be named
 NAMED = 2
 # Seconds of a planned change of roles, of which an emulated machine takes most
 CHANGE = 15
+
+
+class Legs(nvme.Disk):
+    """A file of the host for the leg of each machine: what was acknowledged outlives the machine. It is the second disk of b."""
+
+    def start(self, run_dir, _logs):
+        self.path = os.path.join(run_dir, "leg")
+        for name in "ab":
+            with open(f"{self.path}-{name}", "wb") as file:
+                file.truncate(self.mib << 20)
+
+    def arguments(self, name, _memory):
+        return ["-drive", f"file={self.path}-{name},format=raw,if=none,id=leg", "-device", "virtio-blk-pci,drive=leg,romfile="]
 
 
 class Upgrade(Scenario):
@@ -157,9 +172,10 @@ def device(s):
 
 # ---- once ----
 
-def mirror_up(s, name, create=False):
-    s.pair.run(name, f"""modprobe kfi_sockets && modprobe kfi_mirror && modprobe brd rd_nr=1 rd_size={LEG_KIB} &&
-        mkdir -p /etc/kfabric/mirror.d && echo '{MIRROR.format(a=s.pair.address("a"), b=s.pair.address("b"))}' >/etc/kfabric/mirror.d/r0.conf &&
+def mirror_up(s, name, create=False, legs=None):
+    text = MIRROR.format(a=s.pair.address("a"), b=s.pair.address("b"), **(legs or {"leg_a": "/dev/ram0", "leg_b": "/dev/ram0"}))
+    s.pair.run(name, f"""modprobe kfi_sockets peer_timeout_ms=3000 && modprobe kfi_mirror && modprobe virtio_blk && modprobe brd rd_nr=1 rd_size={LEG_KIB} &&
+        mkdir -p /etc/kfabric/mirror.d && echo '{text}' >/etc/kfabric/mirror.d/r0.conf &&
         hostname {name} && kfi mirror up {"--create " if create else ""}r0""")
 
 
@@ -214,18 +230,95 @@ def mirror_rolls(s):
         s.pair.run(name, "kfi mirror down r0 && rmmod kfi_mirror", 60)
 
 
+class Numbers:
+    """Numbers that a machine writes to the mirror, block after block. What it has acknowledged is known here."""
+
+    WRITE = """i={first}
+        while printf '%-4096d' $i | dd of=/dev/mapper/r0 bs=4096 seek=$i conv=fsync,notrunc 2>/dev/null; do echo $i; i=$((i + 1)); done"""
+
+    def __init__(self, s, name, first):
+        self.first = first
+        self.job = s.pair.spawn(name, self.WRITE.format(first=first))
+
+    def last(self):
+        """Return the last number that was acknowledged, or the one before the first."""
+        said = re.findall(r"^(\d+)\n", self.job.output(), re.M)
+        return int(said[-1]) if said else self.first - 1
+
+    def until_more(self, timeout=60):
+        end, than = time.monotonic() + timeout, self.last()
+        while self.last() <= than:
+            check(time.monotonic() < end, f"no write was acknowledged for {timeout} s")
+            time.sleep(0.1)
+
+
+def all_there(s, name, last):
+    """Read what was acknowledged, by all of them."""
+    s.pair.run(name, f"""seq 1 {last} >/tmp/want; echo 3 >/proc/sys/vm/drop_caches
+        dd if=/dev/mapper/r0 bs=4096 skip=1 count={last} 2>/dev/null | tr -s ' ' '\\n' | cmp - /tmp/want""", 60)
+
+
+def comes_back(s, name, tree):
+    """A machine that has lost its power boots with another tree."""
+    s.pair.boot(name)
+    s.trees.pop(name)
+    s.use(**{name: tree})
+    mirror_up(s, name, legs=LASTING)
+
+
+@last(600, "sockets")
+def mirror_rolls_killed(s):
+    """a mirror under load is upgraded while each node loses its power once, the primary, too: no acknowledged write is lost"""
+    lot = random.Random(s.opts.seed)
+    s.use(a="before", b="before")
+    for name in s.pair.vms:
+        mirror_up(s, name, True, LASTING)
+    s.pair.run("a", "kfi mirror promote r0 force", 60)
+    insync(s, "a")
+    numbers = Numbers(s, "a", 1)
+    numbers.until_more()
+    s.pair.run("b", "kfi mirror down r0", 60)
+    s.use(b="this")
+    mirror_up(s, "b", legs=LASTING)
+    time.sleep(lot.uniform(0, 2))
+    s.pair.progress("b, with this tree, loses its power")
+    s.pair.kill("b")
+    numbers.until_more()
+    comes_back(s, "b", "this")
+    insync(s, "a")
+    numbers.until_more()
+    s.pair.progress("a, with the tree in service, loses its power")
+    last = numbers.last()
+    s.pair.kill("a")
+    s.pair.run("b", "until kfi mirror promote r0 force; do sleep 0.5; done", 60)
+    all_there(s, "b", last)
+    numbers = Numbers(s, "b", last + 1)
+    numbers.until_more()
+    comes_back(s, "a", "this")
+    insync(s, "b")
+    numbers.until_more()
+    numbers.job.kill()
+    last = numbers.last()
+    change_roles(s, "b", "a")
+    all_there(s, "a", last)
+    s.pair.progress(f"{last} writes are there")
+    s.pair.run("a", "kfi mirror demote r0", 60)
+    for name in s.pair.vms:
+        s.pair.run(name, "kfi mirror down r0 && rmmod kfi_mirror", 60)
+
+
 @last(300)
 def apart_is_named(s):
     """a peer without a common version is named by both machines, for each wire of the provider"""
     s.use(a="this", b="apart")
-    wires = {"sockets": "the message protocol", "ntb": "bridges", "usb4": "USB4 cables"}
+    wires = {"sockets": "the message protocol", "verbs": "links over verbs", "ntb": "bridges", "usb4": "USB4 cables"}
     for name in s.pair.vms:
         s.below(name)
         s.load(name)
-    if s.provider == "sockets":
+    if s.provider not in bed.SIDES:
         s.kfi.serve("b", "rdm", 971, s.provider)
         start = time.monotonic()
-        failed = s.kfi.command("a", f"perf run {s.address} --provider sockets --type rdm --service 971 --timeout 5", 60, check=False)
+        failed = s.kfi.command("a", f"perf run {s.address} --provider {s.provider} --type rdm --service 971 --timeout 5", 60, check=False)
         check(failed.status, "versions apart have measured something")
     else:
         start = time.monotonic() + TIMEOUT_OF_WAYS
@@ -253,6 +346,10 @@ def consumers_say_it(s):
     s.pair.run("a", "kfi mirror promote r0 force & until kfi mirror show r0 | grep -q other-version; do sleep 0.2; done; kill %1; true", 30)
     for name in s.pair.vms:
         s.pair.run(name, "ip link del kfi0; kfi mirror down r0; rmmod kfi_mirror; true", 60)
+
+
+# Trees that other cases than refusals need
+ROLLS = {mirror_rolls: ("this", "before", "next"), mirror_rolls_killed: ("this", "before")}
 
 
 # ---- trees ----
@@ -306,7 +403,7 @@ def chosen(opts):
     """Return name, function, budget and trees of each case that was asked for. The trees of one of CASES are those of a and b."""
     rows = [(f"{function.__name__} {a} {b}", function, budget, (a, b)) for a, b in TOGETHER for function, budget, providers in CASES
             if opts.provider in (providers or PROMISE)]
-    rows += [(function.__name__, function, budget, ("this", "before", "next") if function is mirror_rolls else ("this", "apart"))
+    rows += [(function.__name__, function, budget, ROLLS.get(function, ("this", "apart")))
              for function, budget, providers in LAST if opts.provider in (providers or PROMISE)]
     return [row for row in rows if any(word in row[0] for word in opts.wanted.split(","))]
 
@@ -320,7 +417,7 @@ def run_series(series, verdict, opts):
             programs += build_tree(tree, series, verdict.progress, logs)
     modules = [*nvme.guest_modules(series), "dm_mod", "brd"]
     with bed.machines(opts.provider, series, logs, ko, programs=programs, modules=modules, memory="1G", append="rootfstype=ramfs",
-                      disk=nvme.Disk(nvme.DISK_MIB), progress=verdict.progress, seed=opts.seed) as pair:
+                      disk=nvme.Disk(nvme.DISK_MIB), devices=[Legs(LEG_KIB >> 10)] if opts.provider == "sockets" else [], progress=verdict.progress, seed=opts.seed) as pair:
         s = Upgrade(pair, opts.provider, opts)
         for name, function, budget, needs in rows:
             trees = dict(zip("ab", needs)) if name != function.__name__ else {}
@@ -343,7 +440,7 @@ def run_series(series, verdict, opts):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("series", nargs="*", default=["6.12"])
-    parser.add_argument("--provider", choices=("sockets", "ntb", "usb4"), default="sockets")
+    parser.add_argument("--provider", choices=("sockets", "verbs", "ntb", "usb4"), default="sockets")
     parser.add_argument("-k", dest="wanted", default="", metavar="WORD", help="only cases with this word in their name and trees, or one of these (A,B)")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32), help="usb4: of frames that get lost")
     opts = parser.parse_args()
