@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -360,14 +361,14 @@ static void print_lines(const struct top *top, const struct line *lines, size_t 
 /* ---- the terminal ---- */
 
 static struct termios before;
-static volatile sig_atomic_t ended, suspended;
+static atomic_bool ended, suspended;
 
 static void on_signal(int sig)
 {
 	if (sig == SIGTSTP)
-		suspended = 1;
+		suspended = true;
 	else if (sig != SIGWINCH)
-		ended = 1;
+		ended = true;
 }
 
 /* These signals arrive in ppoll() only, so the screen is always restored. */
@@ -422,8 +423,9 @@ static void print(const struct top *top, const struct line *lines, size_t n)
 		return;
 	}
 	rows = screen_lines();
-	printf("\033[H\033[Jkfi top: %s by %s, every %g s   e p w: endpoints, peers, ways   "
-	       "s: sort   q: quit\n", top->view->name, sorts[top->sort], top->interval);
+	printf("\033[H\033[Jkfi top: %s by %s, every %g s   ", top->view->name, sorts[top->sort],
+	       top->interval);
+	puts("e p w: endpoints, peers, ways   s: sort   q: quit");
 	print_lines(top, lines, n, rows > 3 ? rows - 3 : 1);
 	if (!top->valid)
 		puts("(measures)");
@@ -436,7 +438,7 @@ static void handle_key(struct top *top, char key)
 	size_t i;
 
 	if (key == 'q')
-		ended = 1;
+		ended = true;
 	if (key == 's')
 		top->sort = (top->sort + 1) % ARRAY_SIZE(sorts);
 	for (i = 0; i < ARRAY_SIZE(views); i++) {
@@ -451,7 +453,7 @@ static void stop(const struct top *top)
 {
 	if (!top->batch)
 		leave_screen();
-	suspended = 0;
+	suspended = false;
 	kill(getpid(), SIGSTOP);
 	if (!top->batch)
 		enter_screen();
@@ -476,7 +478,7 @@ static void wait_until(struct top *top, double until, const sigset_t *outside)
 	if (ret > 0 && read(STDIN_FILENO, &key, 1) == 1)
 		handle_key(top, key);
 	else if (ret > 0 || (ret < 0 && errno != EINTR))
-		ended = 1;	/* the terminal has gone */
+		ended = true;	/* the terminal has gone */
 }
 
 /* ---- the command ---- */
@@ -499,7 +501,7 @@ static int step(struct top *top)
 		print(top, lines, n);
 		free(lines);
 		if (top->left && !--top->left)
-			ended = 1;
+			ended = true;
 	}
 	keep(top, when);
 	return json_finish();
