@@ -325,7 +325,7 @@ static void nm_pdev_release(struct device *dev)
 #define NM_ICE_LAKE	0x347e	/* PCI device, as ntb_hw_intel knows it */
 
 static struct device_driver nm_pdev_driver;
-struct bus_type nm_bus = { .name = "kfi_ntb_mock" };
+nm_bus_type nm_bus = { .name = "kfi_ntb_mock" };
 
 /*
  * Clients want a PCI function for names, allocations, and as a parent. This one is on a bus without

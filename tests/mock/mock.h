@@ -185,8 +185,10 @@ static inline void nm_add(struct nm_end *end, enum nm_count what, u64 n)
 
 /* end.c: the device for clients */
 void nm_end_init(struct nm_bridge *bridge, int port);
+/* The bus of the functions, constant where the kernel has constant ones */
+typedef typeof(*((struct device *)NULL)->bus) nm_bus_type;
+extern nm_bus_type nm_bus;
 /* may sleep; serialized with other changes of this end */
-extern struct bus_type nm_bus;	/* that of the functions */
 int nm_end_appear(struct nm_end *end);
 void nm_end_vanish(struct nm_end *end);		/* likewise */
 
