@@ -159,8 +159,7 @@ static void u4_way_rename(struct u4_way *way)
 	do
 		snprintf(way->now, sizeof(way->now), "%s.%u", way->seen.host, n++);
 	while (u4_name_taken(way->now, way));
-	pr_info("kfi_usb4: %s leads to %s, and is called %s, too\n", way->name, way->seen.host,
-		way->now);
+	u4_way_say(way, "its host has another name, so it is also called ", way->now);
 }
 
 /*

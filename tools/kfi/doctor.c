@@ -90,15 +90,6 @@ static int parse(int argc, char **argv, struct wishes *w)
 
 /* ---- findings ---- */
 
-static void *must(void *p)
-{
-	if (!p) {
-		complain("out of memory");
-		exit(EXIT_FAILED);
-	}
-	return p;
-}
-
 /* Other machines choose their names, and must not command a terminal. */
 static char *tame(char *text)
 {

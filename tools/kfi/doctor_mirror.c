@@ -11,15 +11,6 @@
 
 #define CONF_DIR	(&MIRROR_CONF_DIR[1])	/* within the tree */
 
-static void *must(void *p)
-{
-	if (!p) {
-		complain("out of memory");
-		exit(EXIT_FAILED);
-	}
-	return p;
-}
-
 static void add_row(struct list *list, size_t n, const char *const *columns)
 {
 	char **row = must(calloc(n, sizeof(*row)));

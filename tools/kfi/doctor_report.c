@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "doctor.h"
@@ -73,7 +74,8 @@ int report_write(const struct tree *tree, const char *file)
 {
 	static const char end[2 * BLOCK];
 	int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	FILE *to = fd < 0 ? NULL : fdopen(fd, "w");
+	/* A file that was there may have another mode. */
+	FILE *to = fd < 0 || fchmod(fd, 0600) ? NULL : fdopen(fd, "w");
 	const struct seen *seen;
 
 	if (!to) {

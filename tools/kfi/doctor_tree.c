@@ -29,15 +29,6 @@ struct tree {
 	size_t unseen;
 };
 
-static void *must(void *p)
-{
-	if (!p) {
-		complain("out of memory");
-		exit(EXIT_FAILED);
-	}
-	return p;
-}
-
 struct tree *tree_open(const char *path)
 {
 	struct tree *tree = must(calloc(1, sizeof(*tree)));
@@ -124,6 +115,12 @@ static struct seen *keep_seen(struct tree *tree, const char *path, enum seen_kin
 	return seen;
 }
 
+/* Of a name that was only listed, or looked for, the text is not known yet. */
+static bool was_read(const struct seen *seen)
+{
+	return seen && (seen->kind == SEEN_ABSENT || seen->text);
+}
+
 static int open_in(struct tree *tree, const char *path, int flags)
 {
 	struct open_how how = { .flags = flags | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
@@ -190,7 +187,7 @@ const char *tree_text(struct tree *tree, const char *fmt, ...)
 
 	FORMAT_PATH(path, fmt);
 	seen = recall(tree, path);
-	if (seen && seen->kind != SEEN_FOLDER)
+	if (was_read(seen))
 		return seen->text;
 	text = read_file(tree, path, TEXT_MAX, &len, &mode);
 	if (!text)
@@ -216,7 +213,7 @@ const char *tree_pick(struct tree *tree, const char *between, bool (*keep)(const
 
 	FORMAT_PATH(path, fmt);
 	seen = recall(tree, path);
-	if (seen)
+	if (was_read(seen))
 		return seen->text;
 	text = read_file(tree, path, FILE_MAX, &len, &mode);
 	if (!text)
@@ -251,7 +248,7 @@ const char *tree_module(struct tree *tree, const char *path)
 	size_t len;
 	FILE *to;
 
-	if (seen)
+	if (was_read(seen))
 		return seen->text;
 	text = read_file(tree, path, FILE_MAX, &len, &mode);
 	if (!text || !memmem(text, len, "vermagic=", strlen("vermagic="))) {
@@ -281,7 +278,8 @@ bool tree_has(struct tree *tree, mode_t *mode, const char *fmt, ...)
 
 	FORMAT_PATH(path, fmt);
 	seen = recall(tree, path);
-	if (!seen) {
+	/* What was listed counts as a folder, and its mode is not known. */
+	if (!seen || (mode && seen->kind == SEEN_FOLDER)) {
 		fd = open_in(tree, path, O_PATH);
 		if (fd >= 0 && !fstat(fd, &st))
 			seen = keep_seen(tree, path, S_ISDIR(st.st_mode) ? SEEN_FOLDER : SEEN_FILE,

@@ -116,15 +116,6 @@ static void object_json(struct list *list, struct nlmsghdr *nlh)
 	json_end('}');
 }
 
-static void *must(void *p)
-{
-	if (!p) {
-		complain("out of memory");
-		exit(EXIT_FAILED);
-	}
-	return p;
-}
-
 static void object_text(struct list *list, struct nlmsghdr *nlh)
 {
 	char **row = must(calloc(list->n, sizeof(*row)));

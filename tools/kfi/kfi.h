@@ -51,6 +51,8 @@ bool common_option(int opt);
 enum { OPT_PRETTY = 256, OPT_FIRST_FREE };
 
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Return @p; without memory the command ends with a message. */
+void *must(void *p);
 int usage_error(const char *verb, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 int cmd_doctor(int argc, char **argv);

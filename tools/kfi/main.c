@@ -21,6 +21,15 @@ void complain(const char *fmt, ...)
 	fputc('\n', stderr);
 }
 
+void *must(void *p)
+{
+	if (!p) {
+		complain("out of memory");
+		exit(EXIT_FAILED);
+	}
+	return p;
+}
+
 int usage_error(const char *verb, const char *fmt, ...)
 {
 	va_list args;

@@ -335,14 +335,6 @@ static bool check_file(const char *file, cfg_t *cfg)
 
 /* ---- the table of this node ---- */
 
-static void *must(void *p)
-{
-	if (p)
-		return p;
-	complain("out of memory");
-	exit(EXIT_FAILED);
-}
-
 /* The number of the node @of among the peers of the node @at */
 static unsigned int rank(unsigned int at, unsigned int of)
 {

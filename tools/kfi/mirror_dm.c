@@ -79,14 +79,6 @@ static int run(struct dm_task *task)
 
 /* ---- words ---- */
 
-static void *must(void *p)
-{
-	if (p)
-		return p;
-	complain("out of memory");
-	exit(EXIT_FAILED);
-}
-
 static void split(struct words *words, const char *line)
 {
 	char *save, *word;

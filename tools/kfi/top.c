@@ -237,7 +237,8 @@ static void merge_row(const struct view *view, char **to, char **row)
 
 	for (i = 0; i < view->n; i++) {
 		if (i > view->last) {
-			snprintf(text, sizeof(text), "%" PRIu64, value_of(to, i) + value_of(row, i));
+			snprintf(text, sizeof(text), "%" PRIu64,
+				 value_of(to, i) + value_of(row, i));
 			free(to[i]);
 			to[i] = strdup(text);
 		}
@@ -263,7 +264,7 @@ static void merge(const struct view *view, struct list *list)
 	list->nrows = n;
 }
 
-/* Return: 0, or an exit code after a message */
+/* Return: 0, or an exit code; run() has the message */
 static int fetch(struct top *top)
 {
 	struct nlx *nlx = &top->nlx;
@@ -276,7 +277,6 @@ static int fetch(struct top *top)
 		merge(top->view, &top->now);
 		return EXIT_OK;
 	}
-	nlx_complain(nlx, "asking the kernel");
 	list_free(&top->now);
 	return EXIT_FAILED;
 }
@@ -526,6 +526,8 @@ static int run(struct top *top)
 	} while (!ret && !ended);
 	if (!top->batch)
 		leave_screen();
+	if (top->nlx.error)
+		nlx_complain(&top->nlx, "asking the kernel");
 	forget(top);
 	return ret;
 }
@@ -577,10 +579,12 @@ static int parse(struct top *top, int argc, char **argv)
 			top->batch = true;
 		} else if (opt == 'd') {
 			if (!parse_delay(optarg, &top->interval))
-				return usage_error("top", "'%s' makes no sense for --delay", optarg);
+				return usage_error("top", "'%s' makes no sense for --delay",
+						   optarg);
 		} else if (opt == 'n') {
 			if (!parse_size(optarg, UINT32_MAX, &count) || !count)
-				return usage_error("top", "'%s' makes no sense for --count", optarg);
+				return usage_error("top", "'%s' makes no sense for --count",
+						   optarg);
 			top->left = count;
 		} else if (opt == 's') {
 			if (!parse_sort(optarg, &top->sort))
@@ -594,7 +598,8 @@ static int parse(struct top *top, int argc, char **argv)
 		if (*argv[optind] && !strncmp(views[i].name, argv[optind], strlen(argv[optind])))
 			break;
 	if (i == ARRAY_SIZE(views))
-		return usage_error("top", "there are endpoints, peers and ways, not '%s'", argv[optind]);
+		return usage_error("top", "there are endpoints, peers and ways, not '%s'",
+				   argv[optind]);
 	if (optind < argc)
 		top->view = &views[i];
 	if (optind + 1 < argc)
