@@ -58,6 +58,16 @@ struct Ranks {
 		return context;
 	}
 
+	/* A Work over new queue pairs, which are found by @name, that lives as long as this rank */
+	template <class Kind, class... More>
+	std::shared_ptr<Kind> keep(const std::string &name, More... more)
+	{
+		auto work = std::make_shared<Kind>(connect(name), more...);
+
+		kept.push_back(work);
+		return work;
+	}
+
 	/* Wait until all ranks have come here, and what they have sent has completed. */
 	void end()
 	{
@@ -87,16 +97,17 @@ void check(const std::string &what, const Numbers &numbers, int at, uint64_t wan
 }
 
 /*
- * Numbers and the algorithm that sums them. gloo ends a program that destroys a buffer before its
- * last send has completed, over each device, and these algorithms do not wait for theirs: so they
- * stay until all ranks have ended.
+ * Numbers of a rank and an algorithm that works on them, with a context of its own. gloo ends a
+ * program that destroys a buffer before its last send has completed, over each device, and its
+ * algorithms do not wait for each of theirs: so these stay until all ranks have ended.
  */
-template <class Algorithm> struct Sum {
+template <class Algorithm> struct Work {
 	Numbers numbers;
 	Algorithm algorithm;
 
-	Sum(const std::shared_ptr<gloo::Context> &context, int count) :
-		numbers(count), algorithm(context, { numbers.data() }, count)
+	template <class... More>
+	Work(const std::shared_ptr<gloo::Context> &context, int count, More... more) :
+		numbers(count), algorithm(context, { numbers.data() }, count, more...)
 	{
 	}
 };
@@ -105,17 +116,16 @@ template <class Algorithm> struct Sum {
 template <class Algorithm> void sum(Ranks &all, const std::string &what)
 {
 	for (int count : counts) {
-		auto kept = std::make_shared<Sum<Algorithm>>(all.connect(what + std::to_string(count)), count);
-		Numbers &numbers = kept->numbers, wanted(count);
+		auto work = all.keep<Work<Algorithm>>(what + std::to_string(count), count);
+		Numbers &numbers = work->numbers, wanted(count);
 
-		all.kept.push_back(kept);
 		for (int at = 0; at < count; at++) {
 			numbers[at] = number(rank, at);
 			for (int of = 0; of < ranks; of++)
 				wanted[at] += number(of, at);
 		}
 		for (int round = 0; round < rounds; round++) {
-			kept->algorithm.run();
+			work->algorithm.run();
 			for (int at = 0; at < count; at++) {
 				check(what, numbers, at, wanted[at]);
 				wanted[at] *= ranks;
@@ -128,14 +138,13 @@ void broadcast(Ranks &all, const std::string &what)
 {
 	for (int count : counts) {
 		for (int root = 0; root < ranks; root++) {
-			const std::string name = what + std::to_string(count) + "." + std::to_string(root);
-			Numbers numbers(count);
-			gloo::BroadcastOneToAll<uint64_t> algorithm(all.connect(name), { numbers.data() },
-								    count, root);
+			auto work = all.keep<Work<gloo::BroadcastOneToAll<uint64_t>>>(
+				what + std::to_string(count) + "." + std::to_string(root), count, root);
+			Numbers &numbers = work->numbers;
 
 			for (int at = 0; at < count && rank == root; at++)
 				numbers[at] = number(root, at);
-			algorithm.run();
+			work->algorithm.run();
 			for (int at = 0; at < count; at++)
 				check(what, numbers, at, number(root, at));
 		}
