@@ -145,6 +145,12 @@ enum {
  * allowance at most. MSG and RDM endpoints of the message protocol have the option,
  * unless they are transmit contexts or belong to processes.
  *
+ * KFI_OPT_ACK_DELIVERED: not 0 if an MSG endpoint acknowledges a message when it is in its
+ * receive, and not when it has arrived. So KFI_TRANSMIT_COMPLETE means to its peer what
+ * KFI_DELIVERY_COMPLETE means, and costs no request for the receive. A peer that waits for
+ * that completion waits until there is a receive. Endpoints of the message protocol have
+ * the option.
+ *
  * KFI_OPT_REMOTE_ACCESS: what the peers of an endpoint may do to regions, whatever the
  * regions allow: KFI_REMOTE_READ, KFI_REMOTE_WRITE and KFI_ATOMIC, or 0. Anything else
  * completes with EACCES at the peer. An operation that the peer has begun before may
@@ -193,6 +199,7 @@ enum {
 	KFI_OPT_NEED_PRIVILEGE,
 	KFI_OPT_RESERVED_PORT,
 	KFI_OPT_REMOTE_ACCESS,		/* rights of peers */
+	KFI_OPT_ACK_DELIVERED,
 };
 
 /** KFI_OP_TIMEOUT_MAX_MS - highest value of KFI_OPT_OP_TIMEOUT_MS: one day */

@@ -400,6 +400,8 @@ struct kfi_match {
  * @eager_set: the consumer has set the option
  * @reclaim: KFI_OPT_RECLAIM: memory reclaim may wait for the operations of the endpoint, which may
  *	therefore use memory reserves. Does not change after the endpoint was enabled
+ * @ack_delivered: KFI_OPT_ACK_DELIVERED: a message is acknowledged when it is in its receive. Does
+ *	not change after the endpoint was enabled
  * @av_only: KFI_OPT_AV_ONLY: a caller that is not in the address vector is refused. Does not change
  *	after the endpoint was enabled
  * @unprivileged: KFI_OPT_UNPRIVILEGED: the endpoint belongs to a process: no reserved ports, and
@@ -482,6 +484,7 @@ struct kfi_ep {
 	size_t			eager_max;
 	bool			eager_set;
 	bool			reclaim;
+	bool			ack_delivered;
 	bool			av_only;
 	bool			unprivileged;
 	bool			need_privilege;

@@ -410,6 +410,7 @@ void kfp_account_msg_join(struct kfp_conn *conn)
 	    !kfi_account_charge(kfi_ep_account(&pe->ep), kfp_allowance_mem(ahead - pe->allowance)))
 		pe->allowance = ahead;
 	kfp_set_allowance(conn, pe->allowance);
+	conn->late_acks = pe->ep.ack_delivered;
 }
 
 /* ---- late peers ---- */

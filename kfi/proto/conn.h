@@ -139,8 +139,8 @@ static_assert(offsetof(struct kfp_hello_out, tail) == sizeof(struct kfw_hello));
  * @orphaned: the connection is down and has left messages: kfp_inmsg_free() reports each to the
  *	account
  * @allowance: credits for unexpected messages that this side announces, for each class
- * @late_acks: this side does not promise to keep unexpected messages when the connection is down:
- *	their ACKs follow when they are received (account.c)
+ * @late_acks: ACKs of unexpected messages follow when they are received, because this side does
+ *	not promise to keep them when the connection is down (account.c), or its consumer wants so
  * @account: RDM: account of the peer, from kfp_account_join() until the endpoint holds nothing
  *	of this connection; under kfp_accounts.lock
  * @credits: credits charged to @account; under kfp_accounts.lock

@@ -503,6 +503,51 @@ static void eager_least(struct test *t)
 	REQUIRE_TX(&p->a, &c, tx, KFI_MSG | KFI_SEND);
 }
 
+static int set_ack_delivered(struct node *n)
+{
+	size_t yes = 1, len = sizeof(yes);
+	int ret = kfi_setopt(&n->ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_ACK_DELIVERED, &yes, len);
+
+	yes = 0;
+	return ret ?: kfi_getopt(&n->ep->fid, KFI_OPT_ENDPOINT, KFI_OPT_ACK_DELIVERED, &yes, &len) ?:
+	       yes - 1;
+}
+
+/*
+ * One end acknowledges messages when they are received, and the other one when they arrive. So
+ * without a receive the completion waits at one of them.
+ */
+static void ack_delivered(struct test *t)
+{
+	struct node_opts opts = { .before_enable = set_ack_delivered };
+	struct pair *p = pair_open(t, NULL, &opts);
+	u8 *tx = test_pages(t, 2000), *rx = test_pages(t, 2000);
+	struct kvec iov = { tx, 2000 };
+	struct kfi_msg msg = { .type = KFI_KVEC, .msg_iov = &iov, .iov_count = 1, .context = tx };
+	struct node *from, *to;
+	comp_t c;
+	int i;
+
+	REQUIRE(t, p);
+	for (i = 0; i < 4; i++) {
+		from = i % 2 ? &p->b : &p->a;
+		to = i % 2 ? &p->a : &p->b;
+		fill(tx, 2000, i);
+		msg.addr = from->peer;
+		REQUIRE(t, !POST(t, kfi_sendmsg(from->ep, &msg,
+						KFI_COMPLETION | KFI_TRANSMIT_COMPLETE)));
+		if (to == &p->b)
+			NONE_TX(from);
+		else
+			REQUIRE_TX(from, &c, tx, KFI_MSG | KFI_SEND);
+		REQUIRE(t, !POST(t, kfi_recv(to->ep, rx, 2000, NULL, KFI_ADDR_UNSPEC, rx)));
+		REQUIRE_RX(to, &c, rx, KFI_MSG | KFI_RECV);
+		EXPECT_DATA(t, rx, 2000, i);
+		if (to == &p->b)
+			REQUIRE_TX(from, &c, tx, KFI_MSG | KFI_SEND);
+	}
+}
+
 const struct test_case cm_cases[] = {
 	{ "cm.names", T_ALL, 0, 0, names },
 	{ "cm.private_data", T_MSG, 0, 0, private_data },
@@ -518,5 +563,6 @@ const struct test_case cm_cases[] = {
 	{ "cm.reclaim", T_REL, 0, 0, reclaim },
 	{ "cm.eager_most", T_REL, 0, 0, eager_most },
 	{ "cm.eager_least", T_REL, CASE_MATCHING, 0, eager_least },
+	{ "cm.ack_delivered", T_MSG, CASE_MATCHING, 0, ack_delivered },
 	{ }
 };

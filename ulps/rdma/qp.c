@@ -94,6 +94,11 @@ static int qp_options(const struct kib_qp *qp, struct kfid_ep *ep)
 
 	if (ret)
 		return ret;
+	/*
+	 * Verbs: a message has ended when its receive has. Where the provider does not have the
+	 * option, its device works so.
+	 */
+	qp_setopt(ep, KFI_OPT_ACK_DELIVERED, 1);
 	if (qp->owner)
 		return qp_setopt(ep, KFI_OPT_UNPRIVILEGED, 1);
 	/*

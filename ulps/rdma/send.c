@@ -328,8 +328,8 @@ static int send_message(struct kib_qp *qp, struct kib_slot *s, u64 flags)
 		flags |= KFI_INVALIDATE;
 	else if (s->opcode != IB_WR_SEND)
 		flags |= KFI_REMOTE_CQ_DATA;
-	/* Verbs: a message has ended when its receive has, and fails if that does. */
-	return kfi_sendmsg(qp->ep, &msg, flags | KFI_CQE | KFI_DELIVERY_COMPLETE);
+	/* A message has ended when the peer has received it: its endpoint acknowledges so. */
+	return kfi_sendmsg(qp->ep, &msg, flags | KFI_CQE | KFI_TRANSMIT_COMPLETE);
 }
 
 static int send_rdma(struct kib_qp *qp, struct kib_slot *s, u64 flags)
