@@ -8,7 +8,8 @@
  * an idle connection is small. Objects that wait longer contain an answer of their own. An answer
  * waits in &kfp_conn.answers until the transmit side encodes it (&kfp_answer_row.send). ACKs that
  * may be late wait in &kfp_conn.lazy until other frames are sent, until there are KFP_LAZY_MAX, or
- * for a jiffy.
+ * for a jiffy. An ACK may be late if its sender says so, and if the consumer of this side answers
+ * each request by an operation of its own (kfp_turn()): one segment takes both then.
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -190,17 +191,49 @@ void kfp_lazy_join(struct kfp_conn *conn)
 
 /*
  * Move delayed ACKs to the answers in more_work. A context that adds an ACK while that work is pending
- * does not queue it again, and the lock makes that ACK visible here. Return: true if answers are due.
+ * does not queue it again, and the lock makes that ACK visible here. Their peer has waited for nothing,
+ * so its next requests are acknowledged at once. Return: true if answers are due.
  */
 bool kfp_lazy_take(struct kfp_conn *conn)
 {
 	bool due;
 
 	spin_lock_bh(&conn->lock);
+	if (!list_empty(&conn->lazy))
+		WRITE_ONCE(conn->rx.paired, 0);
 	__kfp_lazy_join(conn);
 	due = !list_empty(&conn->answers);
 	spin_unlock_bh(&conn->lock);
 	return due;
+}
+
+/*
+ * An operation is being sent. If it follows a request within a jiffy, both sides take turns: it is
+ * the consumer's answer, as in ping-pong and in most protocols of calls. When that was so
+ * KFP_PAIRED times in a row, ACKs wait for the consumer's answer. Two requests without an operation
+ * in between, or an ACK that has waited for a jiffy, end that. Called under (L).
+ */
+void kfp_turn(struct kfp_conn *conn)
+{
+	struct kfp_rx *rx = &conn->rx;
+	u8 paired = READ_ONCE(rx->paired);	/* kfp_lazy_take() clears it without (L) */
+
+	rx->asked = false;
+	if (time_after(jiffies, rx->last_rx + 1))
+		WRITE_ONCE(rx->paired, 0);
+	else if (paired < KFP_PAIRED)
+		WRITE_ONCE(rx->paired, paired + 1);
+}
+
+/* A request is acknowledged. Return: whether the consumer's answer to it is worth waiting for */
+static bool kfp_turns(struct kfp_conn *conn)
+{
+	struct kfp_rx *rx = &conn->rx;
+
+	if (rx->asked)
+		WRITE_ONCE(rx->paired, 0);
+	rx->asked = true;
+	return READ_ONCE(rx->paired) == KFP_PAIRED;
 }
 
 /*
@@ -210,10 +243,11 @@ bool kfp_lazy_take(struct kfp_conn *conn)
 int kfp_rx_ack(struct kfp_conn *conn, u16 status)
 {
 	struct kfp_answer *answer = kfp_answer_get(conn, &kfp_ack_row);
-	bool lazy = conn->rx.f.flags & KFW_F_LAZY && !status;
+	bool lazy = kfp_turns(conn);
 
 	if (!answer)
 		return -EPROTO;
+	lazy = (lazy || conn->rx.f.flags & KFW_F_LAZY) && !status;
 	answer->status = status;
 	spin_lock(&conn->lock);
 	list_add_tail(&answer->link, &conn->lazy);

@@ -27,6 +27,7 @@
 #define KFP_INLINE	1024		/* payload up to this length is copied behind its frame */
 #define KFP_SMALL	32		/* bytes of operands or old values without an allocation */
 #define KFP_LAZY_MAX	8		/* delayed ACKs; fewer than the requests of any peer */
+#define KFP_PAIRED	4		/* requests in turn with operations, see kfp_turn() */
 #define KFP_RATE_MIN	(256U << 10)	/* least rate of a payload, bytes per second */
 #define KFP_SEGS_BYTES	(KFW_RMA_MAX * sizeof(struct kfw_rma) + \
 			 KFW_PLACES_MAX * sizeof(struct kfw_place))
@@ -407,12 +408,14 @@ struct kfp_rx {
 	);
 	u32			have;		/* bytes of the header or of the segments */
 	u8			at;		/* &enum kfp_rx_at */
+	bool			asked;		/* a request came after the last operation */
 	u16			seg;		/* next segment of a write */
 	const struct kfp_frame_row *row;	/* of the frame that is being handled */
 	struct iov_iter		*into;		/* destination of the payload */
 	u64			left;		/* bytes of it to come, or to be dropped */
 	u64			skip;		/* bytes to drop behind the payload */
 	unsigned int		steps;		/* pieces that this run may handle */
+	u8			paired;		/* requests in turn with operations, see kfp_turn() */
 	unsigned long		last_rx;	/* jiffies: last bytes */
 	unsigned long		since;		/* jiffies: start of the payload; kfp_extend() */
 	u64			bytes;		/* received on this connection, hellos excluded */
@@ -517,6 +520,7 @@ void kfp_send_ack(struct kfp_conn *conn, struct kfp_answer *answer);
 int kfp_rx_ack(struct kfp_conn *conn, u16 status);
 void kfp_lazy_join(struct kfp_conn *conn);
 bool kfp_lazy_take(struct kfp_conn *conn);
+void kfp_turn(struct kfp_conn *conn);
 void kfp_credit_free(struct kfp_conn *conn, u8 cls, u32 cost);
 void kfp_credit_return(struct kfp_conn *conn, u8 cls, u32 cost);	/* under kfp_conn.lock */
 extern const struct kfp_answer_row kfp_ack_row;

@@ -87,6 +87,16 @@ static bool kfp_send_next_op(struct kfp_conn *conn)
 	return sent;
 }
 
+/* The same. What is sent may be the consumer's answer to a request of the peer. */
+static bool kfp_send_ops(struct kfp_conn *conn)
+{
+	if (!kfp_send_next_op(conn))
+		return false;
+	if (conn->rx.asked)
+		kfp_turn(conn);
+	return true;
+}
+
 /*
  * Will another frame certainly follow the current one, so that the link may wait for it? Credit
  * only grows until then.
@@ -184,7 +194,7 @@ static bool kfp_send_next(struct kfp_conn *conn)
 	}
 	if (unlikely(tx->shares)) {
 		tx->shares = false;
-		if (kfp_send_next_op(conn))
+		if (kfp_send_ops(conn))
 			return true;
 	}
 	if (!list_empty_careful(&conn->answers) && (!tx->yields || list_empty(&tx->granted)))
@@ -197,21 +207,24 @@ static bool kfp_send_next(struct kfp_conn *conn)
 	op = list_first_entry_or_null(&tx->granted, struct kfi_oper, link);
 	if (op)
 		return kfp_op_row(op)->send(conn, op);
-	return kfp_send_next_op(conn) || kfp_send_control(conn);
+	return kfp_send_ops(conn) || kfp_send_control(conn);
 }
 
 /*
  * Encode frames until the stage is full, a payload follows the last one, or nothing is left. Mostly
  * one frame was due, which is found out here at less cost than in kfp_send_next(). Then the runner
  * need not ask again: what becomes due meanwhile leaves a note.
+ *
+ * Delayed ACKs go ahead of the frames for which they have waited: the peer's consumer learns that
+ * its message was received before it gets the message that answers it.
  */
 static void kfp_tx_gather(struct kfp_conn *conn)
 {
 	struct kfp_tx *tx = &conn->tx;
 
+	if (!list_empty_careful(&conn->lazy) && !kfp_tx_empty(conn))
+		kfp_lazy_join(conn);
 	while (kfp_stage_takes(tx) && kfp_send_next(conn)) {
-		if (!list_empty_careful(&conn->lazy))
-			kfp_lazy_join(conn);
 		if (kfp_tx_empty(conn)) {
 			tx->idle = tx->at == KFP_TX_FRAMES;
 			break;

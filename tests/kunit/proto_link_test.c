@@ -464,6 +464,83 @@ static void plain_is_checked(struct kunit *test)
 	}
 }
 
+#define TURN_TAG	0xd0
+
+/* The peer sends request @id, and the victim receives it. */
+static void turn_asks(struct ph_peer *peer, u32 id)
+{
+	struct kfw_hdr msg = ph_msg(TURN_TAG);
+	int x;
+
+	ph_receive(TURN_TAG, &x);
+	msg.id = cpu_to_le32(id);
+	msg.flags = cpu_to_le16(KFW_F_TAGGED | KFW_F_ACK);
+	KUNIT_ASSERT_TRUE(ph.test, ph_send(peer, &msg, 8));
+	PH_DONE(0, &x);
+}
+
+/* The victim's consumer answers. Return: the ACK of the request came before that, alone */
+static bool turn_answers(struct ph_peer *peer, u32 id)
+{
+	struct kfw_hdr hdr;
+	bool alone;
+	int x;
+
+	spin_lock_bh(&peer->lock);
+	alone = peer->out_len;
+	spin_unlock_bh(&peer->lock);
+	ph_message(4, 5, &x);
+	/* In both cases it is ahead of the answer. */
+	KUNIT_ASSERT_EQ(ph.test, 0, ph_get_hdr(peer, &hdr, PH_WAIT_MS));
+	KUNIT_ASSERT_EQ(ph.test, KFW_ACK, hdr.type);
+	KUNIT_ASSERT_EQ(ph.test, id, le32_to_cpu(hdr.id));
+	hdr = ph_ack_due(peer);
+	KUNIT_ASSERT_TRUE(ph.test, ph_put_hdr(peer, &hdr));
+	PH_DONE(0, &x);
+	return alone;
+}
+
+/*
+ * When requests of the peer and messages of the victim take turns, the ACKs wait for the messages.
+ * Without a message they come soon, and the next ones at once. A busy machine may be too slow for a
+ * turn now and then, and must not be so always.
+ */
+static void acks_take_turns(struct kunit *test)
+{
+	struct ph_peer *peer = ph_call(4, 5);
+	struct kfp_rx *rx = &link_conn(peer->link)->rx;
+	unsigned int together = 0;
+	struct kfw_hdr hdr;
+	u32 id;
+
+	for (id = 0; id < 1000 && together < 8; id++) {
+		turn_asks(peer, id);
+		if (!turn_answers(peer, id))
+			together++;
+		if (id < KFP_PAIRED)
+			KUNIT_EXPECT_EQ(test, 0U, together);
+	}
+	KUNIT_EXPECT_EQ(test, 8U, together);
+	for (; id < 1000 && READ_ONCE(rx->paired) != KFP_PAIRED; id++) {
+		turn_asks(peer, id);
+		turn_answers(peer, id);
+	}
+	turn_asks(peer, id);
+	PH_RECV(peer, KFW_ACK, &hdr);
+	KUNIT_EXPECT_EQ(test, 0, READ_ONCE(rx->paired));
+	for (; id < 2000 && READ_ONCE(rx->paired) != KFP_PAIRED; id++) {
+		turn_asks(peer, id);
+		turn_answers(peer, id);
+	}
+	turn_asks(peer, id);
+	turn_asks(peer, id + 1);
+	KUNIT_EXPECT_EQ(test, 0, READ_ONCE(rx->paired));
+	PH_RECV(peer, KFW_ACK, &hdr);
+	KUNIT_EXPECT_EQ(test, id, le32_to_cpu(hdr.id));
+	PH_RECV(peer, KFW_ACK, &hdr);
+	KUNIT_EXPECT_EQ(test, id + 1, le32_to_cpu(hdr.id));
+}
+
 KFI_SUITE_IN(kfi_proto_link, ph_init, ph_exit,
 	KUNIT_CASE(nonsense_comes_early),
 	KUNIT_CASE(other_versions_are_told),
@@ -474,6 +551,7 @@ KFI_SUITE_IN(kfi_proto_link, ph_init, ph_exit,
 	KUNIT_CASE(plain_in_pieces),
 	KUNIT_CASE(plain_is_checked),
 	KUNIT_CASE(answer_waits_for_the_read),
+	KUNIT_CASE(acks_take_turns),
 	KUNIT_CASE(silence_ends_with_the_listener),
 	KUNIT_CASE(oldest_makes_room),
 	KUNIT_CASE(backlog_makes_room),
