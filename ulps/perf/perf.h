@@ -456,6 +456,7 @@ void perf_sessions_end(struct perf_server *server);
  * @lost: messages that the server did not get
  * @t_event: when the last event was sent, jiffies
  * @t_ping: when the last PING was sent, jiffies
+ * @leaving: no PING is sent any more
  */
 struct perf_run {
 	struct list_head	entry;
@@ -493,6 +494,7 @@ struct perf_run {
 	u64			lost;
 	unsigned long		t_event;
 	unsigned long		t_ping;
+	bool			leaving;
 };
 
 /**

@@ -34,7 +34,7 @@ static void run_tick(struct perf_flow *flow)
 
 	if (run->state != KFI_PERF_RUNNING)
 		return;
-	if (time_after(jiffies, run->t_ping + PING_JIFFIES)) {
+	if (!run->leaving && time_after(jiffies, run->t_ping + PING_JIFFIES)) {
 		run->t_ping = jiffies;
 		perf_flow_call(flow, ping, NULL);	/* no room: other messages are sent */
 	}
@@ -284,10 +284,11 @@ static int measure(struct perf_run *run)
 		err = drive_checked(run);
 	else
 		err = drive(run, perf_run_total(run));
-	return err					?:
-		       get_report(run)			?:
-		       perf_flow_send(&run->flow, &bye) ?:
-							  perf_flow_flush(&run->flow);
+	err = err ?: get_report(run);
+	if (err)
+		return err;
+	run->leaving = true;	/* the server closes its endpoint when it has the BYE */
+	return perf_flow_send(&run->flow, &bye) ?: perf_flow_flush(&run->flow);
 }
 
 /* ---- the thread ---- */
