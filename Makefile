@@ -17,10 +17,10 @@ help:		## this list
 	@echo
 	@echo "  modules, install: KERNEL=<release> (the running kernel's) or KDIR=<kernel build dir>; modules: JOBS=<CPUs>; install: PREFIX=$(PREFIX)"
 	@echo "  conformance:      PROVIDER=<name> ($(PROVIDER))"
-	@echo "  demo:             PROVIDER=sockets|verbs|ntb|usb4  ULP=nvme|nfs|iser|mpi|user|mirror|example  TLS=1|x509"
+	@echo "  demo:             PROVIDER=sockets|verbs|ntb|usb4  ULP=nvme|nfs|iser|mpi|mirror|example  TLS=1|x509"
 	@echo "                    KERNEL=6.12|6.1, with TLS 6.12|newest, with nfs, iser and mpi 6.12"
 
-demo:		## two virtual machines of a stock Debian kernel exchange messages and RMA, or with ULP=nvme share a disk (with PROVIDER=ntb also READs that bypass the memory of the disk's machine), with TLS=1 look for their payload on the wire between them in clear text and under TLS, with ULP=nfs or ULP=iser use the kernel's own NFS/RDMA or iSER, with ULP=mirror mirror a file system and are killed, with ULP=user run libfabric's programs, with ULP=mpi those of MPI; with ULP=example the template of a ULP, in User Mode Linux
+demo:		## two virtual machines of a stock Debian kernel exchange messages and RMA, or with ULP=nvme share a disk (with PROVIDER=ntb also READs that bypass the memory of the disk's machine), with TLS=1 look for their payload on the wire between them in clear text and under TLS, with ULP=nfs or ULP=iser use the kernel's own NFS/RDMA or iSER, with ULP=mirror mirror a file system and are killed, with ULP=mpi run programs of MPI; with ULP=example the template of a ULP, in User Mode Linux
 	@tools/demo/run
 
 test:		## proves that this tree works: unit tests, every provider, NVMe, mirror, processes, two machines (docs/testing.md)
@@ -34,9 +34,6 @@ modules:	## kfi.ko and the providers, for the kernel in KDIR, in build/modules
 
 tool:		## the kfi command, in build/tools
 	@tools/build tool
-
-library:	## the libfabric provider, build/tools/libkfi-fi.so
-	@tools/build library
 
 rdma:		## the provider of rdma-core, build/tools/libkfi-rdmav34.so
 	@tools/build rdma

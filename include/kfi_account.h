@@ -4,7 +4,7 @@
  *
  * Objects hold memory that no call of their owner allocates: connections, which peers may begin,
  * and messages that arrive before their receive. A consumer that opens objects on behalf of another
- * owner, such as kfi_user.ko for a process, gives the fabric an account. kfi.ko charges such memory
+ * owner, such as kfi_ib.ko for a process, gives the fabric an account. kfi.ko charges such memory
  * to the account before it exists: a connection is refused, or gets smaller allowances, and no
  * message that a peer was allowed to send is ever lost. A fabric without an account is not limited.
  * A domain may have another account than its fabric.

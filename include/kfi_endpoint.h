@@ -124,11 +124,6 @@ enum {
  * alone. A passive endpoint has it, too, before kfi_listen(): then it refuses
  * callers from other ports, before there is a request. Only kfi_sockets has it.
  *
- * KFI_OPT_RESERVED_PORT: not 0 if an MSG endpoint calls from a port that no
- * unprivileged process of its machine can use, where the network has ports. The
- * acceptor gets the port with the address of the caller. At most 512 such
- * connections lead from one address to one listening port.
- *
  * KFI_OPT_EAGER_SIZE: length in bytes of the longest message that peers send without
  * waiting for its receive. Its bytes go through a buffer of the provider, and
  * without a receive they are kept. A longer message is transferred when its receive
@@ -197,7 +192,6 @@ enum {
 	KFI_OPT_UNPRIVILEGED,
 	KFI_OPT_EAGER_SIZE,		/* bytes */
 	KFI_OPT_NEED_PRIVILEGE,
-	KFI_OPT_RESERVED_PORT,
 	KFI_OPT_REMOTE_ACCESS,		/* rights of peers */
 	KFI_OPT_ACK_DELIVERED,
 };

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * kfi_payer.h - what processes may hold: limits of one user, whatever the doors that it uses.
+ * kfi_payer.h - what processes may hold: limits of one user.
  *
- * A module that opens objects for processes has a payer for each open of its device: kfi_user.ko
- * for /dev/kfi, kfi_ib.ko for a context of verbs. All payers of a user share one count of objects
- * of each kind, one account of kernel memory, and one count of pinned pages. The limits are
- * parameters of kfi.ko; that of pinned pages is RLIMIT_MEMLOCK.
+ * A module that opens objects for processes has a payer for each context: kfi_ib.ko for a context
+ * of verbs, kfi_net.ko for a device that a user has made. All payers of a user share one count of
+ * objects of each kind, and one account of kernel memory. The limits are parameters of kfi.ko.
  *
  * A user namespace has more users, as many as its owner has subordinate ids. So what is opened in
  * it counts against the opener, and against the owner of the namespace and of each one above it
@@ -102,40 +101,5 @@ struct kfi_account *kfi_payer_account(struct kfi_payer *payer);
  * Context: any.
  */
 struct kfi_account *kfi_payer_callers(void);
-
-/**
- * kfi_payer_lock() - count pinned pages
- * @payer: the payer
- * @pages: number of pages
- * @limit: pages that the calling process may have pinned, of its RLIMIT_MEMLOCK; LONG_MAX: its
- *	namespaces do not limit it, either
- *
- * They count against the limit of the opener together with those of io_uring and AF_XDP, and
- * against the RLIMIT_MEMLOCK that each user namespace was made with.
- *
- * Context: process. Return: 0; -ENOMEM if a limit does not allow that.
- */
-int kfi_payer_lock(struct kfi_payer *payer, unsigned long pages, unsigned long limit);
-
-/**
- * kfi_payer_may_lock() - would kfi_payer_lock() succeed when other pages have been released?
- * @payer: the payer
- * @pages: number of pages
- * @limit: see kfi_payer_lock()
- * @ending: number of pages that the payer has locked and will release
- *
- * Context: process.
- */
-bool kfi_payer_may_lock(const struct kfi_payer *payer, unsigned long pages, unsigned long limit,
-			unsigned long ending);
-
-/**
- * kfi_payer_unlock() - undo kfi_payer_lock()
- * @payer: the payer
- * @pages: number of pages
- *
- * Context: any.
- */
-void kfi_payer_unlock(struct kfi_payer *payer, unsigned long pages);
 
 #endif /* _KFI_PAYER_H */

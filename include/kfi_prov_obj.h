@@ -408,8 +408,6 @@ struct kfi_match {
  *	no pages of PCI devices in its payload. Does not change after the endpoint was enabled
  * @need_privilege: KFI_OPT_NEED_PRIVILEGE of an MSG endpoint. Does not change after the endpoint
  *	was enabled
- * @reserved_port: KFI_OPT_RESERVED_PORT: the endpoint calls from a reserved port. Does not change
- *	after the endpoint was enabled
  * @remote_denied: rights that KFI_OPT_REMOTE_ACCESS takes from peers
  * @remote_chosen: the option was set
  * @op_timeout_ms: KFI_OPT_OP_TIMEOUT_MS, milliseconds; 0: no time limit. Does not change after the
@@ -488,7 +486,6 @@ struct kfi_ep {
 	bool			av_only;
 	bool			unprivileged;
 	bool			need_privilege;
-	bool			reserved_port;
 	u64			remote_denied;
 	bool			remote_chosen;
 	u32			op_timeout_ms;

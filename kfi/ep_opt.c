@@ -28,9 +28,6 @@ static int ep_get_size(struct kfi_ep *ep, int optname, size_t *value)
 	case KFI_OPT_NEED_PRIVILEGE:
 		*value = ep->need_privilege;
 		return ep->ops->need_privilege && ep->type == KFI_EP_MSG ? 0 : -ENOPROTOOPT;
-	case KFI_OPT_RESERVED_PORT:
-		*value = ep->reserved_port;
-		return ep->type == KFI_EP_MSG ? 0 : -ENOPROTOOPT;
 	case KFI_OPT_ACK_DELIVERED:
 		*value = ep->ack_delivered;
 		return ep->eager_size && ep->type == KFI_EP_MSG ? 0 : -ENOPROTOOPT;
@@ -176,10 +173,6 @@ static int ep_set_size(struct kfi_ep *ep, int optname, size_t value)
 		if (shared || !ep->ops->need_privilege || ep->type != KFI_EP_MSG)
 			return -ENOPROTOOPT;
 		return ep_set_early(ep, &ep->need_privilege, value);
-	case KFI_OPT_RESERVED_PORT:
-		if (shared || ep->type != KFI_EP_MSG)
-			return -ENOPROTOOPT;
-		return ep_set_early(ep, &ep->reserved_port, value);
 	case KFI_OPT_ACK_DELIVERED:
 		if (!ep->eager_size || ep->type != KFI_EP_MSG)
 			return -ENOPROTOOPT;
@@ -201,8 +194,8 @@ static bool ep_may_set(int optname)
 	return optname == KFI_OPT_MIN_MULTI_RECV || optname == KFI_OPT_RECLAIM ||
 	       optname == KFI_OPT_AV_ONLY || optname == KFI_OPT_OP_TIMEOUT_MS ||
 	       optname == KFI_OPT_UNPRIVILEGED || optname == KFI_OPT_EAGER_SIZE ||
-	       optname == KFI_OPT_NEED_PRIVILEGE || optname == KFI_OPT_RESERVED_PORT ||
-	       optname == KFI_OPT_REMOTE_ACCESS || optname == KFI_OPT_ACK_DELIVERED;
+	       optname == KFI_OPT_NEED_PRIVILEGE || optname == KFI_OPT_REMOTE_ACCESS ||
+	       optname == KFI_OPT_ACK_DELIVERED;
 }
 
 static bool pep_may_set(const struct kfi_pep *pep, int optname)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * payer.c - limits of one user, in all contexts of all doors together.
+ * payer.c - limits of one user, in all contexts together.
  *
  * Objects are counted for the user that has opened the context, even if a process of another user
  * closes it. Kernel memory is charged to payer_user.bytes: by the module that has the context for
  * what its calls allocate, and by kfi.ko, through the account of a payer, for connections and
- * unexpected messages. docs/user-space.md lists what is charged where.
+ * unexpected messages. docs/verbs-device.md lists what is charged where.
  *
  * A payer has a level for the opener, and one for each user namespace of the opener but the first:
  * the owner of that namespace pays, too. The rule is that of the kernel's ucounts, whose functions
@@ -31,7 +31,7 @@
 static unsigned int max_contexts = 256;
 module_param(max_contexts, uint, 0644);
 MODULE_PARM_DESC(max_contexts,
-		 "opens of /dev/kfi and of devices of kfi_ib per user (default 256)");
+		 "contexts of kfi_ib, and devices of kfi_net, per user (default 256)");
 
 static unsigned int max_endpoints = 1024;
 module_param(max_endpoints, uint, 0644);
@@ -59,7 +59,6 @@ MODULE_PARM_DESC(max_queue_mb,
  * @ns: NULL; or the namespace, which root has made. A payer of a process in it holds it
  * @count: objects of each kind
  * @bytes: kernel memory
- * @locked: pinned pages
  */
 struct payer_user {
 	struct list_head	entry;
@@ -68,19 +67,16 @@ struct payer_user {
 	const struct user_namespace *ns;
 	atomic_t		count[KFI_PAYER_KINDS];
 	atomic_long_t		bytes;
-	atomic_long_t		locked;
 };
 
 /**
  * struct payer_level - what counts for a payer
  * @user: where
  * @account: account of @user, whose @up is that of the next level
- * @lockable: pages that may be pinned, as the namespaces say that @user owns
  */
 struct payer_level {
 	struct payer_user	*user;
 	struct kfi_account	account;
-	unsigned long		lockable;
 };
 
 /**
@@ -133,15 +129,14 @@ static void user_put(struct payer_user *user)
 	mutex_lock(&payers_lock);
 	if (!--user->levels) {
 		list_del(&user->entry);
-		WARN_ON_ONCE(atomic_long_read(&user->bytes) || atomic_long_read(&user->locked));
+		WARN_ON_ONCE(atomic_long_read(&user->bytes));
 		kfree(user);
 	}
 	mutex_unlock(&payers_lock);
 }
 
 /* Add a level, unless the payer has it. Return: 0, -ENOMEM */
-static int add_level(struct kfi_payer *payer, kuid_t uid, const struct user_namespace *ns,
-		     unsigned long lockable)
+static int add_level(struct kfi_payer *payer, kuid_t uid, const struct user_namespace *ns)
 {
 	struct payer_user *user = user_get(uid, ns);
 	struct payer_level *level;
@@ -150,10 +145,8 @@ static int add_level(struct kfi_payer *payer, kuid_t uid, const struct user_name
 	if (!user)
 		return -ENOMEM;
 	for (i = 0; i < payer->nr; i++) {
-		level = &payer->level[i];
-		if (level->user == user) {
+		if (payer->level[i].user == user) {
 			user_put(user);
-			level->lockable = min(level->lockable, lockable);
 			return 0;
 		}
 	}
@@ -161,7 +154,6 @@ static int add_level(struct kfi_payer *payer, kuid_t uid, const struct user_name
 	level->user = user;
 	level->account.bytes = &user->bytes;
 	level->account.max_mib = &max_queue_mb;
-	level->lockable = lockable;
 	if (level != payer->level)
 		level[-1].account.up = &level->account;
 	return 0;
@@ -170,15 +162,13 @@ static int add_level(struct kfi_payer *payer, kuid_t uid, const struct user_name
 static int add_levels(struct kfi_payer *payer)
 {
 	const struct user_namespace *ns;
-	unsigned long lockable;
 	bool by_root;
 	int ret;
 
-	ret = add_level(payer, payer->cred->user->uid, NULL, LONG_MAX);
+	ret = add_level(payer, payer->cred->user->uid, NULL);
 	for (ns = payer->cred->user_ns; !ret && ns->parent; ns = ns->parent) {
 		by_root = uid_eq(ns->owner, GLOBAL_ROOT_UID);
-		lockable = READ_ONCE(ns->rlimit_max[UCOUNT_RLIMIT_MEMLOCK]);
-		ret = add_level(payer, ns->owner, by_root ? ns : NULL, lockable >> PAGE_SHIFT);
+		ret = add_level(payer, ns->owner, by_root ? ns : NULL);
 	}
 	return ret;
 }
@@ -292,74 +282,3 @@ struct kfi_account *kfi_payer_account(struct kfi_payer *payer)
 	return payer ? &payer->level[0].account : NULL;
 }
 EXPORT_SYMBOL_GPL(kfi_payer_account);
-
-/* ---- pinned pages ---- */
-
-/* Add pages to a count, if it stays within a limit. */
-static bool lock_pages(atomic_long_t *count, unsigned long pages, unsigned long limit)
-{
-	long old = atomic_long_read(count);
-
-	do {
-		if (old + pages > limit)
-			return false;
-	} while (!atomic_long_try_cmpxchg(count, &old, old + pages));
-	return true;
-}
-
-/* Pages that may count at a level: the opener has the limit of the process, too */
-static unsigned long level_lockable(const struct kfi_payer *payer, unsigned int i,
-				    unsigned long limit)
-{
-	if (limit == LONG_MAX)
-		return limit;
-	return i ? payer->level[i].lockable : min(payer->level[i].lockable, limit);
-}
-
-int kfi_payer_lock(struct kfi_payer *payer, unsigned long pages, unsigned long limit)
-{
-	atomic_long_t *of_user = &payer->cred->user->locked_vm;
-	unsigned int i;
-
-	if (!lock_pages(of_user, pages, limit))
-		return -ENOMEM;
-	for (i = 0; i < payer->nr; i++)
-		if (!lock_pages(&payer->level[i].user->locked, pages,
-				level_lockable(payer, i, limit)))
-			goto undo;
-	return 0;
-
-undo:
-	while (i--)
-		atomic_long_sub(pages, &payer->level[i].user->locked);
-	atomic_long_sub(pages, of_user);
-	return -ENOMEM;
-}
-EXPORT_SYMBOL_GPL(kfi_payer_lock);
-
-bool kfi_payer_may_lock(const struct kfi_payer *payer, unsigned long pages, unsigned long limit,
-			unsigned long ending)
-{
-	unsigned long locked = atomic_long_read(&payer->cred->user->locked_vm);
-	unsigned int i;
-
-	if (locked - min(locked, ending) + pages > limit)
-		return false;
-	for (i = 0; i < payer->nr; i++) {
-		locked = atomic_long_read(&payer->level[i].user->locked);
-		if (locked - min(locked, ending) + pages > level_lockable(payer, i, limit))
-			return false;
-	}
-	return true;
-}
-EXPORT_SYMBOL_GPL(kfi_payer_may_lock);
-
-void kfi_payer_unlock(struct kfi_payer *payer, unsigned long pages)
-{
-	unsigned int i;
-
-	for (i = 0; i < payer->nr; i++)
-		atomic_long_sub(pages, &payer->level[i].user->locked);
-	atomic_long_sub(pages, &payer->cred->user->locked_vm);
-}
-EXPORT_SYMBOL_GPL(kfi_payer_unlock);

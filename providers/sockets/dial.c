@@ -52,7 +52,7 @@ static int ks_dial_socket(struct kfi_link *link, struct socket **sockp)
 		return ret;
 	ks_set_options(sock, ep->info->tx_attr->tclass);
 	kfi_inaddr_set_port(&from, 0);
-	if (kfi_proto_need_privilege(ep) || ep->reserved_port)
+	if (kfi_proto_need_privilege(ep))
 		ret = ks_dial_bind_reserved(sock, &from);
 	else
 		ret = kernel_bind(sock, (void *)&from.sa, kfi_inaddr_len(from.sa.sa_family));

@@ -15,7 +15,6 @@
 #define SUBUID		100000U
 #define OTHER		1001U
 #define ENDPOINTS	1024U	/* default of max_endpoints */
-#define PAGES		8U	/* RLIMIT_MEMLOCK of all */
 
 static struct user_namespace *new_ns(struct kunit *test, unsigned int owner,
 				     struct user_namespace *parent)
@@ -24,7 +23,6 @@ static struct user_namespace *new_ns(struct kunit *test, unsigned int owner,
 
 	ns->owner = KUIDT_INIT(owner);
 	ns->parent = parent;
-	ns->rlimit_max[UCOUNT_RLIMIT_MEMLOCK] = PAGES << PAGE_SHIFT;
 	return ns;
 }
 
@@ -158,34 +156,8 @@ static void memory_is_shared(struct kunit *test)
 	kfi_payer_put(b);
 }
 
-/* Pinned pages count against the RLIMIT_MEMLOCK with which the namespace was made. */
-static void pages_are_shared(struct kunit *test)
-{
-	struct user_namespace *ns = new_ns(test, OWNER, &init_user_ns);
-	struct kfi_payer *owner = new_payer(test, OWNER, &init_user_ns);
-	struct kfi_payer *a = new_payer(test, SUBUID, ns), *b = new_payer(test, SUBUID + 1, ns);
-
-	KUNIT_EXPECT_EQ(test, 0, kfi_payer_lock(a, PAGES - 3, PAGES));
-	KUNIT_EXPECT_EQ(test, -ENOMEM, kfi_payer_lock(b, 4, PAGES));
-	KUNIT_EXPECT_FALSE(test, kfi_payer_may_lock(b, 4, PAGES, 0));
-	KUNIT_EXPECT_TRUE(test, kfi_payer_may_lock(b, 4, PAGES, 1));
-	KUNIT_EXPECT_EQ(test, 0, kfi_payer_lock(b, 3, PAGES));
-	KUNIT_EXPECT_EQ(test, -ENOMEM, kfi_payer_lock(owner, 1, PAGES));
-	/* CAP_IPC_LOCK */
-	KUNIT_EXPECT_EQ(test, 0, kfi_payer_lock(b, 1, LONG_MAX));
-	kfi_payer_unlock(b, 4);
-	KUNIT_EXPECT_EQ(test, 0, kfi_payer_lock(owner, 3, PAGES));
-	KUNIT_EXPECT_EQ(test, -ENOMEM, kfi_payer_lock(a, 1, PAGES));
-	kfi_payer_unlock(owner, 3);
-	kfi_payer_unlock(a, PAGES - 3);
-	kfi_payer_put(owner);
-	kfi_payer_put(a);
-	kfi_payer_put(b);
-}
-
 KFI_SUITE(kfi_payer,
 	KUNIT_CASE(owner_pays),
 	KUNIT_CASE(member_pays),
 	KUNIT_CASE(container_of_root_pays),
-	KUNIT_CASE(memory_is_shared),
-	KUNIT_CASE(pages_are_shared));
+	KUNIT_CASE(memory_is_shared));

@@ -15,7 +15,6 @@ import mpi_demo          # noqa: E402
 import nvme_demo         # noqa: E402
 import pair as vm        # noqa: E402
 import rdma_demo         # noqa: E402
-import user_demo         # noqa: E402
 import wire_demo         # noqa: E402
 
 OPS = ("send", "tagged", "write", "read")
@@ -24,7 +23,7 @@ OUT = os.path.join(vm.BUILD, "demo")
 MTU = 9000
 # What TLS= means to kfi_sockets
 TLS = {"": None, "1": "psk", "psk": "psk", "x509": "x509"}
-ULPS = {"mirror": mirror_demo, "mpi": mpi_demo, "nvme": nvme_demo, "user": user_demo, "nfs": rdma_demo.Demo("nfs"), "iser": rdma_demo.Demo("iser")}
+ULPS = {"mirror": mirror_demo, "mpi": mpi_demo, "nvme": nvme_demo, "nfs": rdma_demo.Demo("nfs"), "iser": rdma_demo.Demo("iser")}
 UNDER_TLS = ("nfs", "iser")
 # What lies below each provider.
 PROVIDERS = {
@@ -125,7 +124,7 @@ def choices():
 
 
 def tell(release, rows, provider, ulp, tls):
-    what = {"mirror": "A file system on mirrored writes, whose machines are killed", "user": "Programs of libfabric on machines a and b",
+    what = {"mirror": "A file system on mirrored writes, whose machines are killed",
             "nvme": "A disk of machine b on machine a, NVMe over kfabric", "nfs": "A file of machine b on machine a, NFS/RDMA over kfi_ib",
             "iser": "A disk of machine b on machine a, iSER over kfi_ib", "mpi": "MPI on machines a and b, MPICH over UCX over kfi_ib", "": "From machine a to machine b"}[ulp]
     print(f"{what}, provider {provider}, {PROVIDERS[provider]}{', under TLS' if ulp and tls else ''}, {'with checksums' if ulp in ('nvme', 'nfs', 'iser') else 'every byte compared'}.\n"

@@ -16,7 +16,7 @@
 /* The kernel writes nvme-kfi with an underscore. tools/check/run compares this with Kbuild. */
 static const char *const names[] = {
 	"kfi", "kfi_ib", "kfi_loop", "kfi_mirror", "kfi_net", "kfi_ntb", "kfi_perf", "kfi_sockets",
-	"kfi_ulp", "kfi_usb4", "kfi_user", "kfi_verbs", "nvme_kfi", "nvmet_kfi",
+	"kfi_ulp", "kfi_usb4", "kfi_verbs", "nvme_kfi", "nvmet_kfi",
 };
 
 const char *module_name(size_t i)

@@ -84,10 +84,7 @@ static int qp_set_access(const struct kib_qp *qp, struct kfid_ep *ep)
 	return qp_setopt(ep, KFI_OPT_REMOTE_ACCESS, kib_rights(kib_qp_access(qp)));
 }
 
-/*
- * A process has the endpoint that it would have by /dev/kfi: kfi_user.ko lets it set none of these
- * options.
- */
+/* The endpoint of a process has no reserved port, no memory reserves, and no long messages that wait. */
 static int qp_options(const struct kib_qp *qp, struct kfid_ep *ep)
 {
 	int ret = qp_set_access(qp, ep);
