@@ -2,18 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0
 """ft.py - run the tests of the file list over one target, and judge the results, in the guest
 
-The reference is libfabric's own providers: the tests that they pass count. Over a provider of
-kfabric everything has to pass, except for tests that the file exceptions names, with a reason.
-Over libfabric's provider of verbs the reference is siw: the target ofi leaves the tests that do not
-pass to ofi-siw, in a file, and these must not pass there, either. siw is a device of iWARP, over
-which libfabric has no data of writes in entries, so of such tests it says nothing.
+The tests run by libfabric's own provider of verbs. What counts has to pass over kfi_ib. The reference for the others is siw: the
+target ofi leaves the tests that do not pass to ofi-siw, in a file, and these must not pass there, either. siw is a device of
+iWARP, over which libfabric has no data of writes in entries, so of such tests it says nothing.
 The last line is "N passed, N failed".
 """
 
 import argparse
 import ctypes
 import errno
-import fnmatch
 import os
 import re
 import resource
@@ -24,31 +21,16 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-TYPES = ("rdm", "msg", "dgram")
 CLONE_NEWNET = 0x40000000
 
-# Endpoint types of a target, the network namespaces of server and client, the server's and the
-# client's own node, and the server's node as the client calls it. None: the provider chooses.
-NETWORK = (("a", "b"), "10.0.0.1", "10.0.0.2", "10.0.0.1")
-TARGETS = {
-    "reference": (TYPES, *NETWORK),
-    "ofi": (("rdm", "msg"), *NETWORK),
-    "ofi-siw": (("rdm", "msg"), *NETWORK),
-    "sockets": (TYPES, *NETWORK),
-    # Processes are not offered the queue pairs that MSG endpoints over verbs are.
-    "verbs": (("rdm",), *NETWORK),
-    "loop": (("rdm", "msg"), (None, None), "loop", None, "loop"),
-    "ntb": (("rdm", "msg"), (None, None), "mock0.0", "mock0.1", "0"),
-    "usb4": (("rdm", "msg"), (None, None), "b.0", "a.0", "a"),
-}
-REFERENCE = {"rdm": "tcp;ofi_rxm", "msg": "tcp", "dgram": "udp"}
-# libfabric's own provider of verbs, on devices of kfi_ib or siw
-VERBS = {"rdm": "verbs;ofi_rxm", "msg": "verbs"}
-PROVIDERS = {"reference": REFERENCE, "ofi": VERBS, "ofi-siw": VERBS}
+# Network namespaces and addresses of server and client
+NODES = ("a", "b")
+SERVER, CLIENT = "10.0.0.1", "10.0.0.2"
+# libfabric's own provider of verbs, by type of endpoints, on devices of kfi_ib or siw
+PROVIDERS = {"rdm": "verbs;ofi_rxm", "msg": "verbs"}
+TARGETS = ("ofi", "ofi-siw")
 # What a program of fabtests returns if its provider lacks something
 NOT_RUN = (errno.ENODATA, errno.ENOSYS)
-# Of the tests that count, so much has to pass over each provider and type of endpoints.
-SHARE = 0.9
 
 
 class Test:
@@ -58,7 +40,7 @@ class Test:
         self.type, self.kind, counts, short, self.command = line.split(None, 4)
         self.counts = counts == "counts"
         self.short = short == "short"
-        if self.type not in TYPES or self.kind not in ("pair", "unit", "refused", "ping") or \
+        if self.type not in PROVIDERS or self.kind not in ("pair", "unit", "refused", "ping") or \
                 counts not in ("counts", "-") or short not in ("short", "-"):
             sys.exit(f"ft: not a test: {line}")
 
@@ -69,19 +51,6 @@ def lines(name):
         return [line.strip() for line in file if line.strip() and not line.startswith("#")]
 
 
-def exceptions(target):
-    """Return what need not pass over a target: type, pattern of commands, reason. "*" stands for all providers of kfabric."""
-    found = []
-    for line in lines("exceptions"):
-        where, kind, rest = line.split(None, 2)
-        pattern, sign, reason = rest.partition("  # ")
-        if not sign or not reason.strip():
-            sys.exit(f"ft: an exception without a reason: {line}")
-        if fnmatch.fnmatch(target, where) and (where != "*" or target not in PROVIDERS) and kind in TARGETS[target][0]:
-            found.append((kind, pattern.strip(), reason.strip()))
-    return found
-
-
 def start(args, node, command, log):
     """Start a command in the network namespace of a node, with its output in a file."""
     libc = ctypes.CDLL(None, use_errno=True)
@@ -89,17 +58,15 @@ def start(args, node, command, log):
     def enter():
         os.setsid()
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        if node:
-            file = os.open(f"/run/netns/{node}", os.O_RDONLY)
-            if libc.setns(file, CLONE_NEWNET):
-                os._exit(126)
-            os.close(file)
+        file = os.open(f"/run/netns/{node}", os.O_RDONLY)
+        if libc.setns(file, CLONE_NEWNET):
+            os._exit(126)
+        os.close(file)
 
     # Other providers are left out: psm3 alone measures its clock for a second. The packages'
     # programs see all but that one.
-    providers = {"reference": "tcp,udp,ofi_rxm", "ofi": "verbs,ofi_rxm", "ofi-siw": "verbs,ofi_rxm"}.get(args.target, "kfi")
     packaged = command[0].endswith(("-2.1", "-1.17"))
-    environment = dict(os.environ, FI_PROVIDER="^psm3" if packaged else providers)
+    environment = dict(os.environ, FI_PROVIDER="^psm3" if packaged else "verbs,ofi_rxm")
     # ofi_rxm gives an endpoint 4096 buffers of 16 KiB to receive into; touching them takes longer
     # here than the tests do.
     environment["FI_OFI_RXM_MSG_RX_SIZE"] = "128"
@@ -165,8 +132,7 @@ def settle(process):
 def early(client, log):
     """Return whether a client has ended because its server was not there yet.
 
-    It was refused, or over loop had no peer for its first message. Some programs return 1, and only
-    print the error.
+    It was refused. Some programs return 1, and only print the error.
     """
     code = client.poll()
     errors = (errno.ECONNREFUSED, errno.EHOSTUNREACH)
@@ -197,25 +163,17 @@ def call(server, begin, log, timeout):
     return finish([server, client], max(end - time.monotonic(), 5))
 
 
-def provider_words(args, test):
+def provider_words(test):
     """Return the options that choose the provider."""
-    return ["-p", PROVIDERS[args.target][test.type] if args.target in PROVIDERS else "kfi"]
+    return ["-p", PROVIDERS[test.type]]
 
 
 def run_pair(args, test, log):
     """Run server and client of a test."""
-    _, nodes, server, client, reach = TARGETS[args.target]
-    words = test.command.split() + provider_words(args, test)
-    # fi_multi_ep looks its own node up as if it were the peer's, and an end of a bridge or a cable
-    # does not reach itself. Without names the server takes the first end, and the client the one that
-    # reaches the server's.
-    if args.target in ("ntb", "usb4") and words[0] == "fi_multi_ep":
-        server = client = None
-    own = ["-s", server] if server else []
-    first = start(args, nodes[0], words + own, f"{log}.server")
+    words = test.command.split() + provider_words(test)
+    first = start(args, NODES[0], words + ["-s", SERVER], f"{log}.server")
     settle(first)
-    own = ["-s", client] if client else []
-    return call(first, lambda client: start(args, nodes[1], words + own + [reach], client),
+    return call(first, lambda client: start(args, NODES[1], words + ["-s", CLIENT, SERVER], client),
                 f"{log}.client", args.timeout)
 
 
@@ -224,37 +182,34 @@ def run_ping(args, test, log):
 
     They also connect by IP. -d chooses the provider.
     """
-    _, nodes, *_ = TARGETS[args.target]
-    words = test.command.split() + provider_words(args, test) + ["-e", test.type]
-    domains = [domain(args, test, words[0], node, number) for number, node in enumerate(nodes)]
-    first = start(args, nodes[0], words + ["-d", domains[0]], f"{log}.server")
+    words = test.command.split() + provider_words(test) + ["-e", test.type]
+    domains = [domain(args, test, words[0], node, number) for number, node in enumerate(NODES)]
+    first = start(args, NODES[0], words + ["-d", domains[0]], f"{log}.server")
     settle(first)
-    address = "10.0.0.1" if nodes[0] else "127.0.0.1"
-    words += ["-d", domains[1], address]
-    return call(first, lambda client: start(args, nodes[1], words, client), f"{log}.client",
+    words += ["-d", domains[1], SERVER]
+    return call(first, lambda client: start(args, NODES[1], words, client), f"{log}.client",
                 args.timeout)
 
 
 def domain(args, test, program, node, number):
     """Return a domain that fi_info of the same version shows on a node.
 
-    Of several, such as both ends of a bridge, side 1 takes the last.
+    Of several, such as the devices of both nodes, side 1 takes the last.
     """
     log = f"{args.logs}/info"
     words = [program.replace("fi_pingpong", "fi_info"), "-t", f"FI_EP_{test.type.upper()}"]
-    words += provider_words(args, test)
+    words += provider_words(test)
     finish([start(args, node, words, log)], args.timeout)
     with open(log, encoding="utf-8", errors="replace") as file:
-        found = sorted(set(re.findall(r"^\s+domain: (\S+)", file.read(), re.M)) - {"sockets-lo"})
+        found = sorted(set(re.findall(r"^\s+domain: (\S+)", file.read(), re.M)))
     return found[-number] if found else "nothing"
 
 
 def run_unit(args, test, log):
     """Run a test of one process."""
-    _, nodes, server, _, _ = TARGETS[args.target]
-    words = test.command.replace("SERVER_ADDR", server).replace("GOOD_ADDR", server).split()
-    words += provider_words(args, test)
-    return finish([start(args, nodes[0], words, f"{log}.server")], args.timeout)
+    words = test.command.replace("SERVER_ADDR", SERVER).replace("GOOD_ADDR", SERVER).split()
+    words += provider_words(test)
+    return finish([start(args, NODES[0], words, f"{log}.server")], args.timeout)
 
 
 def perform(args, test, log):
@@ -278,66 +233,23 @@ def tail(log):
                     print(f"        {side}: {line[:160]}")
 
 
-def judge_reference(test, result):
-    """The list says which tests the reference passes."""
-    if test.counts and result != "passed":
-        return "counts, but does not pass over libfabric's own provider"
-    if not test.counts and result == "passed":
-        return "passes over libfabric's own provider, so it counts: change the list"
-    return None
-
-
-def matching(test, known):
-    """Return the exceptions of a test."""
-    return [e for e in known if e[0] == test.type and fnmatch.fnmatchcase(test.command, e[1])]
-
-
-def judge(test, result, known, used):
-    """Return what is wrong with a result over kfabric."""
-    match = matching(test, known)
-    used.update(e for e in match)
-    if match and result == "passed":
-        return f"passes, but is an exception ({match[0][2]})"
-    if not match and result != "passed":
-        return "does not pass"
-    return None
-
-
 def left_to_siw(args):
     """Return the file of the tests that the target ofi has left, one a line."""
     return f"{os.path.dirname(args.logs)}/left-to-siw"
 
 
-def judge_siw(result):
+def judge(target, test, result):
+    """Return what is wrong with a result."""
+    if target == "ofi":
+        return "counts, but does not pass" if test.counts and result != "passed" else None
     return "passes over siw, and not over kfi_ib" if result == "passed" else None
-
-
-def shares(target, results):
-    """Return endpoint types with too few passed tests of those that count."""
-    wrong = []
-    for kind in TYPES:
-        counted = [result for test, result in results if test.type == kind and test.counts]
-        passed = counted.count("passed")
-        if counted:
-            print(f"# {kind}: {passed} of {len(counted)} tests that count pass")
-        if counted and passed < SHARE * len(counted):
-            wrong.append(f"{kind}: fewer than {SHARE:.0%} of the tests that count pass")
-    return wrong
 
 
 def choose(args):
     """Return the tests to run."""
-    types = TARGETS[args.target][0]
     tests = [Test(line) for line in lines("list")]
-    tests = [t for t in tests if t.type in types]
-    if args.target == "reference":
-        tests = [t for t in tests if t.kind != "ping"]
-    if args.short:
-        tests = [t for t in tests if t.short]
-    if args.short and args.target.startswith("ofi"):   # the newer fi_pingpong alone
-        tests = [t for t in tests if "fi_pingpong-1" not in t.command]
-    if args.target.startswith("ofi"):
-        tests = [t for t in tests if not matching(t, exceptions(args.target))]
+    if args.short:   # the newer fi_pingpong alone
+        tests = [t for t in tests if t.short and "fi_pingpong-1" not in t.command]
     if args.only:
         tests = [t for t in tests if re.search(args.only, f"{t.type} {t.command}")]
     if args.target == "ofi-siw":
@@ -348,11 +260,11 @@ def choose(args):
 
 
 def leave(args, results):
-    """Leave what has not passed to siw. Return how many have passed."""
+    """Leave what has not passed to siw. Return how many."""
     left = [test for test, result in results if result != "passed"]
     with open(left_to_siw(args), "w", encoding="utf-8") as file:
         file.writelines(f"{test.type} {test.command}\n" for test in left)
-    return len(results) - len(left)
+    return len(left)
 
 
 def main():
@@ -362,44 +274,33 @@ def main():
     parser.add_argument("--logs", required=True, help="a folder for the output of the programs")
     parser.add_argument("--timeout", type=float, default=120,
                         help="seconds for a test (%(default)s)")
-    parser.add_argument("--short", action="store_true", help="only what make test runs")
+    parser.add_argument("--short", action="store_true", help="only what make test-more runs")
     parser.add_argument("--only", help="only tests that match this regular expression")
     parser.add_argument("target", choices=TARGETS)
     args = parser.parse_args()
     shutil.rmtree(args.logs, ignore_errors=True)
     os.makedirs(args.logs)
-    known, used, wrong, results = exceptions(args.target), set(), [], []
+    wrong, results = 0, []
     tests = choose(args)
     for number, test in enumerate(tests):
         log, begin = f"{args.logs}/{number:03}", time.monotonic()
         result, why = perform(args, test, log)
         results.append((test, result))
-        if args.target == "reference":
-            fault = judge_reference(test, result)
-        elif args.target == "ofi-siw":
-            fault = judge_siw(result)
-        elif args.target == "ofi":
-            fault = None
-        else:
-            fault = judge(test, result, known, used)
+        fault = judge(args.target, test, result)
         print(f"{'NOT OK' if fault else 'ok':<7} {args.target} {test.type:<5} {test.command}: "
               f"{result} ({why}), {time.monotonic() - begin:.1f} s, {number:03}", flush=True)
         if fault:
-            wrong.append(fault)
+            wrong += 1
             print(f"        {fault}")
             tail(log)
+    passed = len(tests) - wrong
     if args.target == "ofi":
-        passed = leave(args, results)
-        print(f"# {len(tests) - passed} tests that have not passed are left to siw")
-        print(f"{passed} passed, {int(not passed)} failed")
-        return int(not passed)
-    if args.target not in PROVIDERS and not args.short and not args.only:
-        stale = [f"{e[0]} {e[1]}: an exception that no test needs" for e in known if e not in used]
-        for fault in shares(args.target, results) + stale:
-            wrong.append(fault)
-            print(f"NOT OK  {args.target} {fault}")
-    print(f"{len(tests) - min(len(wrong), len(tests))} passed, {len(wrong)} failed")
-    return 1 if wrong or not (tests or args.target == "ofi-siw") else 0
+        left = leave(args, results)
+        print(f"# {left} tests that have not passed are left to siw")
+        passed -= left - wrong
+        wrong += not passed
+    print(f"{passed} passed, {wrong} failed")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

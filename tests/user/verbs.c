@@ -837,7 +837,7 @@ static bool contexts_refused(struct ibv_device *device)
 	return n == i;
 }
 
-/* The limits are those of /dev/kfi, and what ends is returned. */
+/* A user has limits, and what ends is returned. */
 static void limits(void)
 {
 	struct rdma_cm_id *id = endpoint(false, false);

@@ -22,17 +22,18 @@ import bed                                       # noqa: E402
 import mirror_demo                               # noqa: E402
 import nvme                                      # noqa: E402
 import pair as vm                                # noqa: E402
-import user_demo                                 # noqa: E402
 
 # The pages in their order, with the least number of steps. The last one loses a machine.
-PAGES = {"disk-of-another-machine": 5, "ulp-guide": 3, "programs-and-mpi": 7, "two-machines-one-disk": 6}
+PAGES = {"disk-of-another-machine": 5, "ulp-guide": 3, "programs-and-mpi": 6, "two-machines-one-disk": 6}
 MACHINES = {"one": "a", "two": "b"}
-MODULES = (*nvme.MODULES, "dm_mod")
+MODULES = (*nvme.MODULES, "dm_mod", "ib_uverbs", "rdma_ucm")
+LIBS = "/usr/lib/x86_64-linux-gnu/libibverbs/"
 # What the pages take for granted: names, addresses, disks, what udev and systemd do, and the modules of the tree
 SETUP = """set -e
 hostname {name}
 ip addr add 192.168.1.{number}/24 dev eth0
-mkdir -p /dev/vg /mnt /etc/nvme /ulps
+mkdir -p /dev/vg /mnt /etc/nvme /etc/libibverbs.d /ulps
+echo driver {libs}libkfi >/etc/libibverbs.d/kfi.driver
 ln -s vda /dev/sdb
 ln -s ../vdb /dev/vg/r0
 ln -s /lib/modules/$(uname -r)/extra /ulps/example
@@ -84,7 +85,7 @@ class Pages:
 
     def setup(self):
         for number, (name, machine) in enumerate(MACHINES.items(), 1):
-            self.pair.run(machine, SETUP.format(name=name, number=number, host=nvme.HOST, host_nqn=nvme.HOST_NQN))
+            self.pair.run(machine, SETUP.format(name=name, number=number, libs=LIBS, host=nvme.HOST, host_nqn=nvme.HOST_NQN))
 
     def run(self, page):
         with open(os.path.join(bed.TOP, "docs", page + ".md"), encoding="utf-8") as file:
@@ -124,11 +125,18 @@ def case(page):
     return function
 
 
+def libfabric(progress, logs):
+    """Return programs of libfabric, and the library of kfi_ib."""
+    progress.during("building libkfi-rdmav34.so", [os.path.join(bed.TOP, "tools", "build"), "rdma"], os.path.join(logs, "rdma.log"))
+    progress.during("looking for fi_info and fi_pingpong", [os.path.join(vm.HERE, "need"), "libfabric"], os.path.join(logs, "need.log"))
+    return ["/usr/bin/fi_info", "/usr/bin/fi_pingpong", f"{vm.BUILD}/tools/libkfi-rdmav34.so:{LIBS}libkfi-rdmav34.so"]
+
+
 def run(series, wanted, verdict, progress):
     logs = os.path.join(vm.BUILD, f"vm-{series}", "pages")
     ko, tool = bed.build(series, progress, logs, "KFI_TESTS=y")
     nvme.need(progress, logs)
-    programs = [tool, "/usr/sbin/nvme", "/usr/sbin/mkfs.ext4", *user_demo.programs(progress, logs)]
+    programs = [tool, "/usr/sbin/nvme", "/usr/sbin/mkfs.ext4", *libfabric(progress, logs)]
     with bed.machines("sockets", series, logs, ko, programs=programs, modules=MODULES, memory="1200M", disk=Disks(),
                       progress=progress) as pair:
         pages = Pages(pair, progress)
