@@ -52,34 +52,13 @@ static bool keep_memlock(const char *line)
 
 static void memlock_low(struct doctor *d)
 {
-	const char *line = loaded(d, "kfi_user") ?
+	const char *line = loaded(d, "kfi_ib") ?
 			   tree_pick(d->tree, "\n", keep_memlock, "proc/self/limits") : NULL;
 	const char *digits = line ? strpbrk(line, "0123456789\n") : NULL;
 
 	if (digits && *digits != '\n' && strtoull(digits, NULL, 10) < MEMLOCK_LOW)
 		found(d, NULL, "a process of this user may lock %llu KiB of memory",
 		      strtoull(digits, NULL, 10) >> 10);
-}
-
-static bool keep_group(const char *line)
-{
-	return !strncmp(line, "kfi:", 4);
-}
-
-static void no_group(struct doctor *d)
-{
-	const char *line = tree_pick(d->tree, "\n", keep_group, "etc/group");
-
-	if (tree_has(d->tree, NULL, "dev/kfi") && line && !*line)
-		found(d, NULL, "there is /dev/kfi, and no group kfi");
-}
-
-static void open_device(struct doctor *d)
-{
-	mode_t mode;
-
-	if (tree_has(d->tree, &mode, "dev/kfi") && mode & 06)
-		found(d, NULL, "every user of this machine may open /dev/kfi");
 }
 
 /* ---- TLS ---- */
@@ -212,14 +191,8 @@ const struct check checks_of_machine[] = {
 	  "kfi_usb4 offers nothing without one",
 	  "modprobe thunderbolt, and look for USB4 or Thunderbolt in the setup of the firmware" },
 	{ "memlock-low", memlock_low,
-	  "programs that use /dev/kfi or kfi_ib register memory, which counts as locked",
-	  "a file in /etc/security/limits.d with: @kfi - memlock 262144   (LimitMEMLOCK= for a service)" },
-	{ "no-group", no_group,
-	  "members of that group may open /dev/kfi; without it only root does",
-	  "systemd-sysusers && udevadm trigger /dev/kfi" },
-	{ "open-device", open_device,
-	  "a process that has it uses the network past the rules of the firewall",
-	  "remove the rule of udev that does so, and: chmod 660 /dev/kfi" },
+	  "programs that use kfi_ib register memory, which counts as locked",
+	  "a file in /etc/security/limits.d with: @users - memlock 262144   (LimitMEMLOCK= for a service)" },
 	{ "no-tlshd", no_tlshd,
 	  "tlshd makes each handshake of TLS; without it no connection begins",
 	  "apt install ktls-utils && systemctl enable --now tlshd" },
