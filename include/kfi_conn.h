@@ -704,6 +704,8 @@ struct kfi_caller {
  * @ready_ms: an accepted connection with &kfi_conn_attr.first ends without kfi_conn_ready() after
  *	so many milliseconds; 0: never
  * @weak: the namespace is not held: the ULP closes the listener when it ends
+ * @wait: an address that no device has yet is no error: the listener waits for it, and follows the
+ *	addresses that the name covers
  * @need_privilege: KFI_OPT_NEED_PRIVILEGE, where the provider has that
  * @account: pays for callers until they are accepted, see kfi_dom_get_paid(); or NULL. It is that
  *	of the first listener or domain of the module in the namespace
@@ -717,7 +719,7 @@ struct kfi_caller {
 struct kfi_listener {
 	int			(*called)(struct kfi_caller *caller);
 	unsigned int		ready_ms, max_unready;
-	bool			weak, need_privilege;
+	bool			weak, wait, need_privilege;
 	struct kfi_account	*account;
 	/* private: */
 	struct module		*owner;
@@ -729,7 +731,7 @@ struct kfi_listener {
 	struct delayed_work	again;
 	spinlock_t		lock;
 	struct list_head	conns, waiting;
-	unsigned int		unready, alive;
+	unsigned int		unready, alive, looks;
 	wait_queue_head_t	gone;
 };
 
@@ -743,11 +745,14 @@ struct kfi_listener {
  * @owner: THIS_MODULE
  *
  * If the device of an address goes, the listener listens at that address again when a device of the
- * same provider has it again.
+ * same provider has it again. With &kfi_listener.wait it also listens at addresses that come after
+ * this call, no more at those that have gone, and the log says that it waits. An address that can't
+ * come is refused all the same: a malformed one, one of a provider that is not loaded, and one
+ * whose providers lack what @need says.
  *
  * Context: Process context, may sleep. @called may be called before this function returns.
- * Return: 0 if it listens at one place at least; -ENODATA if no provider has the address; or
- * another negative error.
+ * Return: 0 if it listens at one place at least, or waits; -ENODATA if no provider has the address;
+ * -EINVAL if it is malformed (with &kfi_listener.wait); or another negative error.
  */
 int kfi_listener_open(struct kfi_listener *l, struct net *net, const struct kfi_need *need,
 		      const char *node, const char *service, struct module *owner);

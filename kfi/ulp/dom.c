@@ -10,6 +10,8 @@
  * A reconnect for which memory reclaim waits takes both. So allocations under them never wait for
  * I/O, whoever makes them.
  */
+#include <linux/ctype.h>
+#include <linux/inet.h>
 #include <linux/kmod.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -88,6 +90,73 @@ int kfi_ulp_query(struct net *net, const struct kfi_need *need, const char *src,
 	kfi_freeinfo(hints);
 	return ret;
 }
+
+/* ---- addresses that nobody has yet ---- */
+
+static bool looks_like_ipv4(const char *node)
+{
+	return strchr(node, '.') && strspn(node, "0123456789.") == strlen(node);
+}
+
+/*
+ * Can a device have the name some day? The name of a way may be any word. What looks like an IP
+ * address has to be one; the interface in its scope may come later.
+ */
+static bool node_is_possible(const char *node)
+{
+	const char *c;
+	u8 addr[16];
+
+	if (!*node || strlen(node) >= KFI_NAME_MAX)
+		return false;
+	for (c = node; *c; c++)
+		if (!isgraph(*c))
+			return false;
+	if (looks_like_ipv4(node))
+		return in4_pton(node, -1, addr, -1, NULL) && addr[0] < 224;
+	if (strstr(node, "::"))
+		return in6_pton(node, -1, addr, '%', NULL) && addr[0] != 0xff;
+	return true;
+}
+
+/* All providers have numbers as services, and those of IP have 16 bits. */
+static bool service_is_possible(const char *node, const char *service)
+{
+	u64 n;
+
+	return !kstrtou64(service, 10, &n) &&
+	       (n <= U16_MAX || !node || !(looks_like_ipv4(node) || strstr(node, "::")));
+}
+
+/*
+ * Nobody has the address at which a ULP is to listen: may it come? If a provider has it and lacks
+ * what the ULP needs, or if no provider is loaded that could have it, nothing that comes later is a
+ * reason to wait. Return: 0: it may; -EINVAL: it is malformed; -ENODATA; or another negative error
+ */
+int kfi_ulp_may_come(struct net *net, const struct kfi_need *need, const char *node,
+		     const char *service)
+{
+	const struct kfi_need any = {
+		.provider = need->provider, .device = need->device, .type = need->type,
+	};
+	struct kfi_info *infos;
+	int ret;
+
+	if ((node && !node_is_possible(node)) || (service && !service_is_possible(node, service)))
+		return -EINVAL;
+	ret = kfi_ulp_query(net, &any, NULL, node, service, KFI_SOURCE | KFI_PROV_ATTR_ONLY,
+			    &infos);
+	if (ret)
+		return ret;
+	kfi_freeinfo(infos);
+	ret = kfi_ulp_query(net, &any, NULL, node, service, KFI_SOURCE, &infos);
+	if (ret)
+		return ret == -ENODATA ? 0 : ret;
+	kfi_freeinfo(infos);
+	return -ENODATA;
+}
+
+/* ---- queries ---- */
 
 int kfi_find(struct net *net, const struct kfi_need *need, const char *src, const char *dst,
 	     const char *service, struct kfi_info **info)

@@ -8,8 +8,14 @@
  * that serves later addresses by it, too.
  *
  * A place whose device goes listens again when a provider offers the address again, by whatever
- * device. &kfi_listener.again looks for that when kfi.ko reports a device, and every few seconds,
- * because an RDMA device may have the addresses of its interface later than it exists.
+ * device. &kfi_listener.again looks for that when kfi.ko reports a device, when an interface comes
+ * or gets an address, and every few seconds while a place is missing.
+ *
+ * A listener with &kfi_listener.wait follows the answers: it opens a place for each new one, so it
+ * need not have a place when it is opened, and closes the place of an address that no provider
+ * offers any more, so that addresses which change, as those that a router announces, do not add up.
+ * It looks some more times after each event, because an RDMA device may have the addresses of its
+ * interface later than the interface has them, and because one query may fail for want of memory.
  *
  * Any host can make a connection. Until the ULP says that its peer has logged in, little memory is
  * allocated for it, but the endpoint has pools for the size that the peer has announced. So a
@@ -21,15 +27,21 @@
  * bridges and cables, are one source. Releases take time, so as much again is permitted for
  * connections in release.
  */
+#include <linux/inetdevice.h>
+#include <linux/netdevice.h>
 #include <linux/ratelimit.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <net/addrconf.h>
+#include <net/if_inet6.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
 #include "ulp.h"
 
 #define PLACE_TEXT	64		/* bytes of an address as text */
 #define PLACE_AGAIN	(5 * HZ)	/* between attempts to listen again */
+#define PLACE_LOOKS	3		/* after an event; an address has gone that none of them sees */
 
 /**
  * struct place - a passive endpoint
@@ -43,6 +55,7 @@
  * @pep: endpoint; NULL: it does not listen
  * @lost: the device of @pep has gone
  * @told: the log has that it does not listen
+ * @unseen: looks of &kfi_listener.wait in succession that have found no answer for it
  * @node: what it listens at, if that is no IP address
  *
  * The opening of the listener, then &kfi_listener.again, then the close use the endpoint. @lost is
@@ -57,11 +70,13 @@ struct place {
 	struct mutex		lock;
 	struct kfid_pep		*pep;
 	bool			lost, told;
+	unsigned int		unseen;
 	char			node[PLACE_TEXT];
 };
 
 static LIST_HEAD(listeners);
-static DEFINE_MUTEX(listeners_lock);	/* protects @listeners; the locks of timers are inside */
+/* Protects @listeners and &kfi_listener.looks. The locks of timers and work queues are inside. */
+static DEFINE_SPINLOCK(listeners_lock);
 
 static unsigned int conn_cost(const struct kfi_conn *conn)
 {
@@ -289,13 +304,20 @@ static void place_call(struct place *place, const struct kfi_event *ev)
 	kfi_freeinfo(ev->info);
 }
 
+static void look(struct kfi_listener *l)
+{
+	lockdep_assert_held(&listeners_lock);
+	l->looks = l->wait ? PLACE_LOOKS : 0;
+	mod_delayed_work(system_long_wq, &l->again, 0);
+}
+
 /* Let the listener look for lost places, unless it is being closed. */
 static void listener_look(struct kfi_listener *l)
 {
-	mutex_lock(&listeners_lock);
+	spin_lock_bh(&listeners_lock);
 	if (!list_empty(&l->entry))
-		mod_delayed_work(system_long_wq, &l->again, 0);
-	mutex_unlock(&listeners_lock);
+		look(l);
+	spin_unlock_bh(&listeners_lock);
 }
 
 static void place_event(struct kfid_eq *eq, void *context)
@@ -355,12 +377,16 @@ static int place_objects(struct place *place, struct kfi_info *info)
 	       kfi_listen(place->pep);
 }
 
-/* The administrator of another namespace may be anybody, and the log is that of the machine. */
+/*
+ * The administrator of another namespace may be anybody, and the log is that of the machine. In its
+ * own namespace a router that announces more and more addresses may be anybody.
+ */
 static bool may_log(const struct kfi_listener *l)
 {
-	static DEFINE_RATELIMIT_STATE(limit, DEFAULT_RATELIMIT_INTERVAL, DEFAULT_RATELIMIT_BURST);
+	static DEFINE_RATELIMIT_STATE(own, DEFAULT_RATELIMIT_INTERVAL, 100);
+	static DEFINE_RATELIMIT_STATE(others, DEFAULT_RATELIMIT_INTERVAL, DEFAULT_RATELIMIT_BURST);
 
-	return net_eq(l->net, &init_net) || __ratelimit(&limit);
+	return __ratelimit(net_eq(l->net, &init_net) ? &own : &others);
 }
 
 static int place_listen(struct place *place, struct kfi_info *info)
@@ -447,14 +473,80 @@ static void place_again(struct place *place, struct kfi_info *infos)
 			place_listen(place, info);
 }
 
+/*
+ * Open a place for each answer that has none. A place that fails stays in the list, and is tried
+ * again like one that was lost. Return: was each answer entered?
+ */
+static bool places_add(struct kfi_listener *l, struct kfi_info *infos)
+{
+	struct kfi_info *info;
+	struct place *place;
+	bool all = true, known;
+
+	for (info = infos; info; info = info->next) {
+		known = false;
+		list_for_each_entry(place, &l->places, entry)
+			known |= place_is_at(place, info);
+		if (known)
+			continue;
+		place = place_new(l, info);
+		if (place)
+			place_listen(place, info);
+		else
+			all = false;
+	}
+	return all;
+}
+
+/* Close the places of addresses that have gone for good. */
+static void places_drop(struct kfi_listener *l, const struct kfi_info *infos)
+{
+	struct place *place, *next;
+	const struct kfi_info *info;
+	char at[PLACE_TEXT];
+
+	list_for_each_entry_safe(place, next, &l->places, entry) {
+		for (info = infos; info && !place_is_at(place, info); info = info->next)
+			;
+		place->unseen = info ? 0 : place->unseen + 1;
+		if (place->unseen < PLACE_LOOKS)
+			continue;
+		place_text(place, place->info, at);
+		if (place->pep && may_log(l))
+			pr_info("%s: listens at %s over %s no more: the address has gone\n",
+				module_name(l->owner), at, place->info->fabric_attr->prov_name);
+		place_free(place);
+	}
+}
+
+/* A provider whose module the administrator has removed is not loaded by a look. */
+static int listener_query(struct kfi_listener *l, struct net *net, struct kfi_info **infos)
+{
+	unsigned int noio = memalloc_noio_save();
+	int ret = kfi_ulp_query(net, &l->need, NULL, l->node, l->service, KFI_SOURCE, infos);
+
+	memalloc_noio_restore(noio);
+	return ret;
+}
+
+static void look_again(struct kfi_listener *l, bool missing)
+{
+	spin_lock_bh(&listeners_lock);
+	l->looks -= !!l->looks;
+	if (missing || l->looks)
+		queue_delayed_work(system_long_wq, &l->again, PLACE_AGAIN);
+	spin_unlock_bh(&listeners_lock);
+}
+
 /* The namespace of a weak listener may be ending: then no object is opened in it. */
 static void listener_again(struct work_struct *work)
 {
 	struct kfi_listener *l = container_of(to_delayed_work(work), struct kfi_listener, again);
 	struct net *net = maybe_get_net(l->net);
 	struct kfi_info *infos = NULL;
-	bool missing = false;
+	bool missing = l->wait;
 	struct place *place;
+	int ret = 0;
 
 	if (!net)
 		return;
@@ -463,43 +555,106 @@ static void listener_again(struct work_struct *work)
 			place_lost(place);
 		missing |= !place->pep;
 	}
-	if (missing && kfi_ulp_query(net, &l->need, NULL, l->node, l->service, KFI_SOURCE, &infos))
+	if (missing)
+		ret = listener_query(l, net, &infos);
+	if (ret)
 		infos = NULL;
-	missing = false;
+	missing = ret && ret != -ENODATA;
+	if (l->wait && !missing) {
+		places_drop(l, infos);
+		missing = !places_add(l, infos) || list_empty(&l->places);
+	}
 	list_for_each_entry(place, &l->places, entry) {
 		place_again(place, infos);
 		missing |= !place->pep;
 	}
 	kfi_freeinfo(infos);
 	put_net(net);
-	if (missing)
-		queue_delayed_work(system_long_wq, &l->again, PLACE_AGAIN);
+	look_again(l, missing);
+}
+
+/* @net: of the event, or NULL: that of a device is not known */
+static void listeners_look(const struct net *net)
+{
+	struct kfi_listener *l;
+
+	spin_lock_bh(&listeners_lock);
+	list_for_each_entry(l, &listeners, entry)
+		if (!net || net_eq(l->net, net))
+			look(l);
+	spin_unlock_bh(&listeners_lock);
 }
 
 static int devices_event(struct notifier_block *nb, unsigned long event, void *data)
 {
-	struct kfi_listener *l;
+	listeners_look(NULL);
+	return NOTIFY_DONE;
+}
 
-	mutex_lock(&listeners_lock);
-	list_for_each_entry(l, &listeners, entry)
-		mod_delayed_work(system_long_wq, &l->again, 0);
-	mutex_unlock(&listeners_lock);
+/* Context: under the RTNL */
+static int netdev_event(struct notifier_block *nb, unsigned long event, void *data)
+{
+	if (event == NETDEV_UP || event == NETDEV_CHANGENAME)
+		listeners_look(dev_net(netdev_notifier_info_to_dev(data)));
+	return NOTIFY_DONE;
+}
+
+/* Context: under the RTNL */
+static int inetaddr_event(struct notifier_block *nb, unsigned long event, void *data)
+{
+	const struct in_ifaddr *ifa = data;
+
+	if (event == NETDEV_UP)
+		listeners_look(dev_net(ifa->ifa_dev->dev));
+	return NOTIFY_DONE;
+}
+
+/* Context: process, or softirq */
+static int inet6addr_event(struct notifier_block *nb, unsigned long event, void *data)
+{
+	const struct inet6_ifaddr *ifa = data;
+
+	if (event == NETDEV_UP)
+		listeners_look(dev_net(ifa->idev->dev));
 	return NOTIFY_DONE;
 }
 
 static struct notifier_block devices_nb = { .notifier_call = devices_event };
+static struct notifier_block netdev_nb = { .notifier_call = netdev_event };
+static struct notifier_block inetaddr_nb = { .notifier_call = inetaddr_event };
+static struct notifier_block inet6addr_nb = { .notifier_call = inet6addr_event };
 
-void kfi_listeners_init(void)
+int kfi_listeners_init(void)
 {
+	int ret = register_netdevice_notifier(&netdev_nb);
+
+	if (ret)
+		return ret;
+	register_inetaddr_notifier(&inetaddr_nb);
+	register_inet6addr_notifier(&inet6addr_nb);
 	kfi_register_devices_notifier(&devices_nb);
+	return 0;
 }
 
 void kfi_listeners_exit(void)
 {
 	kfi_unregister_devices_notifier(&devices_nb);
+	unregister_inet6addr_notifier(&inet6addr_nb);
+	unregister_inetaddr_notifier(&inetaddr_nb);
+	unregister_netdevice_notifier(&netdev_nb);
 }
 
 /* ---- open and close ---- */
+
+static void say_wait(const struct kfi_listener *l)
+{
+	const char *provider = l->need.provider;
+
+	if (may_log(l))
+		pr_info("%s: waits at %s, service %s: no device of %s has this address yet\n",
+			module_name(l->owner), l->node ?: "*", l->service ?: "*",
+			provider && *provider ? provider : "any provider");
+}
 
 static void listener_free(struct kfi_listener *l)
 {
@@ -533,6 +688,7 @@ static int listener_init(struct kfi_listener *l, struct net *net, const struct k
 	init_waitqueue_head(&l->gone);
 	l->unready = 0;
 	l->alive = 0;
+	l->looks = 0;
 	l->owner = owner;
 	l->net = l->weak ? net : get_net_track(net, &l->tracker, GFP_KERNEL);
 	l->need = *need;
@@ -555,21 +711,30 @@ int kfi_listener_open(struct kfi_listener *l, struct net *net, const struct kfi_
 
 	ret = listener_init(l, net, need, node, service, owner) ?:
 	      kfi_ulp_query(net, need, NULL, node, service, KFI_SOURCE, &infos);
+	if (ret == -ENODATA && l->wait) {
+		ret = kfi_ulp_may_come(net, need, node, service);
+		infos = NULL;
+	}
 	if (ret)
 		goto free;
-	ret = -ENODATA;
+	ret = infos ? -ENODATA : 0;
 	for (info = infos; info; info = info->next) {
 		err = place_open(l, info);
 		if (ret)
 			ret = err;
 	}
 	kfi_freeinfo(infos);
+	/* The device has gone since the query, or an IPv6 address is tentative. */
+	if (l->wait && (ret == -ENODEV || ret == -EADDRNOTAVAIL))
+		ret = 0;
 	if (ret)
 		goto free;
-	mutex_lock(&listeners_lock);
+	if (list_empty(&l->places))
+		say_wait(l);
+	spin_lock_bh(&listeners_lock);
 	list_add(&l->entry, &listeners);
-	mutex_unlock(&listeners_lock);
-	listener_look(l);	/* the device of a place may have gone since it was opened */
+	look(l);	/* devices may have come and gone since the query */
+	spin_unlock_bh(&listeners_lock);
 	return 0;
 free:
 	listener_free(l);
@@ -582,9 +747,9 @@ void kfi_listener_close(struct kfi_listener *l)
 	struct place *place, *next;
 	struct kfi_conn *conn;
 
-	mutex_lock(&listeners_lock);
+	spin_lock_bh(&listeners_lock);
 	list_del_init(&l->entry);
-	mutex_unlock(&listeners_lock);
+	spin_unlock_bh(&listeners_lock);
 	cancel_delayed_work_sync(&l->again);
 	list_for_each_entry_safe(place, next, &l->places, entry)
 		place_free(place);

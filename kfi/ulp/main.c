@@ -6,8 +6,7 @@
 
 static int __init ulp_init(void)
 {
-	kfi_listeners_init();
-	return 0;
+	return kfi_listeners_init();
 }
 
 static void __exit ulp_exit(void)

@@ -40,6 +40,8 @@ struct kfi_fab {
  */
 int kfi_ulp_query(struct net *net, const struct kfi_need *need, const char *src, const char *node,
 		  const char *service, u64 flags, struct kfi_info **info);
+int kfi_ulp_may_come(struct net *net, const struct kfi_need *need, const char *node,
+		     const char *service);
 /* @account: pays for what is opened in the fabric, if there is none yet; or NULL */
 struct kfi_fab *kfi_fab_get(struct net *net, const struct kfi_info *info, struct module *owner,
 			    struct kfi_account *account);
@@ -67,7 +69,7 @@ void kfi_inject_failed(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi
 void kfi_conn_end_work(struct work_struct *work);
 void kfi_conn_ready_work(struct work_struct *work);
 void kfi_conn_gone(struct kfi_conn *conn);
-void kfi_listeners_init(void);
+int kfi_listeners_init(void);
 void kfi_listeners_exit(void);
 
 /* rw.c */

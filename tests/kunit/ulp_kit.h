@@ -5,7 +5,7 @@
 
 #include "../../kfi/ulp/ulp.h"
 
-/* No provider offers the kit anything. */
+/* Providers exist, and none offers the kit anything. */
 extern bool kit_no_device;
 
 #endif /* _KFI_KUNIT_ULP_KIT_H */

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Listeners of the kit for ULPs (kfi/ulp/listener.c) over kfi_loop, whose devices go and come back. */
+#include <linux/netdevice.h>
+#include <linux/rtnetlink.h>
 #include "fake.h"
 #include "ulp_kit.h"
 
 #define EAR_SERVICE	"4471"
+#define EAR_LOOKS	3		/* of a listener that waits, after an event */
 
 /**
  * struct ear - a listener, and a caller
@@ -88,7 +91,7 @@ static int ear_init(struct kunit *test)
 					  &ear.info));
 	ear.fab = kfi_fab_get(&init_net, ear.info, THIS_MODULE, NULL);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(ear.fab));
-	kfi_listeners_init();
+	KUNIT_ASSERT_EQ(test, 0, kfi_listeners_init());
 	ear.listener.called = ear_called;
 	KUNIT_ASSERT_EQ(test, 0, kfi_listener_open(&ear.listener, &init_net, &ear_need, "loop",
 						   EAR_SERVICE, THIS_MODULE));
@@ -146,7 +149,152 @@ static void closed_without(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, ear_hears(test));
 }
 
+/* Open the listener anew, as one that waits. */
+static void ear_waits(struct kunit *test)
+{
+	kfi_listener_close(&ear.listener);
+	kfi_listener_wait(&ear.listener);
+	ear.listener.wait = true;
+	KUNIT_ASSERT_EQ(test, 0, kfi_listener_open(&ear.listener, &init_net, &ear_need, "loop",
+						   EAR_SERVICE, THIS_MODULE));
+}
+
+/* It looks as often as it would in the next seconds; once at least, if it has a reason. */
+static void ear_looks(unsigned int times)
+{
+	while (times--)
+		flush_delayed_work(&ear.listener.again);
+}
+
+/* It looks once, with a reason or without. */
+static void ear_looks_once(void)
+{
+	mod_delayed_work(system_long_wq, &ear.listener.again, 1000 * HZ);
+	flush_delayed_work(&ear.listener.again);
+}
+
+/* A listener that waits is opened before there is a device; then that goes and comes back. */
+static void device_later(struct kunit *test)
+{
+	kit_no_device = true;
+	ear_waits(test);
+	kfi_device_new();			/* another one */
+	ear_looks(2 * EAR_LOOKS);
+	KUNIT_EXPECT_FALSE(test, ear_hears(test));
+	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&ear.listener.again));
+	kit_no_device = false;
+	kfi_device_new();
+	ear_looks(1);
+	KUNIT_EXPECT_TRUE(test, ear_hears(test));
+	ear_lose(test);
+	kit_no_device = false;
+	kfi_device_new();
+	ear_looks(1);
+	KUNIT_EXPECT_TRUE(test, ear_hears(test));
+	KUNIT_EXPECT_TRUE(test, list_is_singular(&ear.listener.places));
+	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&ear.listener.again));
+	ear_looks(EAR_LOOKS - 1);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&ear.listener.again));
+}
+
+/*
+ * An address goes, and its device stays: a listener that waits keeps it over a query that finds
+ * nothing once, closes it in the end, and listens there when it is back.
+ */
+static void address_gone(struct kunit *test)
+{
+	unsigned int i;
+
+	ear_waits(test);
+	ear_looks(EAR_LOOKS);
+	for (i = 0; i < EAR_LOOKS; i++) {
+		kit_no_device = true;
+		ear_looks_once();
+		kit_no_device = false;
+		ear_looks_once();
+	}
+	KUNIT_EXPECT_TRUE(test, ear_hears(test));
+	kit_no_device = true;
+	for (i = 1; i < EAR_LOOKS; i++)
+		ear_looks_once();
+	KUNIT_EXPECT_TRUE(test, ear_hears(test));
+	ear_looks_once();
+	KUNIT_EXPECT_FALSE(test, ear_hears(test));
+	KUNIT_EXPECT_TRUE(test, list_empty(&ear.listener.places));
+	kit_no_device = false;
+	ear_looks_once();
+	KUNIT_EXPECT_TRUE(test, ear_hears(test));
+}
+
+/* An interface or an address comes: listeners of its namespace look at once. */
+static void interface_event(struct kunit *test)
+{
+	struct net_device *dev = init_net.loopback_dev;
+
+	ear_waits(test);
+	ear_looks(EAR_LOOKS);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&ear.listener.again));
+	kit_no_device = true;
+	rtnl_lock();
+	call_netdevice_notifiers(NETDEV_CHANGENAME, dev);
+	rtnl_unlock();
+	ear_looks(EAR_LOOKS);
+	KUNIT_EXPECT_FALSE(test, ear_hears(test));
+}
+
+/* The listener is closed before the device has come. */
+static void closed_before(struct kunit *test)
+{
+	static struct kfi_listener early;
+
+	kit_no_device = true;
+	early = (struct kfi_listener){ .called = ear_called, .wait = true };
+	KUNIT_ASSERT_EQ(test, 0, kfi_listener_open(&early, &init_net, &ear_need, "later",
+						   EAR_SERVICE, THIS_MODULE));
+	kfi_listener_close(&early);
+	kfi_listener_wait(&early);
+	kit_no_device = false;
+	kfi_device_new();
+	KUNIT_EXPECT_TRUE(test, list_empty(&early.places));
+}
+
+/* What can't come is refused at once. */
+static void never(struct kunit *test)
+{
+	static const char * const nodes[] = {
+		"", "two words", "10.0.0", "10.0.0.256", "224.0.0.1", "fd00::x", "ff02::1",
+	};
+	static struct kfi_listener none;
+	struct kfi_need need = ear_need;
+	unsigned int i;
+
+	kit_no_device = true;
+	none = (struct kfi_listener){ .called = ear_called, .wait = true };
+	for (i = 0; i < ARRAY_SIZE(nodes); i++)
+		KUNIT_EXPECT_EQ_MSG(test, -EINVAL,
+				    kfi_listener_open(&none, &init_net, &need, nodes[i],
+						      EAR_SERVICE, THIS_MODULE),
+				    "%s", nodes[i]);
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_listener_open(&none, &init_net, &need, "loop",
+							 "nosuch", THIS_MODULE));
+	KUNIT_EXPECT_EQ(test, -EINVAL, kfi_listener_open(&none, &init_net, &need, "10.0.0.1",
+							 "65536", THIS_MODULE));
+	need.provider = "nobody";
+	KUNIT_EXPECT_EQ(test, -ENODATA, kfi_listener_open(&none, &init_net, &need, "loop",
+							  EAR_SERVICE, THIS_MODULE));
+	kit_no_device = false;
+	need = ear_need;
+	need.caps = KFI_PROTECTED;		/* it has the address, and no TLS */
+	KUNIT_EXPECT_EQ(test, -ENODATA, kfi_listener_open(&none, &init_net, &need, "loop",
+							  EAR_SERVICE, THIS_MODULE));
+}
+
 KFI_SUITE_IN(kfi_ulp_listener, ear_init, ear_exit,
 	KUNIT_CASE(device_back),
 	KUNIT_CASE(address_later),
-	KUNIT_CASE(closed_without));
+	KUNIT_CASE(closed_without),
+	KUNIT_CASE(device_later),
+	KUNIT_CASE(address_gone),
+	KUNIT_CASE(interface_event),
+	KUNIT_CASE(closed_before),
+	KUNIT_CASE(never));

@@ -165,7 +165,7 @@ bool kit_no_device;
 static int kit_getinfo(struct net *net, u32 version, const char *node, const char *service,
 		       u64 flags, const struct kfi_info *hints, struct kfi_info **info)
 {
-	return READ_ONCE(kit_no_device) ? -ENODATA :
+	return READ_ONCE(kit_no_device) && !(flags & KFI_PROV_ATTR_ONLY) ? -ENODATA :
 	       kfi_getinfo_net(net, version, node, service, flags, hints, info);
 }
 

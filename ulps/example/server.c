@@ -172,7 +172,7 @@ static int ex_called(struct kfi_caller *caller)
 	return ret;
 }
 
-static struct kfi_listener ex_listener = { .called = ex_called };
+static struct kfi_listener ex_listener = { .called = ex_called, .wait = true };
 
 int ex_listen(const char *node, const char *service)
 {

@@ -6,8 +6,9 @@
  * each of them, unless the module parameter `provider` names one, and is enabled if one of them
  * succeeds. If the address covers several (0.0.0.0, ::, the name of an interface), it listens at
  * each answer of the providers: kfi_sockets serves addresses that are added later to a wildcard,
- * others serve each address that exists when the port is enabled, again when a device that has gone
- * is back. With the treq `required` it listens only over providers that protect connections.
+ * others serve each address that exists when the port is enabled or that comes later, again when a
+ * device that has gone is back. A port whose address no device has yet waits for it. With the treq
+ * `required` it listens only over providers that protect connections.
  */
 #include <linux/inet.h>
 #include <linux/nsproxy.h>
@@ -79,6 +80,7 @@ static int kfnt_port_listen(struct kfnt_port *port)
 	if ((addr->treq & NVME_TREQ_SECURE_CHANNEL_MASK) == NVMF_TREQ_REQUIRED)
 		need.caps |= KFI_PROTECTED;
 	port->listener.called = kfnt_called;
+	port->listener.wait = true;
 	port->listener.max_unready = KFNT_UNCONNECTED_QUEUES * kfnt_queue_limit(port->nport);
 	ret = kfi_listener_open(&port->listener, current->nsproxy->net_ns, &need, addr->traddr,
 				service, THIS_MODULE);
