@@ -225,7 +225,11 @@ void kfp_turn(struct kfp_conn *conn)
 		WRITE_ONCE(rx->paired, paired + 1);
 }
 
-/* A request is acknowledged. Return: whether the consumer's answer to it is worth waiting for */
+/*
+ * A request is acknowledged. Return: whether the consumer's answer to it is worth waiting for. It is
+ * not while this side waits for an answer itself: its next operation may come only after that, and if
+ * the peer did the same, both would wait for each other.
+ */
 static bool kfp_turns(struct kfp_conn *conn)
 {
 	struct kfp_rx *rx = &conn->rx;
@@ -233,7 +237,7 @@ static bool kfp_turns(struct kfp_conn *conn)
 	if (rx->asked)
 		WRITE_ONCE(rx->paired, 0);
 	rx->asked = true;
-	return READ_ONCE(rx->paired) == KFP_PAIRED;
+	return READ_ONCE(rx->paired) == KFP_PAIRED && list_empty(&conn->tx.waiting);
 }
 
 /*

@@ -473,6 +473,8 @@ static void kfp_conn_close(struct kfp_conn *conn)
 		kfi_peer_unpublish(&conn->pc);
 	else
 		kfi_conn_set_unpublish(&conn->pc);
+	if (conn->state == KFP_READY && kfp_lazy_take(conn))
+		kfp_tx_kick(conn);	/* the peer gets the ACKs that have waited */
 	conn->ops->detach(&conn->link);
 	set_bit(KFP_DEAD, &conn->flags);
 	/*

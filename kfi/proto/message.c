@@ -284,6 +284,8 @@ static int kfp_rx_finish_message(struct kfp_conn *conn)
 		kfp_inmsg_arrived(rx->in);	/* it may free the message */
 		if (unlikely(late_ack))
 			return 0;	/* the ACK follows when the message is received */
+	} else if (unlikely(conn->late_acks)) {
+		return 0;	/* no receive gets it: its sender learns that by the end of the connection */
 	}
 	return rx->f.flags & KFW_F_ACK ? kfp_rx_ack(conn, 0) : 0;
 }

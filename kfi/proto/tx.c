@@ -121,14 +121,16 @@ static bool kfp_tx_follows(struct kfp_conn *conn)
 
 /*
  * Is a BYE due? The shutdown was requested, and all that was posted before it has been sent and
- * answered. The flag is read before the lists.
+ * answered. The flag is read before the lists. An ACK that waits goes ahead of the BYE: the shutdown
+ * has left a note, and the runner looks again.
  */
 static bool kfp_bye_due(struct kfp_conn *conn)
 {
 	if (!test_bit(KFP_BYE_WANTED, &conn->flags))
 		return false;
 	smp_rmb();		/* pairs with kfi_proto_shutdown() */
-	return kfp_drained(conn) && !test_and_set_bit(KFP_BYE_SENT, &conn->flags);
+	return list_empty_careful(&conn->lazy) && kfp_drained(conn) &&
+	       !test_and_set_bit(KFP_BYE_SENT, &conn->flags);
 }
 
 static bool kfp_send_control(struct kfp_conn *conn)

@@ -510,8 +510,9 @@ static void acks_take_turns(struct kunit *test)
 	struct ph_peer *peer = ph_call(4, 5);
 	struct kfp_rx *rx = &link_conn(peer->link)->rx;
 	unsigned int together = 0;
-	struct kfw_hdr hdr;
+	struct kfw_hdr hdr, due;
 	u32 id;
+	int x;
 
 	for (id = 0; id < 1000 && together < 8; id++) {
 		turn_asks(peer, id);
@@ -532,6 +533,15 @@ static void acks_take_turns(struct kunit *test)
 		turn_asks(peer, id);
 		turn_answers(peer, id);
 	}
+	/* The victim waits itself, and perhaps the peer does so, too: an ACK that waited would end the turns. */
+	ph_message(4, 5, &x);
+	due = ph_ack_due(peer);
+	turn_asks(peer, id);
+	PH_RECV(peer, KFW_ACK, &hdr);
+	KUNIT_EXPECT_EQ(test, id++, le32_to_cpu(hdr.id));
+	KUNIT_EXPECT_EQ(test, KFP_PAIRED, READ_ONCE(rx->paired));
+	KUNIT_ASSERT_TRUE(test, ph_put_hdr(peer, &due));
+	PH_DONE(0, &x);
 	turn_asks(peer, id);
 	turn_asks(peer, id + 1);
 	KUNIT_EXPECT_EQ(test, 0, READ_ONCE(rx->paired));
