@@ -153,7 +153,11 @@ int kfi_ulp_may_come(struct net *net, const struct kfi_need *need, const char *n
 	if (ret)
 		return ret == -ENODATA ? 0 : ret;
 	kfi_freeinfo(infos);
-	return -ENODATA;
+	/* The address is there: what the ULP needs beside it is not, or has come meanwhile. */
+	ret = kfi_ulp_query(net, need, NULL, node, service, KFI_SOURCE, &infos);
+	if (!ret)
+		kfi_freeinfo(infos);
+	return ret;
 }
 
 /* ---- queries ---- */
