@@ -814,6 +814,11 @@ def need(progress, logs):
     return vm.script("userland")
 
 
+def share(root):
+    """Return the emulator's words for the folder of the programs."""
+    return ["-virtfs", f"local,path={root},mount_tag=debian,security_model=none,readonly=on,multidevs=remap"]
+
+
 def machines(names, series, provider, logs, progress, extra=(), modules=(), **options):
     """Return a pair for those ULPs over that provider, with more words for the emulator and more modules."""
     root = need(progress, logs)
@@ -825,7 +830,7 @@ def machines(names, series, provider, logs, progress, extra=(), modules=(), **op
             ko.append(vm.script(ULPS[name].script, series))
     modules = dict.fromkeys([*modules, *NETWORKS[provider].stock, *(module for name in names for module in (*MODULES, *ULPS[name].modules))])
     load = {node: [*MODULES, *(module for name in names for module in ULPS[name].load[node])] for node in "ab"}
-    extra = [*extra, "-virtfs", f"local,path={root},mount_tag=debian,security_model=none,readonly=on,multidevs=remap"]
+    extra = [*extra, *share(root)]
     if provider == "tls":
         extra += ["-virtfs", tls_demo.share()]
     return bed.machines(NETWORKS[provider].machines, series, logs, ko, programs=[tool, *nvme.programs()], modules=list(modules),

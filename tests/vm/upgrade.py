@@ -22,6 +22,7 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import bed               # noqa: E402
 import nvme              # noqa: E402
 import pair as vm        # noqa: E402
+import rdma              # noqa: E402
 from scenario import PROMISE, Scenario, Verdict, check, once_more, usable  # noqa: E402
 
 UPGRADE = os.path.join(bed.TOP, "tests", "upgrade")
@@ -58,6 +59,8 @@ LEG_KIB = 96 << 10
 # Legs that outlive their machines, see Legs
 LASTING = {"leg_a": "/dev/vda", "leg_b": "/dev/vdb"}
 LOG_MIB = 16
+# What NFS needs of the stock kernel
+NFS_MODULES = (*rdma.MODULES, *rdma.Nfs.modules)
 # Seconds within which a peer without a common version has to be named
 NAMED = 2
 # Seconds of a planned change of roles, of which an emulated machine takes most
@@ -77,6 +80,12 @@ class Legs(nvme.Disk):
         return ["-drive", f"file={self.path}-{name},format=raw,if=none,id=leg", "-device", "virtio-blk-pci,drive=leg,romfile="]
 
 
+class Nfs(rdma.Nfs):
+    """A server that starts and ends with each pair of trees, and no other one in its way"""
+
+    ELSEWHERE = ":"
+
+
 class Upgrade(Scenario):
     """Two machines that change their trees"""
 
@@ -85,6 +94,7 @@ class Upgrade(Scenario):
         self.opts = opts
         self.trees = {}
         self.nvme = nvme.Nvme(pair, provider, PROMISE[provider][0], named=True)
+        self.nfs = Nfs(pair, rdma.Sockets(pair))
 
     def use(self, **trees):
         """Unload kfabric on these machines, and give each its tree."""
@@ -170,6 +180,25 @@ def device(s):
         s.pair.run(name, "ip link del kfi0")
 
 
+@case(300, "sockets")
+def nfs(s):
+    """NFS over kfi_ib: writes that are compared, and a copy of a file"""
+    s.pair.run("b", f"modprobe virtio_blk && dd if=/dev/zero of={s.nfs.disk} bs=1M count=1")
+    for name in s.pair.vms:
+        s.pair.run(name, f"[ -e {rdma.ROOT}/nfs ] || sh -c '{rdma.ENTER}'")
+        s.nfs.network.enter(name)
+    for name in s.pair.vms:
+        rdma.link(s.pair, s.nfs.network, name)
+    s.nfs.serve()
+    s.nfs.connect()
+    log = nvme.WriteLog(s.pair.spawn("a", f"writelog {s.nfs.where} {rdma.LOG_MIB} 36000 4"))
+    log.until_more(60)
+    log.finish()
+    s.nfs.copied()
+    s.nfs.disconnect()
+    s.nfs.drop()
+
+
 # ---- once ----
 
 def mirror_up(s, name, create=False, legs=None):
@@ -196,9 +225,12 @@ def writes(s, name):
 
 
 def upgrade_secondary(s, primary, secondary, tree):
-    """The secondary gets another tree while the primary writes: no write fails, and none is lost."""
+    """The secondary gets another tree while the primary writes: no write fails, and none is lost. Its command comes first, as packages
+    bring it, and knows the modules that are loaded."""
     log = writes(s, primary)
     log.until_more(30)
+    s.pair.run(secondary, f"cp {PLACE}/{tree}/kfi /usr/sbin/kfi")
+    insync(s, secondary)
     s.pair.run(secondary, "kfi mirror down r0", 60)
     s.use(**{secondary: tree})
     before = log.count()
@@ -231,14 +263,14 @@ def mirror_rolls(s):
 
 
 class Numbers:
-    """Numbers that a machine writes to the mirror, block after block. What it has acknowledged is known here."""
+    """Numbers that a machine writes to a mirror, block after block. What it has acknowledged is known here."""
 
     WRITE = """i={first}
-        while printf '%-4096d' $i | dd of=/dev/mapper/r0 bs=4096 seek=$i conv=fsync,notrunc 2>/dev/null; do echo $i; i=$((i + 1)); done"""
+        while printf '%-4096d' $i | dd of=/dev/mapper/{mirror} bs=4096 seek=$i conv=fsync,notrunc 2>/dev/null; do echo $i; i=$((i + 1)); done"""
 
-    def __init__(self, s, name, first):
+    def __init__(self, s, name, first, mirror="r0"):
         self.first = first
-        self.job = s.pair.spawn(name, self.WRITE.format(first=first))
+        self.job = s.pair.spawn(name, self.WRITE.format(first=first, mirror=mirror))
 
     def last(self):
         """Return the last number that was acknowledged, or the one before the first."""
@@ -252,10 +284,10 @@ class Numbers:
             time.sleep(0.1)
 
 
-def all_there(s, name, last):
+def all_there(s, name, last, mirror="r0"):
     """Read what was acknowledged, by all of them."""
     s.pair.run(name, f"""seq 1 {last} >/tmp/want; echo 3 >/proc/sys/vm/drop_caches
-        dd if=/dev/mapper/r0 bs=4096 skip=1 count={last} 2>/dev/null | tr -s ' ' '\\n' | cmp - /tmp/want""", 60)
+        dd if=/dev/mapper/{mirror} bs=4096 skip=1 count={last} 2>/dev/null | tr -s ' ' '\\n' | cmp - /tmp/want""", 60)
 
 
 def comes_back(s, name, tree):
@@ -415,9 +447,14 @@ def run_series(series, verdict, opts):
     for tree in TREES:
         if any(tree in needs for _, _, _, needs in rows):
             programs += build_tree(tree, series, verdict.progress, logs)
-    modules = [*nvme.guest_modules(series), "dm_mod", "brd"]
-    with bed.machines(opts.provider, series, logs, ko, programs=programs, modules=modules, memory="1G", append="rootfstype=ramfs",
-                      disk=nvme.Disk(nvme.DISK_MIB), devices=[Legs(LEG_KIB >> 10)] if opts.provider == "sockets" else [], progress=verdict.progress, seed=opts.seed) as pair:
+    modules, extra, devices = [*nvme.guest_modules(series), "dm_mod", "brd"], [], []
+    if opts.provider == "sockets":
+        modules += NFS_MODULES
+        extra = rdma.share(rdma.need(verdict.progress, logs))
+        devices = [Legs(LEG_KIB >> 10)]
+    with bed.machines(opts.provider, series, logs, ko, programs=programs, modules=list(dict.fromkeys(modules)), memory="1G",
+                      append="rootfstype=ramfs", disk=nvme.Disk(nvme.DISK_MIB), devices=devices, qemu_extra=extra,
+                      load={name: NFS_MODULES for name in "ab"} if extra else {}, progress=verdict.progress, seed=opts.seed) as pair:
         s = Upgrade(pair, opts.provider, opts)
         for name, function, budget, needs in rows:
             trees = dict(zip("ab", needs)) if name != function.__name__ else {}
