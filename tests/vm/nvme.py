@@ -371,6 +371,36 @@ def verified(s):
     s.nvme.disconnect()
 
 
+@case(240, "sockets")
+def cpu_offline(s):
+    """a disk is connected and reset while CPUs are offline, with as many queues as have a CPU: data is right then and when they are back"""
+    def online(word, *cpus):
+        for cpu in cpus:
+            s.pair.run("a", f"echo {word} >/sys/devices/system/cpu/cpu{cpu}/online")
+
+    def reset():
+        s.pair.run("a", f"echo 1 >/sys/class/nvme/{s.nvme.ctrl}/reset_controller", 60)
+        s.nvme.until_live(30)
+
+    def queues():
+        return int(s.pair.run("a", f"cat /sys/class/nvme/{s.nvme.ctrl}/queue_count").text)
+
+    online(0, 2)
+    disk = s.nvme.connect()
+    check(queues() == 3, f"{queues()} queues of two CPUs, with that of the administrator")
+    for cpu in (0, 1):
+        s.nvme.fio(disk, "4k-64k", 8, 1, cpus_allowed=cpu)
+    online(1, 2)
+    s.nvme.fio(disk, "4k-64k", 8, 1, cpus_allowed=2)
+    for off in ((1,), (1, 2), (2,)):
+        online(0, *off)
+        reset()
+        s.nvme.fio(disk, "4k-64k", 8, 1)
+        online(1, *off)
+        s.nvme.fio(disk, "4k-64k", 8, 1, cpus_allowed=off[0])
+    s.nvme.disconnect()
+
+
 @case(180, "sockets")
 def chap(s):
     """DH-HMAC-CHAP: only a host and a target that have each other's keys get together"""
@@ -546,7 +576,7 @@ def run_series(series, verdict, opts):
     if opts.provider == "sockets" and chosen(tls_pressure, opts, series):
         modules += [*tls_demo.MODULES, "tcp_diag"]
         extra = ["-virtfs", tls_demo.share()]
-    with bed.machines(opts.provider, series, logs, ko, programs=programs, modules=modules,
+    with bed.machines(opts.provider, series, logs, ko, programs=programs, modules=modules, cpus=3,
                       memory="640M", append="rootfstype=ramfs", disk=Disk(DISK_MIB),
                       qemu_extra=extra, progress=verdict.progress) as pair:
         scenario = Scenario(pair, opts.provider, opts)

@@ -132,11 +132,18 @@ static void kfn_admin_teardown(struct kfn_ctrl *ctrl, bool remove)
 
 /* ---- I/O queues ---- */
 
-static int kfn_io_count(struct kfn_ctrl *ctrl)
+/*
+ * The core counts the CPUs that are online. A reconnect asks for as many queues as there were, if
+ * CPUs have gone since: a queue that blk-mq knows may have requests, which wait for its connection.
+ */
+static int kfn_io_count(struct kfn_ctrl *ctrl, bool new)
 {
 	unsigned int n = nvmf_nr_io_queues(ctrl->ctrl.opts);
-	int ret = nvme_set_queue_count(&ctrl->ctrl, &n);
+	int ret;
 
+	if (!new)
+		n = max(n, ctrl->tag_set.nr_hw_queues);
+	ret = nvme_set_queue_count(&ctrl->ctrl, &n);
 	if (ret)
 		return ret;
 	if (!n) {
@@ -180,12 +187,33 @@ static int kfn_io_open(struct kfn_ctrl *ctrl)
 	return 0;
 }
 
-static int kfn_io_connect(struct kfn_ctrl *ctrl, unsigned int first, unsigned int end)
+/* Is a CPU mapped to the queue: any one, or one that can send the NVMe connect? */
+static bool kfn_queue_has_cpu(struct kfn_ctrl *ctrl, unsigned int qid, bool usable)
+{
+	const struct blk_mq_tag_set *set = &ctrl->tag_set;
+	unsigned int cpu, i;
+
+	for_each_possible_cpu(cpu)
+		for (i = 0; i < set->nr_maps; i++)
+			if (set->map[i].nr_queues && set->map[i].mq_map[cpu] == qid - 1 &&
+			    (!usable || kfn_cpu_usable(cpu)))
+				return true;
+	return false;
+}
+
+/*
+ * Send the NVMe connect on the queues that have a CPU and are not live yet. A queue whose CPUs have
+ * all gone offline has no requests: blk-mq ends them before the last of these CPUs goes.
+ */
+static int kfn_io_connect(struct kfn_ctrl *ctrl, unsigned int end)
 {
 	unsigned int i;
 	int ret;
 
-	for (i = first; i < end; i++) {
+	for (i = 1; i < end; i++) {
+		if (test_bit(KFN_Q_LIVE, &ctrl->queues[i].flags) ||
+		    !kfn_queue_has_cpu(ctrl, i, true))
+			continue;
 		ret = kfn_connect_queue(ctrl, i);
 		if (ret)
 			return ret;
@@ -216,7 +244,31 @@ static void kfn_io_find_tags(struct kfn_ctrl *ctrl)
 			kfn_queue_tags(&ctrl->queues[i]);
 }
 
-/* The number of queues may have changed: update blk-mq while no request is in the queues. */
+/*
+ * blk-mq marks a hardware context whose CPUs have all gone offline, and gives it no request until
+ * one of these is back. The mark outlives a new map, so a context that has got an online CPU by
+ * the map would let requests wait for ever. No request is in the queues.
+ */
+static void kfn_io_unmark(struct blk_mq_tag_set *set)
+{
+	struct blk_mq_hw_ctx *hctx;
+	struct request_queue *q;
+	unsigned long i;
+
+	mutex_lock(&set->tag_list_lock);
+	cpus_read_lock();
+	list_for_each_entry(q, &set->tag_list, tag_set_list)
+		queue_for_each_hw_ctx(q, hctx, i)
+			if (cpumask_intersects(hctx->cpumask, cpu_online_mask))
+				clear_bit(BLK_MQ_S_INACTIVE, &hctx->state);
+	cpus_read_unlock();
+	mutex_unlock(&set->tag_list_lock);
+}
+
+/*
+ * The number of queues may have changed, and so may the CPUs that are online: update blk-mq while
+ * no request is in the queues.
+ */
 static int kfn_io_update(struct kfn_ctrl *ctrl)
 {
 	nvme_start_freeze(&ctrl->ctrl);
@@ -229,23 +281,45 @@ static int kfn_io_update(struct kfn_ctrl *ctrl)
 	mutex_lock(&ctrl->tags_lock);
 	blk_mq_update_nr_hw_queues(ctrl->ctrl.tagset, ctrl->ctrl.queue_count - 1);
 	mutex_unlock(&ctrl->tags_lock);
+	kfn_io_unmark(ctrl->ctrl.tagset);
 	kfn_io_find_tags(ctrl);
 	nvme_unfreeze(&ctrl->ctrl);
 	return 0;
 }
 
-/* First connect the queues for which blk-mq already has hardware contexts. */
+/*
+ * Disconnect the queues that kfn_map_queues() has mapped no CPU to: no command comes to them. If
+ * the CPUs of another queue have gone offline since, its commands would find it closed when they
+ * are back, so the set-up has to be repeated. Return: 0 or -EAGAIN
+ */
+static int kfn_io_end_idle(struct kfn_ctrl *ctrl)
+{
+	unsigned int i;
+
+	for (i = 1; i < ctrl->ctrl.queue_count; i++) {
+		if (!kfn_queue_has_cpu(ctrl, i, false))
+			kfn_queues_end(ctrl, i, i + 1);
+		else if (!test_bit(KFN_Q_LIVE, &ctrl->queues[i].flags))
+			return -EAGAIN;
+	}
+	return 0;
+}
+
+/*
+ * First connect the queues for which blk-mq already has hardware contexts and CPUs. When it has
+ * mapped the CPUs that are online now, connect the others.
+ */
 static int kfn_io_start(struct kfn_ctrl *ctrl, bool new)
 {
 	unsigned int known = min(ctrl->tag_set.nr_hw_queues + 1, ctrl->ctrl.queue_count);
 	int ret;
 
-	ret = kfn_io_connect(ctrl, 1, known);
+	ret = kfn_io_connect(ctrl, known);
 	if (!ret && !new)
 		ret = kfn_io_update(ctrl);
 	if (!ret)
-		ret = kfn_io_connect(ctrl, known, ctrl->tag_set.nr_hw_queues + 1);
-	return ret;
+		ret = kfn_io_connect(ctrl, ctrl->tag_set.nr_hw_queues + 1);
+	return ret ?: kfn_io_end_idle(ctrl);
 }
 
 static void kfn_io_stop(struct kfn_ctrl *ctrl)
@@ -260,7 +334,7 @@ static int kfn_io_setup(struct kfn_ctrl *ctrl, bool new)
 {
 	int ret;
 
-	ret = kfn_io_count(ctrl) ?: kfn_io_check_size(ctrl, new) ?: kfn_io_open(ctrl);
+	ret = kfn_io_count(ctrl, new) ?: kfn_io_check_size(ctrl, new) ?: kfn_io_open(ctrl);
 	if (ret)
 		return ret;
 	if (new) {

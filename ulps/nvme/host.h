@@ -156,6 +156,7 @@ void kfn_lost_work(struct work_struct *work);
 /* io.c */
 extern const struct kfi_conn_ops kfn_conn_ops, kfn_digest_conn_ops;
 extern const struct blk_mq_ops kfn_mq_ops, kfn_admin_mq_ops;
+bool kfn_cpu_usable(unsigned int cpu);
 void kfn_submit_async_event(struct nvme_ctrl *ctrl);
 
 /* ctrl.c */

@@ -8,6 +8,7 @@
  *	complete	called by blk-mq, on a CPU of its choice
  */
 #include <linux/blk-mq.h>
+#include <linux/sched/isolation.h>
 #include <linux/unaligned.h>
 #include <kfi_blk.h>
 #include "host.h"
@@ -383,11 +384,65 @@ static int kfn_init_admin_hctx(struct blk_mq_hw_ctx *hctx, void *data, unsigned 
 	return 0;
 }
 
+/**
+ * kfn_cpu_usable() - does blk-mq let a CPU send what is for a certain queue, as the NVMe connect?
+ * @cpu: a possible CPU
+ *
+ * A CPU that is isolated sends only the commands of its own processes.
+ *
+ * Return: true or false
+ */
+bool kfn_cpu_usable(unsigned int cpu)
+{
+	return cpu_online(cpu) && !cpu_is_isolated(cpu);
+}
+
+/* Has each queue of the map a CPU that can send its NVMe connect? */
+static bool kfn_map_is_usable(const struct blk_mq_queue_map *map)
+{
+	unsigned int cpu, i;
+	bool has_cpu;
+
+	for (i = 0; i < map->nr_queues; i++) {
+		has_cpu = false;
+		for_each_possible_cpu(cpu)
+			has_cpu |= map->mq_map[cpu] == map->queue_offset + i && kfn_cpu_usable(cpu);
+		if (!has_cpu)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Give each queue a CPU that is usable, in turn. The other CPUs get queues that have such a CPU:
+ * one that comes online later finds its queue connected. If usable CPUs are fewer than queues, the
+ * last queues get none.
+ */
+static void kfn_map_usable(struct blk_mq_queue_map *map)
+{
+	unsigned int usable = 0, other = 0, n = 0, cpu;
+
+	for_each_possible_cpu(cpu)
+		n += kfn_cpu_usable(cpu);
+	n = clamp(n, 1U, map->nr_queues);
+	for_each_possible_cpu(cpu)
+		map->mq_map[cpu] = map->queue_offset +
+				   (kfn_cpu_usable(cpu) ? usable++ : other++) % n;
+}
+
+/*
+ * The core spreads all CPUs that may come over the queues, so that a queue may have only CPUs that
+ * are offline or isolated: its NVMe connect can't be sent.
+ */
 static void kfn_map_queues(struct blk_mq_tag_set *set)
 {
 	struct kfn_ctrl *ctrl = to_kfn(set->driver_data);
+	unsigned int i;
 
 	nvmf_map_queues(set, &ctrl->ctrl, ctrl->io_queues);
+	for (i = 0; i < set->nr_maps; i++)
+		if (set->map[i].nr_queues && !kfn_map_is_usable(&set->map[i]))
+			kfn_map_usable(&set->map[i]);
 }
 
 const struct blk_mq_ops kfn_mq_ops = {
