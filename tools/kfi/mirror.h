@@ -196,10 +196,12 @@ struct mirror_conf {
  * struct mirror_where - the configuration that is used
  * @dir: folder of the files
  * @node: name of this node in them
+ * @wait: wait until the disks of this node are there, with a message for each that is not
  */
 struct mirror_where {
 	const char *dir;
 	const char *node;
+	bool wait;
 };
 
 /* Return: an exit code, after a message. It is an error if this node has no part in the mirror. */

@@ -17,6 +17,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -497,6 +498,39 @@ static bool read_size(const char *file, cfg_t *cfg, cfg_t *node, uint64_t *secto
 	return false;
 }
 
+/* A device may be there before it has a size. Other errors are for who opens it. */
+static bool is_there(const char *disk)
+{
+	int fd = open(disk, O_RDONLY | O_CLOEXEC);
+	off_t end;
+
+	if (fd < 0)
+		return errno != ENOENT && errno != ENOTDIR && errno != ENXIO && errno != ENODEV;
+	end = lseek(fd, 0, SEEK_END);
+	close(fd);
+	return end;
+}
+
+static void wait_for_disks(const char *file, cfg_t *node)
+{
+	static const char *const keys[] = { "leg", "meta", "log" };
+	const struct timespec pause = { .tv_nsec = 200000000 };
+	const char *disk;
+	bool told;
+	size_t i;
+
+	for (i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		disk = cfg_getstr(node, keys[i]);
+		if (*disk != '/')	/* there is none, or it is on the leg */
+			continue;
+		for (told = false; !is_there(disk); told = true) {
+			if (!told)
+				complain("%s: waiting for %s", file, disk);
+			nanosleep(&pause, NULL);
+		}
+	}
+}
+
 /* ---- files ---- */
 
 static void free_conf(struct mirror_conf *conf)
@@ -537,8 +571,8 @@ static void warn_detach(const char *file, cfg_t *cfg, cfg_t *node)
 			 file, cfg_title(node));
 }
 
-static struct mirror_conf *make_conf(const char *name, const char *file, cfg_t *cfg,
-				     unsigned int me)
+static struct mirror_conf *make_conf(const struct mirror_where *where, const char *name,
+				     const char *file, cfg_t *cfg, unsigned int me)
 {
 	struct mirror_conf *conf = must(calloc(1, sizeof(*conf)));
 	cfg_t *node = cfg_getnsec(cfg, "node", me);
@@ -560,6 +594,8 @@ static struct mirror_conf *make_conf(const char *name, const char *file, cfg_t *
 	print_table(to, conf, cfg, node);
 	if (fclose(to))
 		must(NULL);
+	if (where->wait)
+		wait_for_disks(file, node);
 	if (read_size(file, cfg, node, &conf->sectors))
 		return conf;
 	free_conf(conf);
@@ -631,7 +667,7 @@ static int read_file(const struct mirror_where *where, const char *name, bool al
 	while (me < n && strcmp(cfg_title(cfg_getnsec(cfg, "node", me)), where->node))
 		me++;
 	if (me < n) {
-		*out = make_conf(name, file, cfg, me);
+		*out = make_conf(where, name, file, cfg, me);
 		ret = *out ? 0 : -1;
 	} else if (!ret && !all) {
 		complain_absent(where, name, cfg);

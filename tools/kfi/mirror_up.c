@@ -45,7 +45,7 @@ struct scope {
 
 /* ---- command lines ---- */
 
-enum { OPT_CREATE = OPT_FIRST_FREE, OPT_CLEAN };
+enum { OPT_CREATE = OPT_FIRST_FREE, OPT_CLEAN, OPT_WAIT };
 
 #define CONF_USAGE \
 	"  -a, --all         all mirrors that the configuration has for this node\n" \
@@ -65,17 +65,18 @@ static int parse(const char *verb, int argc, char **argv, const char *shorts, st
 		{ "force", no_argument, NULL, 'f' },
 		{ "node", required_argument, NULL, 'n' },
 		{ "timeout", required_argument, NULL, 't' },
+		{ "wait", no_argument, NULL, OPT_WAIT },
 		{}
 	};
 	char *end;
 	int opt;
 
-	*scope = (struct scope){ .where = { MIRROR_CONF_DIR, mirror_conf_node() } };
+	*scope = (struct scope){ .where = { MIRROR_CONF_DIR, mirror_conf_node(), false } };
 	while ((opt = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
 		if (common_option(opt))
 			continue;
 		if (opt == 'h' || opt == '?' || (opt < 256 && !strchr(shorts, opt)) ||
-		    ((opt == OPT_CREATE || opt == OPT_CLEAN) && strcmp(verb, "mirror up"))) {
+		    (opt >= OPT_CREATE && opt <= OPT_WAIT && strcmp(verb, "mirror up"))) {
 			fputs(usage, opt == 'h' ? stdout : stderr);
 			return opt == 'h' ? EXIT_OK : EXIT_USAGE;
 		}
@@ -91,6 +92,8 @@ static int parse(const char *verb, int argc, char **argv, const char *shorts, st
 			scope->create = true;
 		else if (opt == OPT_CLEAN)
 			scope->clean = true;
+		else if (opt == OPT_WAIT)
+			scope->where.wait = true;
 		else if (opt == 't')
 			scope->seconds = strtod(optarg, &end);
 		if (opt == 't' && (end == optarg || *end || !(scope->seconds > 0 &&
@@ -278,7 +281,8 @@ int cmd_mirror_up(int argc, char **argv)
 		"      --create      format metadata and log if they are blank: once, on each\n"
 		"                    node\n"
 		"      --clean       with --create, on all nodes: their disks have the same data,\n"
-		"                    so no first copy is written\n";
+		"                    so no first copy is written\n"
+		"      --wait        until the disks of this node are there\n";
 	struct scope scope;
 	int ret = parse("mirror up", argc, argv, COMMON_SHORT "ac:n:", &scope, usage);
 
