@@ -290,6 +290,17 @@ def all_there(s, name, last, mirror="r0"):
         dd if=/dev/mapper/{mirror} bs=4096 skip=1 count={last} 2>/dev/null | tr -s ' ' '\\n' | cmp - /tmp/want""", 60)
 
 
+def goes_on(s, name, numbers):
+    """The other machine is off. If its copy was in sync, writes wait until somebody says so."""
+    than, end = numbers.last() + 1, time.monotonic() + 60
+    while numbers.last() <= than:
+        outage = s.kfi.json(name, "mirror show r0")[0]["outage"]
+        if outage is not None:
+            s.kfi.command(name, f"mirror fenced r0 {outage}", check=False)
+        check(time.monotonic() < end, "no write was acknowledged for 60 s")
+        time.sleep(0.1)
+
+
 def comes_back(s, name, tree):
     """A machine that has lost its power boots with another tree."""
     s.pair.boot(name)
@@ -315,7 +326,7 @@ def mirror_rolls_killed(s):
     time.sleep(lot.uniform(0, 2))
     s.pair.progress("b, with this tree, loses its power")
     s.pair.kill("b")
-    numbers.until_more()
+    goes_on(s, "a", numbers)
     comes_back(s, "b", "this")
     insync(s, "a")
     numbers.until_more()

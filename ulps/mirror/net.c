@@ -174,6 +174,46 @@ static void inbox_clear(struct kfm_rail *rail)
 	spin_unlock_irq(&p->m->lock);
 }
 
+static bool same_domain(const struct kfi_info *a, const struct kfi_info *b)
+{
+	return !strcmp(a->fabric_attr->prov_name, b->fabric_attr->prov_name) &&
+	       !strcmp(a->domain_attr->name, b->domain_attr->name);
+}
+
+/*
+ * What has the address of this end. A machine with several cables has its name at each of them, so
+ * the one that leads to the peer is chosen.
+ */
+static int net_find(const struct kfm_rail *rail, const struct kfi_need *need,
+		    struct kfi_info **found)
+{
+	const struct kfm *m = rail->p->m;
+	struct kfi_info *own, *to, *end, *info;
+	int ret = kfi_find(m->net_ns, need, rail->local[0], NULL, rail->local[1], &own);
+
+	if (ret)
+		return ret;
+	*found = own;
+	if (!own->next || own->addr_format == KFI_SOCKADDR_IN ||
+	    own->addr_format == KFI_SOCKADDR_IN6)
+		return 0;
+	ret = kfi_find(m->net_ns, need, NULL, rail->remote[0], rail->remote[1], &to);
+	if (!ret) {
+		ret = -ENETUNREACH;
+		for (info = own; info && ret == -ENETUNREACH; info = info->next) {
+			for (end = to; end && !same_domain(info, end); end = end->next)
+				;
+			if (end) {
+				*found = kfi_dupinfo(info);
+				ret = *found ? 0 : -ENOMEM;
+			}
+		}
+		kfi_freeinfo(to);
+	}
+	kfi_freeinfo(own);
+	return ret;
+}
+
 /*
  * Callers that are not the peer are refused where the provider can do that: all but loop. One
  * without a time limit may keep a buffer of a lost session for longer, and new writes wait if it
@@ -198,7 +238,7 @@ static int net_open(struct kfm_rail *rail)
 	struct kfi_dom *dom;
 	int ret;
 
-	ret = kfi_find(m->net_ns, &need, rail->local[0], NULL, rail->local[1], &info);
+	ret = net_find(rail, &need, &info);
 	if (ret)
 		return ret;
 	rail->checked = info->domain_attr->caps & KFI_DATA_CHECK;
