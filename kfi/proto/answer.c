@@ -226,9 +226,10 @@ void kfp_turn(struct kfp_conn *conn)
 }
 
 /*
- * A request is acknowledged. Return: whether the consumer's answer to it is worth waiting for. It is
- * not while this side waits for an answer itself: its next operation may come only after that, and if
- * the peer did the same, both would wait for each other.
+ * A request is acknowledged. Return: whether the ACK shall wait for the answer of the consumer.
+ *
+ * It shall not while this side waits for an answer itself: the consumer's next operation may come
+ * only after that one. If the peer held its ACK as well, both sides would wait for each other.
  */
 static bool kfp_turns(struct kfp_conn *conn)
 {

@@ -285,7 +285,8 @@ static int kfp_rx_finish_message(struct kfp_conn *conn)
 		if (unlikely(late_ack))
 			return 0;	/* the ACK follows when the message is received */
 	} else if (unlikely(conn->late_acks)) {
-		return 0;	/* no receive gets it: its sender learns that by the end of the connection */
+		/* no receive gets it, and the end of the connection says so to the sender */
+		return 0;
 	}
 	return rx->f.flags & KFW_F_ACK ? kfp_rx_ack(conn, 0) : 0;
 }

@@ -121,8 +121,8 @@ static bool kfp_tx_follows(struct kfp_conn *conn)
 
 /*
  * Is a BYE due? The shutdown was requested, and all that was posted before it has been sent and
- * answered. The flag is read before the lists. An ACK that waits goes ahead of the BYE: the shutdown
- * has left a note, and the runner looks again.
+ * answered. The flag is read before the lists. A delayed ACK goes ahead of the BYE: the runner sends
+ * it, and looks again.
  */
 static bool kfp_bye_due(struct kfp_conn *conn)
 {

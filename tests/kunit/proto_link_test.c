@@ -533,7 +533,10 @@ static void acks_take_turns(struct kunit *test)
 		turn_asks(peer, id);
 		turn_answers(peer, id);
 	}
-	/* The victim waits itself, and perhaps the peer does so, too: an ACK that waited would end the turns. */
+	/*
+	 * The victim waits for an ACK itself, and the peer may do the same: an ACK that the victim
+	 * held would end the turns.
+	 */
 	ph_message(4, 5, &x);
 	due = ph_ack_due(peer);
 	turn_asks(peer, id);

@@ -73,6 +73,13 @@ install_kernel()
 	in_tree apt-get -qq -y "${@:2}" install "linux-image-$1" "linux-headers-$1"
 }
 
+# The newest one of 6.12, whose release is $kernel then
+kernel()
+{
+	kernel=$(kernels '6\.12\.[0-9.]+\+deb[0-9.]+' | tail -n 1)
+	install_kernel "$kernel"
+}
+
 # boot_service SCRIPT WORD: the tree runs /root/SCRIPT WORD when it has booted, and writes to the console
 boot_service()
 {

@@ -498,7 +498,10 @@ static bool read_size(const char *file, cfg_t *cfg, cfg_t *node, uint64_t *secto
 	return false;
 }
 
-/* A device may be there before it has a size. Other errors are for who opens it. */
+/*
+ * Is the disk there? A device may be there before it has a size. Another error than that of an
+ * absent device counts as there: the caller opens the disk, and reports it.
+ */
 static bool is_there(const char *disk)
 {
 	int fd = open(disk, O_RDONLY | O_CLOEXEC);
@@ -519,7 +522,7 @@ static void wait_for_disks(const char *file, cfg_t *node)
 	bool told;
 	size_t i;
 
-	for (i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+	for (i = 0; i < ARRAY_SIZE(keys); i++) {
 		disk = cfg_getstr(node, keys[i]);
 		if (*disk != '/')	/* there is none, or it is on the leg */
 			continue;

@@ -181,8 +181,8 @@ static bool same_domain(const struct kfi_info *a, const struct kfi_info *b)
 }
 
 /*
- * What has the address of this end. A machine with several cables has its name at each of them, so
- * the one that leads to the peer is chosen.
+ * Find the domain that serves the address of this node. A machine has the same name at each of its
+ * cables: if several domains serve it, take the first one that leads to the peer.
  */
 static int net_find(const struct kfm_rail *rail, const struct kfi_need *need,
 		    struct kfi_info **found)

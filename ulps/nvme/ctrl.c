@@ -245,9 +245,10 @@ static void kfn_io_find_tags(struct kfn_ctrl *ctrl)
 }
 
 /*
- * blk-mq marks a hardware context whose CPUs have all gone offline, and gives it no request until
- * one of these is back. The mark outlives a new map, so a context that has got an online CPU by
- * the map would let requests wait for ever. No request is in the queues.
+ * blk-mq sets BLK_MQ_S_INACTIVE of a hardware context when its last CPU goes offline, and allocates
+ * no request there until one of its CPUs is back. The bit outlives a new map: if the map gives the
+ * context an online CPU, the requests of that CPU would wait for ever. So clear it there. The
+ * queues are frozen, so no CPU hotplug waits for a request of theirs.
  */
 static void kfn_io_unmark(struct blk_mq_tag_set *set)
 {

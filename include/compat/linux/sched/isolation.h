@@ -8,7 +8,7 @@
 #ifndef KFI_HAVE_CPU_IS_ISOLATED
 static inline bool cpu_is_isolated(int cpu)
 {
-	return false;	/* blk-mq does not leave such CPUs out there */
+	return false;	/* blk-mq of such a kernel uses an isolated CPU as any other */
 }
 #endif
 
