@@ -95,14 +95,6 @@ static inline void kfi_inaddr_set_port(union kfi_inaddr *a, __be16 port)
 /* The functions up to kfi_inaddr_replace() do not sleep, and may be called in any context. */
 
 /**
- * kfi_inaddr_ip_cmp() - compare the addresses of two names, without their ports
- * @a: a name
- * @b: another name
- *
- * Return: < 0, 0 or > 0.
- */
-int kfi_inaddr_ip_cmp(const union kfi_inaddr *a, const union kfi_inaddr *b);
-/**
  * kfi_inaddr_cmp() - compare two names, for &kfi_link_ops.cmp
  * @a: a name
  * @b: another name
@@ -154,19 +146,6 @@ void kfi_inaddr_str(const void *addr, size_t len, char *buf, size_t size);
  * Return: 0; -EINVAL if the family is another one, the address is the wildcard, or the port is 0.
  */
 int kfi_inaddr_check(int family, const union kfi_inaddr *a);
-
-/**
- * kfi_inaddr_resolve() - convert a node and a service to the name of a peer
- * @net: network namespace, for the interface names in link-local addresses
- * @family: AF_INET or AF_INET6
- * @node: IP address as text. Names of hosts are not resolved
- * @service: port as text
- * @addr: where to store the name
- *
- * Return: length of the name; -EINVAL if @node and @service are no name of a peer.
- */
-int kfi_inaddr_resolve(struct net *net, int family, const char *node, const char *service,
-		       union kfi_inaddr *addr);
 
 /**
  * kfi_inaddr_source() - return the name to which an endpoint binds or at which it listens
@@ -399,13 +378,6 @@ int kfi_inaddr_bind_device(struct socket *sock, const char *ifname, bool only);
 void kfi_inaddr_offer(struct kfi_info *info, struct kfi_inaddr_local *local,
 		      struct kfi_inaddr_filter *filter);
 
-/**
- * kfi_inaddr_short_wanted() - check whether a query requests short names, as kfilnd does
- * @q: the query
- *
- * Return: true if offers with short names have to come before all others.
- */
-bool kfi_inaddr_short_wanted(const struct kfi_query *q);
 /**
  * kfi_inaddr_getinfo() - answer a query with the local addresses that match
  * @q: the query

@@ -656,45 +656,9 @@ u32 kfi_av_rx_ctx(struct kfi_av *av, kfi_addr_t addr);
  */
 kfi_addr_t kfi_av_reverse(struct kfi_av *av, const void *addr);
 
-/**
- * kfi_idmap_addr() - return the IPv4 address that the administrator has given to a node number
- * @net: network namespace
- * @id: node number, 1 to 0xfffff
- * @addr: where to store the address
- *
- * Context: any but hard interrupt. Return: 0; -ENOENT if the map has no such number.
- */
-int kfi_idmap_addr(struct net *net, u32 id, __be32 *addr);
-/**
- * kfi_idmap_id() - return the node number that the administrator has given to an IPv4 address
- * @net: network namespace
- * @addr: the address
- * @id: where to store the number
- *
- * Context: any but hard interrupt. Return: 0; -ENOENT if the map has no such address.
- */
-int kfi_idmap_id(struct net *net, __be32 addr, u32 *id);
-
 /* ------------------------------------------------------------------ */
 /* Authorization						      */
 /* ------------------------------------------------------------------ */
-
-/** KFI_AUTH_PROOF - length in bytes of a proof that a side has an authorization key */
-#define KFI_AUTH_PROOF		32
-
-/**
- * kfi_auth_same() - check whether two endpoints have the same authorization key
- * @a: ep_attr of the info of an open endpoint or passive endpoint. The key there is that of the
- *	endpoint, or of its domain if the endpoint has none
- * @b: as @a, of the other endpoint
- *
- * A provider that supports keys (max_ep_auth_key of its offers is 1) refuses a peer with another
- * key with -KFI_EKEYREJECTED, before any payload moves and before the peer is reported to a
- * consumer.
- *
- * Context: any. Return: true if the keys are equal, or if neither has one.
- */
-bool kfi_auth_same(const struct kfi_ep_attr *a, const struct kfi_ep_attr *b);
 
 /**
  * kfi_auth_secret() - check whether an endpoint has an authorization key that is a secret
@@ -709,28 +673,6 @@ static inline bool kfi_auth_secret(const struct kfi_ep *ep)
 {
 	return ep->info->ep_attr->auth_key_size && ep->domain->info->addr_format != KFI_ADDR_CXI;
 }
-
-/**
- * kfi_auth_proof() - compute a proof that this side has an authorization key
- * @attr: attributes of an endpoint with a key, as for kfi_auth_same()
- * @parts: the data that the proof covers. It contains a random number of the side that verifies
- * @count: number of entries in @parts
- * @proof: where to store KFI_AUTH_PROOF bytes, the HMAC-SHA256 of @parts
- *
- * Context: any but hard interrupt.
- */
-void kfi_auth_proof(const struct kfi_ep_attr *attr, const struct kvec *parts, size_t count,
-		    u8 *proof);
-
-/**
- * kfi_auth_proved() - compare a proof of the peer with the expected one, in constant time
- * @proof: expected proof of kfi_auth_proof(), or its first bytes
- * @received: what the peer has sent
- * @len: bytes to compare
- *
- * Context: any. Return: true if they are equal.
- */
-bool kfi_auth_proved(const u8 *proof, const u8 *received, size_t len);
 
 /* ------------------------------------------------------------------ */
 /* Connections and events					      */

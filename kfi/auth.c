@@ -13,6 +13,7 @@
 #include <linux/string.h>
 #include "auth.h"
 #include "core.h"
+#include "proof.h"
 
 static_assert(KFI_AUTH_PROOF == SHA256_DIGEST_SIZE);
 
@@ -40,7 +41,6 @@ bool kfi_auth_same(const struct kfi_ep_attr *a, const struct kfi_ep_attr *b)
 	return a->auth_key_size == b->auth_key_size &&
 	       (!a->auth_key_size || !memcmp(a->auth_key, b->auth_key, a->auth_key_size));
 }
-EXPORT_SYMBOL_GPL(kfi_auth_same);
 
 /* Start an HMAC pass: hash one block that has the key, xored with @mix. */
 static void hash_begin(struct sha256_ctx *ctx, const struct kfi_ep_attr *attr, u8 mix)
@@ -72,7 +72,6 @@ void kfi_auth_proof(const struct kfi_ep_attr *attr, const struct kvec *parts, si
 	sha256_update(&ctx, proof, KFI_AUTH_PROOF);
 	sha256_final(&ctx, proof);
 }
-EXPORT_SYMBOL_GPL(kfi_auth_proof);
 
 /*
  * crypto_memneq() is not used because not all supported kernels export it to modules. The
@@ -88,4 +87,3 @@ bool kfi_auth_proved(const u8 *proof, const u8 *received, size_t len)
 	}
 	return !differs;
 }
-EXPORT_SYMBOL_GPL(kfi_auth_proved);

@@ -13,4 +13,10 @@ bool kfi_auth_key_ok(const u8 *key, size_t size);
  */
 int kfi_auth_inherit(struct kfi_info *info, const struct kfi_domain_attr *domain);
 
+/*
+ * Have both endpoints the same authorization key, or neither one? @a, @b: ep_attr of the info of an
+ * open endpoint or passive endpoint. Context: any.
+ */
+bool kfi_auth_same(const struct kfi_ep_attr *a, const struct kfi_ep_attr *b);
+
 #endif /* _KFI_AUTH_H */

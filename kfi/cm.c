@@ -7,6 +7,7 @@
  * ordered.
  */
 #include <linux/sched/mm.h>
+#include "auth.h"
 #include "ep.h"
 #include "eq.h"
 #include <trace/events/kfi.h>

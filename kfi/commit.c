@@ -11,7 +11,7 @@
  */
 #include <linux/err.h>
 #include <linux/export.h>
-#include <kfi_commit.h>
+#include "commit.h"
 #include "mr.h"
 
 /*
@@ -39,14 +39,12 @@ int kfi_commit_get(struct kfi_ep *ep, const struct kfi_rma_iov *rma, struct kfi_
 	rcu_read_unlock();
 	return err;
 }
-EXPORT_SYMBOL_GPL(kfi_commit_get);
 
 void kfi_commit_put(struct kfi_commit *commit)
 {
 	while (commit->count)
 		kfi_mr_put(commit->segs[--commit->count].mr);
 }
-EXPORT_SYMBOL_GPL(kfi_commit_put);
 
 static void commit_failed(struct kfi_commit *commit, int err)
 {
@@ -104,4 +102,3 @@ void kfi_commit_start(struct kfi_commit *commit)
 		commit_begin(commit, &commit->segs[i]);
 	commit_ended(commit);
 }
-EXPORT_SYMBOL_GPL(kfi_commit_start);

@@ -36,7 +36,7 @@ static struct idmap_net *idmap_of(struct net *net)
 	return net_generic(net, idmap_net_id);
 }
 
-/* ---- for providers ---- */
+/* ---- look-ups, for short names ---- */
 
 int kfi_idmap_addr(struct net *net, u32 id, __be32 *addr)
 {
@@ -49,7 +49,6 @@ int kfi_idmap_addr(struct net *net, u32 id, __be32 *addr)
 	rcu_read_unlock();
 	return e ? 0 : -ENOENT;
 }
-EXPORT_SYMBOL_GPL(kfi_idmap_addr);
 
 int kfi_idmap_id(struct net *net, __be32 addr, u32 *id)
 {
@@ -62,7 +61,6 @@ int kfi_idmap_id(struct net *net, __be32 addr, u32 *id)
 	rcu_read_unlock();
 	return e ? 0 : -ENOENT;
 }
-EXPORT_SYMBOL_GPL(kfi_idmap_id);
 
 /* ---- for the administrator ---- */
 

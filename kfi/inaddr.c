@@ -16,11 +16,11 @@
 #include <net/l3mdev.h>
 #include <net/sock.h>
 #include <kfi_cxi_ext.h>
-#include <kfi_inaddr.h>
+#include "inaddr.h"
 
 /* ---- arithmetic and text ---- */
 
-int kfi_inaddr_ip_cmp(const union kfi_inaddr *a, const union kfi_inaddr *b)
+static int ip_cmp(const union kfi_inaddr *a, const union kfi_inaddr *b)
 {
 	if (a->sa.sa_family != b->sa.sa_family)
 		return a->sa.sa_family < b->sa.sa_family ? -1 : 1;
@@ -28,7 +28,6 @@ int kfi_inaddr_ip_cmp(const union kfi_inaddr *a, const union kfi_inaddr *b)
 		return memcmp(&a->in6.sin6_addr, &b->in6.sin6_addr, sizeof(a->in6.sin6_addr));
 	return memcmp(&a->in.sin_addr, &b->in.sin_addr, sizeof(a->in.sin_addr));
 }
-EXPORT_SYMBOL_GPL(kfi_inaddr_ip_cmp);
 
 /* A link-local address on two links belongs to two hosts. A name without a scope matches both. */
 static int scope_cmp(const union kfi_inaddr *a, const union kfi_inaddr *b)
@@ -45,7 +44,7 @@ int kfi_inaddr_cmp(const void *a, const void *b)
 {
 	u16 pa = be16_to_cpu(kfi_inaddr_port(a)), pb = be16_to_cpu(kfi_inaddr_port(b));
 
-	return kfi_inaddr_ip_cmp(a, b) ?: (int)pa - (int)pb ?: scope_cmp(a, b);
+	return ip_cmp(a, b) ?: (int)pa - (int)pb ?: scope_cmp(a, b);
 }
 EXPORT_SYMBOL_GPL(kfi_inaddr_cmp);
 
@@ -155,7 +154,6 @@ int kfi_inaddr_resolve(struct net *net, int family, const char *node, const char
 		return -EINVAL;
 	return kfi_inaddr_check(family, addr) ?: kfi_inaddr_len(family);
 }
-EXPORT_SYMBOL_GPL(kfi_inaddr_resolve);
 
 int kfi_inaddr_source(const struct kfi_info *info, union kfi_inaddr *addr)
 {
@@ -209,8 +207,7 @@ static bool addr_matches(const struct kfi_inaddr_filter *filter,
 	if (filter->src.sa.sa_family && filter->src.sa.sa_family != local->addr.sa.sa_family)
 		return false;
 	if (filter->src.sa.sa_family && !kfi_inaddr_any(&filter->src) &&
-	    (kfi_inaddr_ip_cmp(&filter->src, &local->addr) ||
-	     scope_cmp(&filter->src, &local->addr)))
+	    (ip_cmp(&filter->src, &local->addr) || scope_cmp(&filter->src, &local->addr)))
 		return false;
 	return !filter->dest.sa.sa_family || filter->dest.sa.sa_family == local->addr.sa.sa_family;
 }

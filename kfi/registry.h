@@ -32,7 +32,7 @@ int kfi_fabric_walk_eps(struct kfi_fabric *fabric, kfi_ep_fn fn, void *arg);
 
 void kfi_fabric_kill(struct kfi_fabric *fabric, const void *device);
 
-/* ---- idmap.c: the map of fabric ids; kfi_prov.h declares the look-ups ---- */
+/* ---- idmap.c: the map of fabric ids ---- */
 
 int kfi_idmap_init(void);
 void kfi_idmap_exit(void);
@@ -45,6 +45,12 @@ int kfi_idmap_add(struct net *net, u32 id, __be32 addr);
 int kfi_idmap_del(struct net *net, u32 id);	/* 0, -ENOENT */
 /* Find the first entry whose id is at least *@id. Return: 0, -ENOENT. */
 int kfi_idmap_next(struct net *net, u32 *id, __be32 *addr);
+/*
+ * The address of a number, and the number of an address. Context: any but hard interrupt. Return:
+ * 0, or -ENOENT.
+ */
+int kfi_idmap_addr(struct net *net, u32 id, __be32 *addr);
+int kfi_idmap_id(struct net *net, __be32 addr, u32 *id);
 
 /* ---- versions.c; kfi_versions.h declares what wires call ---- */
 

@@ -16,7 +16,8 @@
 #include <linux/inetdevice.h>
 #include <linux/net.h>
 #include <kfi_cxi_ext.h>
-#include <kfi_inaddr.h>
+#include "inaddr.h"
+#include "registry.h"
 
 #define NIC_BITS	20
 #define PID_MAX		4095
@@ -261,7 +262,6 @@ bool kfi_inaddr_short_wanted(const struct kfi_query *q)
 		return true;
 	return q->hints->addr_format == KFI_FORMAT_UNSPEC && (q->hints->caps & caps) == caps;
 }
-EXPORT_SYMBOL_GPL(kfi_inaddr_short_wanted);
 
 bool kfi_inaddr_short_offer(const struct kfi_query *q, const struct kfi_inaddr_filter *filter,
 			    const struct kfi_inaddr_local *local, struct kcxi_addr *name,

@@ -9,11 +9,13 @@
 #include "core.h"
 #include "cq.h"
 #include "ep.h"
+#include "proof.h"
 #include "registry.h"
 #include "proto/wire.h"
 
 EXPORT_SYMBOL_GPL(kfi_payer_open_as);
 EXPORT_SYMBOL_GPL(kfi_payer_callers);
+EXPORT_SYMBOL_GPL(kfi_auth_proof);
 EXPORT_SYMBOL_GPL(kfi_obj_init);
 EXPORT_SYMBOL_GPL(kfi_pool_init);
 EXPORT_SYMBOL_GPL(kfi_pool_exit);

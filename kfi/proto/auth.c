@@ -23,6 +23,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include "conn.h"
+#include "proof.h"
 
 /**
  * struct kfp_auth - contents of the proofs

@@ -20,6 +20,7 @@
  * the connection is dead. Only the owner of a region waits for it, when the owner ends the region.
  */
 #include <linux/slab.h>
+#include "commit.h"
 #include "conn.h"
 
 /* ---- target: the regions. Under the link's lock ---- */

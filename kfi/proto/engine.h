@@ -17,7 +17,6 @@
 #ifndef _KFI_PROTO_ENGINE_H
 #define _KFI_PROTO_ENGINE_H
 
-#include <kfi_commit.h>
 #include <kfi_link.h>
 #include "credit.h"
 #include "name.h"

@@ -4,6 +4,7 @@
  * report. The links are memory, see hostile_peer.h.
  */
 #include "hostile_peer.h"
+#include "../../kfi/proof.h"
 
 #define NODE	2
 

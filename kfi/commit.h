@@ -1,11 +1,11 @@
-/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* SPDX-License-Identifier: GPL-2.0 */
 /*
- * kfi_commit.h - making the writes of a peer durable, for providers.
+ * commit.h - making the writes of a peer durable, for the message protocol.
  *
- * The provider checks with kfi_commit_get(), before the first byte moves, that the peer may make
+ * The protocol checks with kfi_commit_get(), before the first byte moves, that the peer may make
  * bytes of the region durable and that the region has a persist(). Then the bytes move. Then a work
  * item calls kfi_commit_start(), which calls persist() of the regions. When all calls have ended,
- * done() of the provider answers the peer.
+ * done() of the protocol answers the peer.
  *
  * The references that are held meanwhile keep the structures of the regions, not the right to use
  * them. The owner may end a region at any time. Of the commits, the end of the region waits only
@@ -36,7 +36,7 @@ struct kfi_persist {
 };
 
 /**
- * struct kfi_commit - what a request of a peer makes durable. The provider allocates it
+ * struct kfi_commit - what a request of a peer makes durable. The protocol allocates it
  * @done: called once, when all calls of persist() have ended. It has to drop the references. @err
  *	is 0 if all bytes are durable. After any other value it is unknown what is durable:
  *	-EREMOTEIO if a region was closed or invalidated before its persist() was called; otherwise
