@@ -506,7 +506,7 @@ static void log_long(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, m->log.room, RING_USED);
 	KUNIT_EXPECT_EQ(test, m->log.ring_len, ring);
 	ml_put(l, at, (struct kfm_rec) { .seq = 1, .sector = 8 });
-	KUNIT_ASSERT_EQ(test, kfm_log_store(m, at, kfm_rec_room(KFM_SECTOR)), 0);
+	KUNIT_ASSERT_EQ(test, ring_store(m, at, kfm_rec_room(KFM_SECTOR)), 0);
 	ml_put(l, at, (struct kfm_rec) { .seq = 9 });	/* what is in RAM does not count */
 	KUNIT_EXPECT_EQ(test, kfm_log_replay(m), 0);
 	KUNIT_EXPECT_EQ(test, m->log.head.seq, 2);
@@ -889,16 +889,15 @@ static void direct_granted(struct kunit *test)
 {
 	static const struct {
 		u64 features;
-		bool stable, tears;
+		bool stable;
 		unsigned int alignment;
 		int ret, ret_no_log;
 	} rows[] = {
-		{ KFM_F_LEAVE, false, false, KFM_SECTOR - 1, 0, -EOPNOTSUPP },
-		{ KFM_F_DIRECT, true, false, KFM_SECTOR - 1, 0, -EOPNOTSUPP },
-		{ KFM_F_DIRECT, false, true, KFM_SECTOR - 1, 0, -EOPNOTSUPP },
-		{ KFM_F_DIRECT, false, false, PAGE_SIZE - 1, 0, -EOPNOTSUPP },
+		{ KFM_F_LEAVE, false, KFM_SECTOR - 1, 0, -EOPNOTSUPP },
+		{ KFM_F_DIRECT, true, KFM_SECTOR - 1, 0, -EOPNOTSUPP },
+		{ KFM_F_DIRECT, false, PAGE_SIZE - 1, 0, -EOPNOTSUPP },
 		/* of ml_region() */
-		{ KFM_F_DIRECT, false, false, KFM_SECTOR - 1, -ENOMEM, -ENOMEM },
+		{ KFM_F_DIRECT, false, KFM_SECTOR - 1, -ENOMEM, -ENOMEM },
 	};
 	struct ml *l = ml_make(test);
 	struct kfm *m = &l->w->m;
@@ -909,7 +908,6 @@ static void direct_granted(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		m->peers[0]->features = rows[i].features;
 		l->stable = rows[i].stable;
-		m->leg_tears = rows[i].tears;
 		l->alignment = rows[i].alignment;
 		KUNIT_EXPECT_EQ_MSG(test, kfm_direct_open(m->peers[0]), rows[i].ret, "row %u", i);
 		m->logdev = NULL;

@@ -7,16 +7,12 @@
 #define _KFI_KUNIT_MIRROR_LOG_WORLD_H
 
 /* The node of mirror_world.c has a log that does nothing. This one has names of its own. */
-#define kfm_log_unmoved	ml_log_unmoved
 #define kfm_log_load	ml_log_load
 #define kfm_log_start	ml_log_start
 #define kfm_log_apply	ml_log_apply
 #define kfm_log_replay	ml_log_replay
 #define kfm_log_scan	ml_log_scan
 #define kfm_log_reached	ml_log_reached
-#define kfm_log_trim	ml_log_trim
-#define kfm_log_sound	ml_log_sound
-#define kfm_log_store	ml_log_store
 #define kfm_log_open	ml_log_open
 #define kfm_log_close	ml_log_close
 #define kfm_log_alloc	ml_log_alloc
@@ -58,7 +54,6 @@ static int ml_zero(u64 sector, u32 len, blk_opf_t flags);
 
 #include "../../ulps/mirror/head.c"
 #include "../../ulps/mirror/log.c"
-#include "../../ulps/mirror/pmem.c"
 #include "../../ulps/mirror/direct.c"
 
 #define ML_LOG	77	/* number of the session */

@@ -162,10 +162,7 @@ static void node_fenced(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kfm_is_alone(&w->peers[0]));
 }
 
-/*
- * The leg becomes memory while the peer is asked. A primary would write to this leg without records
- * in its own log, so the promotion fails, also by force.
- */
+/* The leg becomes memory that can tear a sector while the peer is asked: no promotion, also by force. */
 static void node_promoted_with_memory(struct kunit *test)
 {
 	struct mw *w = mw_make(test, 1);

@@ -350,9 +350,6 @@ static void verify_takes(struct kunit *test)
 	verify_rest(w);
 	KUNIT_EXPECT_EQ(test, v->left, 3);
 	KUNIT_EXPECT_FALSE(test, v->marks.whole);
-	w->m.leg_tears = true;
-	KUNIT_EXPECT_EQ(test, mw_order(w, "verify", "repair-from there 7"), -EOPNOTSUPP);
-	w->m.leg_tears = false;
 	w->peers[0].insync = false;
 	KUNIT_EXPECT_EQ(test, mw_order(w, "verify", "repair-from there 7"), -ENOTCONN);
 }

@@ -57,7 +57,6 @@ static int mw_sample(u64 byte, void *buf, u32 len);
 #include "../../ulps/mirror/resync.c"
 #include "../../ulps/mirror/csum.c"
 #include "../../ulps/mirror/ring.c"
-#include "../../ulps/mirror/own.c"
 #include "../../ulps/mirror/flight.c"
 #include "../../ulps/mirror/write.c"
 #include "../../ulps/mirror/run.c"
@@ -227,36 +226,6 @@ static int mw_meta(struct mw *w, struct bio *bio)
 	return w->io_err;
 }
 
-static bool mw_has(const struct bio *bio, const u8 *data)
-{
-	struct bvec_iter iter;
-	struct bio_vec vec;
-
-	bio_for_each_segment(vec, bio, iter) {
-		if (memcmp(bvec_virt(&vec), data, vec.bv_len))
-			return false;
-		data += vec.bv_len;
-	}
-	return true;
-}
-
-/* A record of this node for what is written to the leg, with these bytes, is durable. */
-static bool mw_logged(const struct mw *w, const struct bio *bio)
-{
-	const u8 *ring = w->m.log.ring;
-	struct kfm_log_head at = w->m.log.head;
-	struct kfm_rec r;
-
-	while (!kfm_ring_next(ring, w->m.log.own.len, w->m.sectors, &at, &r)) {
-		if (r.sector == bio->bi_iter.bi_sector && r.seq <= w->stored &&
-		    r.len == bio->bi_iter.bi_size && mw_has(bio, ring + r.at + KFM_REC_DATA_AT))
-			return true;
-		at.seq = r.seq + 1;
-		at.at = r.at + kfm_rec_room(r.len);
-	}
-	return false;
-}
-
 /* The leg reads or writes the first word of each region. */
 static void mw_leg(struct mw *w, struct bio *bio)
 {
@@ -320,11 +289,8 @@ void mw_submit(struct bio *bio)
 	bool flush = bio->bi_end_io == csum_flush_end_io;
 	struct mw *w = mw_now;
 
-	if (bio->bi_iter.bi_size && op_is_write(bio_op(bio))) {
+	if (bio->bi_iter.bi_size && op_is_write(bio_op(bio)))
 		KUNIT_EXPECT_TRUE(w->test, mw_active(w, bio));
-		if (w->m.leg_tears)
-			KUNIT_EXPECT_TRUE(w->test, mw_logged(w, bio));
-	}
 	w->csum_flushes += flush;
 	if (w->leg_waits && !flush) {
 		bio_list_add(&w->legs, bio);
@@ -351,11 +317,8 @@ void mw_leg_ends(struct mw *w, blk_status_t status)
 	}
 	bio = bio_list_pop(&w->legs);
 	KUNIT_ASSERT_NOT_NULL(w->test, bio);
-	if (!status) {
+	if (!status)
 		mw_leg(w, bio);
-		if (w->m.leg_tears && op_is_write(bio_op(bio)))
-			KUNIT_EXPECT_TRUE(w->test, mw_logged(w, bio));
-	}
 	bio->bi_status = status;
 	bio->bi_end_io(bio);
 }
@@ -393,7 +356,7 @@ u64 kfm_random(void)
 	return get_random_u64() | 1;
 }
 
-bool kfm_leg_became_memory(const struct kfm *m)
+bool kfm_tears(const struct kfm *m)
 {
 	return mw_now->became_memory;
 }
@@ -510,36 +473,13 @@ void kfm_net_close(struct kfm_rail *rail)
 int kfm_log_start(struct kfm *m, u64 id, u64 gen, u64 node)
 {
 	m->log.head = (struct kfm_log_head) { .id = id, .gen = gen, .node = node, .seq = 1 };
-	m->log.own = (struct kfm_ring) { .len = m->log.ring_len, .next.seq = 1 };
-	mw_now->stored = 0;
 	kfm_recent_begin(m);
-	return mw_now->start_err;
+	return 0;
 }
 
 void kfm_log_reached(struct kfm *m, u64 number)
 {
 	m->log.reached = number;
-}
-
-int kfm_log_trim(struct kfm *m, u64 seq, u32 at)
-{
-	m->log.head.seq = seq;
-	m->log.head.at = at;
-	return mw_now->io_err;
-}
-
-bool kfm_log_sound(const struct kfm *m, u32 at, u32 len)
-{
-	return !mw_now->unsound;
-}
-
-int kfm_log_store(struct kfm *m, u32 at, u32 len)
-{
-	int ret = mw_now->store_err;
-
-	mw_now->store_err = 0;
-	mw_now->stored += !ret;
-	return ret;
 }
 
 int kfm_log_open(struct kfm_peer *p)
@@ -721,17 +661,6 @@ void mw_primary(struct mw *w, u64 gen)
 	m->sb.gens = (struct kfm_gens) { .cur = gen, .history = { 5 } };
 	m->sb.flags = KFM_SB_PRIMARY;
 	m->primary = true;
-}
-
-/* The leg can tear a sector, so the node, which is primary, has a log of its own. */
-void mw_leg_tears(struct mw *w)
-{
-	struct kfm *m = &w->m;
-
-	m->leg_tears = true;
-	m->log.ring_len = KFM_RING_MIN;
-	m->log.ring = kfi_test_zalloc(w->test, KFM_RING_MIN);
-	KUNIT_ASSERT_EQ(w->test, kfm_own_resume(m), 0);
 }
 
 /* Legs have volatile caches, and the node uses them when it is primary. */

@@ -28,7 +28,6 @@ __printf(1, 2) void mw_hear(const char *fmt, ...);
 #include "../../ulps/mirror/meta.h"
 #include "../../ulps/mirror/mirror.h"
 #include "../../ulps/mirror/net.h"
-#include "../../ulps/mirror/own.h"
 #include "../../ulps/mirror/peer.h"
 #include "../../ulps/mirror/primary.h"
 #include "../../ulps/mirror/promote.h"
@@ -82,14 +81,10 @@ __printf(1, 2) void mw_hear(const char *fmt, ...);
  * @blocks: how many
  * @id: UUID of the device, for device-mapper
  * @watched: that covers what may differ at any time
- * @store_err: result of the next record that is stored in the log of this node
- * @start_err: result of each kfm_log_start() from now on
  * @replay_err: result of each kfm_log_replay() from now on
  * @apply_err: result of each kfm_log_apply() from now on
  * @log_opened: how often this node would have given keys to a peer
- * @unsound: the log of this node has a bad place, or has moved
  * @became_memory: the leg has become memory that can tear a sector
- * @stored: records that are durable there
  * @leg_waits: what is submitted to the leg ends when the test says so
  * @legs: what has not ended
  * @works: zeroes that the leg has not begun to write
@@ -139,14 +134,10 @@ struct mw {
 	unsigned int	blocks;
 	const char	*id;
 	bool		watched;
-	int		store_err;
-	int		start_err;
 	int		replay_err;
 	int		apply_err;
 	unsigned int	log_opened;
-	bool		unsound;
 	bool		became_memory;
-	u64		stored;
 	bool		leg_waits;
 	struct bio_list	legs;
 	struct work_struct *works[KFM_ZEROES_FLIGHT];
@@ -178,7 +169,6 @@ void mw_version(void *block, u32 version);
 struct kfm_rail *mw_rail(struct mw *w, unsigned int peer);
 struct mw *mw_follower(struct kunit *test);
 void mw_primary(struct mw *w, u64 gen);
-void mw_leg_tears(struct mw *w);
 void mw_cache(struct mw *w);
 void mw_submit(struct bio *bio);
 void mw_leg_ends(struct mw *w, blk_status_t status);

@@ -48,7 +48,7 @@ static const struct refusal promote_refusals[] = {
 	  "of a new mirror 'promote NAME force' the one node that has the data" },
 	{ EIO, "the leg, the log or the metadata device has failed" },
 	{ EOPNOTSUPP, "it is a witness, which has no data" },
-	{ EMEDIUMTYPE, "the leg has become persistent memory: load the mirror's table again" },
+	{ EMEDIUMTYPE, "the leg or the log has become memory that can tear its sectors" },
 	{ EINTR, "the mirror was suspended meanwhile" },
 	{}
 };
@@ -92,7 +92,7 @@ static const struct refusal detach_refusals[] = {
 	{ EALREADY, "it goes on without its leg already" },
 	{ EINVAL, "it is not primary, or its module is too old" },
 	{ ENOTCONN, "no peer in sync has the data" },
-	{ EOPNOTSUPP, "its leg is persistent memory, or its policy is quorum" },
+	{ EOPNOTSUPP, "its policy is quorum" },
 	{ EIO, "the metadata device has failed" },
 	{}
 };
@@ -146,9 +146,7 @@ static const struct refusal verify_refusals[] = {
 	{ EALREADY, "it is being compared already" },
 	{ ENOENT, "no peer with a copy has this node and service, or several have" },
 	{ ENOTCONN, "that peer is not in sync" },
-	{ EOPNOTSUPP,
-	  "a majority takes three copies or more; "
-	  "and to a leg in persistent memory no other copy is written: demote and 'invalidate' it" },
+	{ EOPNOTSUPP, "a majority takes three copies or more" },
 	{ EIO, "the leg or the metadata device has failed" },
 	{}
 };

@@ -74,7 +74,7 @@ static const char *const peer_remarks[] = {
 /* Remarks that JSON always has, as true or false */
 static const char *const remarks[] = {
 	"insync", "alone", "frozen", "stopped", "noquorum", "refused", "failed", "detached",
-	"doubtful", "pmem", "resync", "suspended",
+	"doubtful", "resync", "suspended",
 };
 
 /* ---- values ---- */

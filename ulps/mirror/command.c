@@ -32,7 +32,6 @@
 #include "log.h"
 #include "meta.h"
 #include "mirror.h"
-#include "own.h"
 #include "peer.h"
 #include "promote.h"
 #include "quorum.h"
@@ -363,9 +362,8 @@ static void stop_tick(struct kfm *m)
 	if (!cmd || !nets_closed(m) || !kfm_writes_idle(m) || !list_empty(&m->draining) ||
 	    kfm_serve_busy(m))
 		return;
-	ret = kfm_own_empty(m);
 	if (m->formatted) {
-		ret = kfm_bits_rest(m) ?: ret;
+		ret = kfm_bits_rest(m);
 		kfm_label_renew(m);
 		if (!ret)
 			kfm_rest_begin(m);

@@ -62,8 +62,7 @@ static void peer_left(struct kfm_peer *p)
  *
  * With policy quorum this node, which counts as one that has the data, would have none.
  *
- * Context: the worker. Return: 0; -EALREADY; -EOPNOTSUPP with that policy, or if the leg has a log
- * of this node's own; -ENOTCONN if no peer has the data; or another negative error. Then nothing
+ * Context: the worker. Return: 0; -EALREADY; -EOPNOTSUPP with that policy; -ENOTCONN if no peer has the data; or another negative error. Then nothing
  * has changed.
  */
 int kfm_detach(struct kfm *m)
@@ -74,7 +73,7 @@ int kfm_detach(struct kfm *m)
 
 	if (m->detached)
 		return -EALREADY;
-	if (m->leg_tears || m->policy == KFM_QUORUM)
+	if (m->policy == KFM_QUORUM)
 		return -EOPNOTSUPP;
 	if (m->meta_failed)
 		return -EIO;

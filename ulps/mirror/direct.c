@@ -24,10 +24,9 @@
  * lacks.
  *
  * A write to the leg that is cut off was not acknowledged. The primary, if it lives, posts it
- * again; else its region is in the bitmaps, as that of each write in flight. A leg that can tear a
- * sector needs a log before it is written (own.c), and has no slots. Nor has a leg that must not
- * see a change of what it writes, or that needs more of memory than slots offer: the worker copies
- * records for it. And with a log in persistent memory the log is the faster way.
+ * again; else its region is in the bitmaps, as that of each write in flight. A leg that must not see
+ * a change of what it writes, or that needs more of memory than slots offer, has no slots: the worker
+ * copies records for it.
  */
 #include <linux/crc32c.h>
 #include <linux/mm.h>
@@ -348,7 +347,7 @@ void kfm_direct_run(struct kfm *m)
 /* Does the leg take records from a slot? */
 bool kfm_direct_takes(const struct kfm *m)
 {
-	return !m->leg_tears && !bdev_stable_writes(m->leg->bdev) &&
+	return !bdev_stable_writes(m->leg->bdev) &&
 	       bdev_dma_alignment(m->leg->bdev) < KFM_SECTOR;
 }
 
@@ -423,7 +422,7 @@ int kfm_direct_alloc(struct kfm *m)
 
 	INIT_LIST_HEAD(&d->busy);
 	INIT_LIST_HEAD(&d->held);
-	if (m->direct_min == KFM_DIRECT_OFF || m->log.dax || m->leg_tears)
+	if (m->direct_min == KFM_DIRECT_OFF)
 		return 0;
 	d->mem = vzalloc(KFM_DIRECT_SLOTS * KFM_DIRECT_SLOT);
 	d->slots = kvcalloc(KFM_DIRECT_SLOTS, sizeof(*d->slots), GFP_KERNEL);

@@ -144,7 +144,6 @@ struct kfm_write *kfm_write_get(struct kfm *m, struct kfm_peer *peer, u64 sector
 	w->len = len;
 	w->leg_status = BLK_STS_OK;
 	w->leg_busy = false;
-	w->own_seq = 0;
 	w->crc_known = false;
 	w->cached = false;
 	w->left_out = false;

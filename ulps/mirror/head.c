@@ -43,12 +43,6 @@ u32 kfm_device_room(const struct kfm *m)
 	return round_down(min_t(u64, bytes, KFM_RING_MAX), KFM_BLOCK);
 }
 
-/* Bytes of a log that has begun: of persistent memory, what the constructor has mapped */
-static u32 head_room(const struct kfm *m)
-{
-	return m->log.dax ? m->log.room : kfm_device_room(m);
-}
-
 /*
  * A log that an older program has begun may have more than RING_USED. The memory for it is kept
  * until the next load of the table. There is no session.
@@ -58,7 +52,7 @@ static int ring_extend(struct kfm_log *log, u32 bytes)
 	unsigned int noio;
 	void *ring;
 
-	if (log->dax || bytes <= log->ring_mem)
+	if (bytes <= log->ring_mem)
 		return 0;
 	noio = memalloc_noio_save();	/* the mirror may be suspended */
 	ring = vzalloc(bytes);
@@ -110,9 +104,7 @@ static int heads_read(struct kfm *m, struct kfm_log_head *head, bool *gap)
  *
  * Each head is a sector, and both have been written since `create`. So a head that does not check
  * was damaged on the device, and may be the newer one: with the older one a replay would write
- * records over what direct records have written since, and would not be noticed. In memory a loss
- * of power may leave a part of a head, and the older one is as good: nothing behind it is
- * overwritten before the newer one is durable.
+ * records over what direct records have written since, and would not be noticed.
  *
  * A head may also be an earlier one, which a disk has given back with its right checksum. Then both
  * do not follow one another, or the superblock, or a peer, knows of a later one (told.c).
@@ -137,9 +129,9 @@ int kfm_log_load(struct kfm *m)
 		DMERR("%s: the log is not this mirror's, or not this node's", kfm_name(m));
 		return -EMEDIUMTYPE;
 	}
-	if (head->ring > head_room(m)) {
+	if (head->ring > kfm_device_room(m)) {
 		DMERR("%s: the log device has shrunk: the log has %u bytes, %u are left",
-		      kfm_name(m), head->ring, head_room(m));
+		      kfm_name(m), head->ring, kfm_device_room(m));
 		return -ENOSPC;
 	}
 	m->log.ring_len = head->ring;
@@ -150,7 +142,7 @@ int kfm_log_load(struct kfm *m)
 		DMERR("%s: a head of the log is an earlier one: nothing is replayed", kfm_name(m));
 		return -EBADMSG;
 	}
-	if (found == 2 || m->log.dax)
+	if (found == 2)
 		return 0;
 	DMERR("%s: a head of the log is damaged: nothing is replayed", kfm_name(m));
 	return -EBADMSG;
@@ -189,7 +181,6 @@ int kfm_log_start(struct kfm *m, u64 id, u64 gen, u64 node)
 	log->top = 0;
 	log->row = 1;
 	log->oldest_at = 0;
-	log->own = (struct kfm_ring) { .len = log->ring_len, .next.seq = 1 };
 	kfm_recent_begin(m);
 	log->begun = id;
 	return kfm_head_save(m, &log->head) ?: kfm_head_save(m, &log->head);
@@ -220,15 +211,4 @@ void kfm_log_reached(struct kfm *m, u64 number)
 	if (head.serial != log->head.serial)
 		log->head = head;
 	spin_unlock_bh(&log->lock);
-}
-
-/*
- * Records of the primary before @seq, which is at @at or at 0, may be overwritten. No peer writes
- * to the ring. Return: 0 or a negative error.
- */
-int kfm_log_trim(struct kfm *m, u64 seq, u32 at)
-{
-	m->log.head.seq = seq;
-	m->log.head.at = at;
-	return kfm_head_save(m, &m->log.head);
 }

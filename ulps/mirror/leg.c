@@ -5,7 +5,6 @@
  */
 #include "leg.h"
 #include "mirror.h"
-#include "own.h"
 #include "write.h"
 #include "zero.h"
 
@@ -40,8 +39,13 @@ static void leg_end_io(struct bio *bio)
 	rcu_read_unlock();
 }
 
-/* The write belongs to the cgroup and has the priority of its submitter, whoever executes it. */
-static void leg_prepare(struct kfm_write *w, blk_opf_t op)
+/**
+ * kfm_leg_prepare() - prepare a write to the leg: the caller submits &kfm_write.leg
+ * @w: write of data, or a flush. It belongs to the cgroup and has the priority of its submitter,
+ *	whoever executes it
+ * @op: operation and flags
+ */
+void kfm_leg_prepare(struct kfm_write *w, blk_opf_t op)
 {
 	struct kvec pieces[KFM_CHUNKS];
 	unsigned int i, n = kfm_write_pieces(w, KFM_DATA_AT, kfm_write_data(w), pieces);
@@ -59,31 +63,6 @@ static void leg_prepare(struct kfm_write *w, blk_opf_t op)
 	w->leg_busy = true;
 }
 
-/* May the leg be written? If not, the write has ended with an error. */
-static bool leg_logged(struct kfm_write *w)
-{
-	int ret = kfm_own_store(w);
-
-	if (!ret)
-		return true;
-	DMERR_LIMIT("%s: can't store a record before the leg is written (%d)", kfm_name(w->m), ret);
-	bio_io_error(&w->leg);
-	return false;
-}
-
-/**
- * kfm_leg_begin() - prepare a write to the leg
- * @w: write of data, or a flush
- * @op: operation and flags
- *
- * Return: true if the caller is to submit &kfm_write.leg; false if the write has ended.
- */
-bool kfm_leg_begin(struct kfm_write *w, blk_opf_t op)
-{
-	leg_prepare(w, op);
-	return leg_logged(w);
-}
-
 /* A detached node has no leg. A write there is what its peers have of it; a read has no data. */
 static void leg_left_out(struct kfm_write *w, blk_opf_t op)
 {
@@ -99,9 +78,9 @@ void kfm_write_leg(struct kfm_write *w, blk_opf_t op)
 		leg_left_out(w, op);
 		return;
 	}
-	leg_prepare(w, op);
+	kfm_leg_prepare(w, op);
 	if (w->kind == KFM_ZEROES)
 		queue_work(kfm_store_wq, &w->zero);
-	else if (leg_logged(w))
+	else
 		submit_bio(&w->leg);
 }

@@ -9,7 +9,7 @@ struct kfm;
 struct kfm_peer;
 struct kfm_write;
 
-bool kfm_leg_begin(struct kfm_write *w, blk_opf_t op);
+void kfm_leg_prepare(struct kfm_write *w, blk_opf_t op);
 void kfm_write_leg(struct kfm_write *w, blk_opf_t op);
 
 /* source.c */

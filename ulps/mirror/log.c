@@ -7,20 +7,15 @@
  * nothing else of this node runs before. The worker copies records to the leg in their order,
  * flushes the leg, and then stores in the log's head that they may be overwritten.
  *
- * If the log device is persistent memory, the ring is that memory: the peer writes to the place
- * where a record stays, and persist() flushes it from the caches of the CPUs. Otherwise the ring is
- * a copy in RAM. A replay uses only what is on the device: it reads head and ring again, so what
- * was in RAM only is lost in a takeover as it is in a loss of power.
+ * The ring in memory is a copy. A replay uses only what is on the device: it reads head and ring
+ * again, so what was in memory only is lost in a takeover as it is in a loss of power.
  *
  * kfm_persist() is called in work items of the provider, several at a time, between kfm_log_open()
  * and kfm_log_close(), which waits for them.
  */
 #include <linux/crc32c.h>
-#include <linux/dax.h>
 #include <linux/gfp.h>
-#include <linux/memremap.h>
 #include <linux/slab.h>
-#include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 #include "direct.h"
 #include "log.h"
@@ -40,48 +35,11 @@
 
 /* ---- the ring ---- */
 
-/* Copy a piece of the ring. Persistent memory that has gone bad is an error, no machine check. */
-static int ring_copy(const struct kfm_log *log, void *to, u32 at, u32 len)
+/* Make a piece of the ring durable. May sleep. Return: 0 or a negative error. */
+static int ring_store(struct kfm *m, u32 at, u32 len)
 {
-	return copy_mc_to_kernel(to, log->ring + at, len) ? -EIO : 0;
-}
-
-/* Compare a record with its CRC. Return: 0, -EBADMSG, or -EIO if it can't be read. */
-static int ring_check(const struct kfm_log *log, const struct kfm_le_rec *head, u32 at, u32 len)
-{
-	u32 crc = kfm_rec_head_crc(head), n;
-	u8 piece[KFM_SECTOR];
-	int ret;
-
-	at += KFM_REC_DATA_AT;
-	if (!log->dax)
-		return kfm_rec_intact(head, log->ring + at, len) ? 0 : -EBADMSG;
-	for (; len; len -= n, at += n) {
-		n = min_t(u32, len, sizeof(piece));
-		ret = ring_copy(log, piece, at, n);
-		if (ret)
-			return ret;
-		crc = crc32c(crc, piece, n);
-	}
-	return crc == le32_to_cpu(head->crc) ? 0 : -EBADMSG;
-}
-
-/*
- * Make a piece of the ring durable. May sleep, unless the ring is in persistent memory. Return: 0
- * or a negative error.
- */
-int kfm_log_store(struct kfm *m, u32 at, u32 len)
-{
-	struct kfm_log *log = &m->log;
-
-	if (!log->dax)
-		return kfm_io(m->logdev->bdev, REQ_OP_WRITE | REQ_FUA | REQ_SYNC,
-			      m->log_at + KFM_RING_AT + at, log->ring + at, len);
-	if (IS_ENABLED(CONFIG_DAX)) {
-		dax_flush(log->dax, log->ring + at, len);
-		pmem_wmb();
-	}
-	return kfm_ring_unmoved(m, at, len) ? 0 : -ESTALE;
+	return kfm_io(m->logdev->bdev, REQ_OP_WRITE | REQ_FUA | REQ_SYNC,
+		      m->log_at + KFM_RING_AT + at, m->log.ring + at, len);
 }
 
 /* ---- persist() ---- */
@@ -119,17 +77,14 @@ static int rec_read(struct kfm *m, u32 at, u32 len, struct kfm_rec *r)
 {
 	struct kfm_log *log = &m->log;
 	struct kfm_le_rec head;
-	int ret;
 
 	if (len < KFM_REC_DATA_AT)
 		return -EPROTO;
-	ret = ring_copy(log, &head, at + KFM_REC_HEAD_AT, sizeof(head));
-	if (ret)
-		return ret;
+	memcpy(&head, log->ring + at + KFM_REC_HEAD_AT, sizeof(head));
 	if (kfm_rec_decode(&head, m->sectors, r) || len < kfm_rec_room(r->len))
 		return -EPROTO;
 	r->at = at;
-	return ring_check(log, &head, at, r->len);
+	return kfm_rec_intact(&head, log->ring + at + KFM_REC_DATA_AT, r->len) ? 0 : -EBADMSG;
 }
 
 /* Read and check the records that were written. Return: how many, or a negative error. */
@@ -175,17 +130,14 @@ static int group_take(struct kfm *m, const struct kfm_rec *recs, unsigned int co
 	return ret;
 }
 
-/*
- * Write what is durable by now into the room of each record, before that is written to the device.
- * A ring in memory has no marks: there a loss of power may leave a part of one.
- */
+/* Write what is durable by now into the room of each record, before that is written to the device. */
 static void group_mark(struct kfm *m, const struct kfm_rec *recs, unsigned int count)
 {
 	struct kfm_log *log = &m->log;
 	u64 row = READ_ONCE(log->row);
 	unsigned int i;
 
-	for (i = 0; i < count && !log->dax; i++)
+	for (i = 0; i < count; i++)
 		kfm_mark_encode(log->head.id, row, (void *)log->ring + recs[i].at);
 }
 
@@ -244,7 +196,7 @@ static void store_begin(struct kfm_store *s, u32 at, u32 len)
 
 /*
  * The range holds one or more records that follow one another, with all of their room. Without a
- * kfm_store, as in persistent memory, or if there are too many, they are durable when this returns.
+ * kfm_store, because there are too many, they are durable when this returns.
  */
 static int kfm_persist(struct kfid_mr *mr, uint64_t offset, size_t len, struct kfi_persist *p)
 {
@@ -264,7 +216,7 @@ static int kfm_persist(struct kfid_mr *mr, uint64_t offset, size_t len, struct k
 	group_mark(m, recs, count);
 	s = len <= KFM_GROUP_BYTES ? store_get(&m->log) : NULL;
 	if (!s)
-		return kfm_log_store(m, offset, len) ?: group_take(m, recs, count, true);
+		return ring_store(m, offset, len) ?: group_take(m, recs, count, true);
 	memcpy(s->recs, recs, count * sizeof(*recs));
 	s->count = count;
 	s->p = p;
@@ -292,41 +244,33 @@ static void apply_end_io(struct bio *bio)
 }
 
 /*
- * Is the leg written from a copy of the record? In persistent memory the record is the only copy
- * of acknowledged data. So its CRC is checked again, and the peer must not change it after that.
- * In RAM the CRC was checked when the record was made durable. A peer that changes the data since
- * then harms only what it may write anyway, and the log device has the record as it was. But some
- * legs must not see a change, can't read from each sector of memory, or want whole blocks of more
- * than a sector in each page.
+ * Is the leg written from a copy of the record? Its CRC was checked when the record was made
+ * durable. A peer that changes the data since then harms only what it may write anyway, and the log
+ * device has the record as it was. But some legs must not see a change, can't read from each sector
+ * of memory, or want whole blocks of more than a sector in each page.
  */
 static bool apply_copies(const struct kfm *m)
 {
-	return m->log.dax || bdev_stable_writes(m->leg->bdev) ||
+	return bdev_stable_writes(m->leg->bdev) ||
 	       bdev_dma_alignment(m->leg->bdev) >= KFM_SECTOR ||
 	       bdev_logical_block_size(m->leg->bdev) > KFM_SECTOR;
 }
 
-/* Return: 0, -EBADMSG if a record is not any more what was made durable, or -EIO. */
+/* Return: 0; -EBADMSG if a record is not any more what was made durable. */
 static int apply_check(struct kfm *m, struct kfm_apply *a, const struct kfm_rec *r)
 {
 	struct kfm_le_rec head;
 	struct kfm_rec now;
-	int ret;
 
-	ret = ring_copy(&m->log, &head, r->at + KFM_REC_HEAD_AT, sizeof(head));
-	if (ret)
-		return ret;
+	memcpy(&head, m->log.ring + r->at + KFM_REC_HEAD_AT, sizeof(head));
 	if (kfm_rec_decode(&head, m->sectors, &now) || now.seq != r->seq || now.log != r->log ||
 	    now.sector != r->sector || now.len != r->len)
 		return -EBADMSG;
 	a->data = m->log.ring + r->at + KFM_REC_DATA_AT;
 	if (!apply_copies(m))
 		return 0;
-	a->data = a->buf;
-	ret = ring_copy(&m->log, a->buf, r->at + KFM_REC_DATA_AT, r->len);
-	if (ret)
-		return ret;
-	return !m->log.dax || kfm_rec_intact(&head, a->buf, r->len) ? 0 : -EBADMSG;
+	a->data = memcpy(a->buf, a->data, r->len);
+	return 0;
 }
 
 static void apply_start(struct kfm *m, struct kfm_apply *a, const struct kfm_rec *r)
@@ -489,25 +433,11 @@ int kfm_log_apply(struct kfm *m, bool all)
 	return 0;
 }
 
-/*
- * Read the ring from the device. Persistent memory is read into a buffer: its driver reports a
- * place that has gone bad, where a load would stop the machine.
- */
+/* Read the ring from the device. */
 static int ring_load(struct kfm *m)
 {
-	struct kfm_log *log = &m->log;
-	int ret = 0;
-	u32 at, len;
-
-	if (!log->dax)
-		return kfm_io(m->logdev->bdev, REQ_OP_READ, m->log_at + KFM_RING_AT, log->ring,
-			      log->ring_len);
-	for (at = 0; at < log->ring_len && !ret; at += len) {
-		len = min(log->ring_len - at, KFM_WRITE_MAX);
-		ret = kfm_io(m->logdev->bdev, REQ_OP_READ, m->log_at + KFM_RING_AT + at,
-			     m->applies[0].buf, len);
-	}
-	return ret;
+	return kfm_io(m->logdev->bdev, REQ_OP_READ, m->log_at + KFM_RING_AT, m->log.ring,
+		      m->log.ring_len);
 }
 
 /* Read what may be the next record, at @at, from the device. Return: 0 or a negative error */
@@ -536,9 +466,7 @@ static int rec_load(struct kfm *m, u32 at)
  * kfm_log_scan() - find out how far the log goes, and apply nothing
  * @m: mirror without a session, after kfm_log_load()
  *
- * Sets kfm_log.end. In persistent memory a place that has gone bad would stop the machine, so
- * nothing is known there of records that are not applied. What can't be read is found by the
- * replay.
+ * Sets kfm_log.end. What can't be read is found by the replay.
  */
 void kfm_log_scan(struct kfm *m)
 {
@@ -547,7 +475,7 @@ void kfm_log_scan(struct kfm *m)
 	struct kfm_rec r;
 
 	log->end = at.number;
-	if (!m->logdev || log->dax)
+	if (!m->logdev)
 		return;
 	while (!rec_load(m, at.at) && !rec_load(m, 0) &&
 	       !kfm_ring_next(log->ring, log->ring_len, m->sectors, &at, &r)) {
@@ -602,8 +530,7 @@ int kfm_log_replay(struct kfm *m)
 	if (!m->logdev)
 		return 0;
 	record_acked(log);
-	ret = kfm_log_unmoved(m) ? 0 : -ESTALE;
-	ret = ret ?: kfm_log_load(m) ?: ring_load(m);
+	ret = kfm_log_load(m) ?: ring_load(m);
 	memset(log->recs, 0, sizeof(log->recs));
 	while (!ret) {
 		at = log->head;
@@ -620,8 +547,7 @@ int kfm_log_replay(struct kfm *m)
 	}
 	if (total || ret)
 		DMINFO("%s: %llu records of the log replayed (%d)", kfm_name(m), total, ret);
-	if (!ret && !log->dax &&
-	    kfm_ring_damaged(log->ring, log->ring_len, m->sectors, &log->head)) {
+	if (!ret && kfm_ring_damaged(log->ring, log->ring_len, m->sectors, &log->head)) {
 		DMERR("%s: record %llu of the log was durable, and is damaged", kfm_name(m),
 		      log->head.seq);
 		return -EBADMSG;
@@ -668,14 +594,11 @@ void kfm_log_close(struct kfm *m)
 	kfm_serve_stop(m);
 }
 
-/* A log in memory needs no writes. */
 static int stores_alloc(struct kfm *m)
 {
 	struct kfm_log *log = &m->log;
 	unsigned int i;
 
-	if (log->dax)
-		return 0;
 	log->stores = kvcalloc(KFM_STORES, sizeof(*log->stores), GFP_KERNEL);
 	for (i = 0; log->stores && i < KFM_STORES; i++) {
 		log->stores[i].m = m;
@@ -685,21 +608,17 @@ static int stores_alloc(struct kfm *m)
 	return log->stores ? 0 : -ENOMEM;
 }
 
-/* Find or allocate the ring for a device, and buffers to apply records from. */
+/* Allocate the ring for a device, and buffers to apply records from. */
 static int ring_alloc(struct kfm *m)
 {
 	struct kfm_log *log = &m->log;
 	unsigned int i;
 
-	log->room = kfm_device_room(m);
+	log->room = min_t(u32, kfm_device_room(m), RING_USED);
 	if (log->room < KFM_RING_MIN)
 		return -ENOSPC;
-	log->ring = kfm_ring_map(m);
-	if (!log->ring) {
-		log->room = min_t(u32, log->room, RING_USED);
-		log->ring_mem = log->room;
-		log->ring = vzalloc(log->room);
-	}
+	log->ring_mem = log->room;
+	log->ring = vzalloc(log->room);
 	log->ring_len = log->room;
 	m->applies = kcalloc(KFM_BATCH, sizeof(*m->applies), GFP_KERNEL);
 	if (!log->ring || !m->applies || stores_alloc(m))
@@ -731,8 +650,5 @@ void kfm_log_free(struct kfm *m)
 	kvfree(m->log.stores);
 	vfree(m->log.patch);
 	kfree(m->serve);
-	if (m->log.dax)
-		put_dev_pagemap(m->log.pgmap);
-	else
-		vfree(m->log.ring);
+	vfree(m->log.ring);
 }

@@ -8,8 +8,6 @@
 #include <linux/workqueue.h>
 #include "ring.h"
 
-struct dax_device;
-struct dev_pagemap;
 struct kfi_persist;
 struct kfid_mr;
 struct kfm;
@@ -47,17 +45,14 @@ struct kfm_store {
 };
 
 /**
- * struct kfm_log - the log of a secondary, or of a primary whose leg can tear a sector (own.c)
+ * struct kfm_log - the log of a secondary
  * @head: as on the device; seq and at name the first record that is not applied. The worker
  *	writes it, under @lock while @open; persist() reads it under @lock
- * @ring: the ring if the log is in persistent memory, otherwise a copy in RAM; peers write to it
+ * @ring: a copy of the ring of the device; peers write to it
  * @room: bytes of the next log, all of them reachable at @ring. The device may have grown since
  *	the present one began
- * @ring_mem: bytes of @ring in RAM
+ * @ring_mem: bytes allocated for @ring
  * @ring_len: bytes of the ring, as in @head
- * @dax: DAX device of the log device if @ring is in persistent memory, else NULL. Set by the
- *	constructor
- * @pgmap: reference that keeps that memory in place
  * @peer: the primary; valid while @open
  * @open: there is a session with @peer, and the regions below
  * @mr: @peer may write to @ring. NULL without a session, or without a log device
@@ -66,7 +61,7 @@ struct kfm_store {
  * @patch_mr: the peer may read @patch
  * @lock: protects @head, @recs, @top, @row, @end and @stores_free, and slots (direct.h); taken with
  *	bottom halves off
- * @stores: groups that are being written; NULL if @ring is in persistent memory
+ * @stores: groups that are being written
  * @stores_free: unused ones
  * @recs: durable records that the durable head is not behind, indexed by sequence number; seq is 0
  *	in an unused entry
@@ -84,7 +79,6 @@ struct kfm_store {
  * @oldest_at: time at which the oldest record that is not applied became durable, jiffies; 0: none
  * @awaited: somebody waits for the records to be applied: a repair, or a comparison. Written by the
  *	worker before it looks at @recs
- * @own: what the primary has stored in its own log
  * @failed: the leg or the log device has failed. No session until the next resume
  */
 struct kfm_log {
@@ -93,8 +87,6 @@ struct kfm_log {
 	u32			room;
 	u32			ring_mem;
 	u32			ring_len;
-	struct dax_device	*dax;
-	struct dev_pagemap	*pgmap;
 	struct kfm_peer		*peer;
 	bool			open;
 	struct kfid_mr		*mr;
@@ -116,7 +108,6 @@ struct kfm_log {
 	u64			end;
 	unsigned long		oldest_at;
 	bool			awaited;
-	struct kfm_ring		own;
 	bool			failed;
 };
 
@@ -149,10 +140,8 @@ u32 kfm_device_room(const struct kfm *m);
 int kfm_log_load(struct kfm *m);
 int kfm_log_start(struct kfm *m, u64 id, u64 gen, u64 node);
 void kfm_log_reached(struct kfm *m, u64 number);
-int kfm_log_trim(struct kfm *m, u64 seq, u32 at);
 
 /* log.c */
-int kfm_log_store(struct kfm *m, u32 at, u32 len);
 int kfm_log_open(struct kfm_peer *p);
 void kfm_log_close(struct kfm *m);
 void kfm_log_scan(struct kfm *m);
@@ -160,11 +149,5 @@ int kfm_log_replay(struct kfm *m);
 int kfm_log_apply(struct kfm *m, bool all);
 int kfm_log_alloc(struct kfm *m);
 void kfm_log_free(struct kfm *m);
-
-/* pmem.c */
-void *kfm_ring_map(struct kfm *m);
-bool kfm_ring_unmoved(const struct kfm *m, u32 at, u32 len);
-bool kfm_log_unmoved(const struct kfm *m);
-bool kfm_log_sound(const struct kfm *m, u32 at, u32 len);
 
 #endif /* KFM_LOG_H */

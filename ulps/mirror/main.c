@@ -25,7 +25,6 @@
 #include "meta.h"
 #include "mirror.h"
 #include "net.h"
-#include "own.h"
 #include "peer.h"
 #include "quorum.h"
 #include "read.h"
@@ -104,9 +103,9 @@ static int kfm_ctr(struct dm_target *ti, unsigned int argc, char **argv)
 	ti->per_io_data_size = sizeof(struct kfm_read);
 	/* the clone gets the cgroup of its submitter, which leg_prepare() passes to the leg */
 	ti->needs_bio_set_dev = true;
-	ti->num_discard_bios = !m->leg_tears;
-	ti->num_write_zeroes_bios = !m->leg_tears;
-	ti->discards_supported = !m->leg_tears;	/* see kfm_io_hints() */
+	ti->num_discard_bios = 1;
+	ti->num_write_zeroes_bios = 1;
+	ti->discards_supported = true;	/* see kfm_io_hints() */
 	ti->num_flush_bios = m->cache;
 	ti->flush_supported = m->cache;	/* also if the leg has no cache, and a peer's has */
 	ti->private = m;
@@ -213,7 +212,7 @@ static int kfm_map(struct dm_target *ti, struct bio *bio)
 	struct kfm *m = ti->private;
 	struct kfm_read *r = dm_per_bio_data(bio, sizeof(*r));
 
-	if (!smp_load_acquire(&m->primary) || m->unreplayed)	/* pairs with become_primary() */
+	if (!smp_load_acquire(&m->primary))	/* pairs with become_primary() */
 		return DM_MAPIO_KILL;
 	if (bio_op(bio) == REQ_OP_READ) {
 		r->iter = bio->bi_iter;
@@ -344,9 +343,7 @@ static int may_grow(const struct kfm *m)
  * nothing (@start), unless the leg has failed.
  *
  * The table before this one was primary: so is this one. Its superblock is the same. So is its
- * policy: the peer relies on it while there is no session. So is the use of its log (leg_tears):
- * the new table may have been loaded while the leg was an error target, which is no memory, and the
- * log may have records to replay.
+ * policy: the peer relies on it while there is no session.
  */
 static void inherit(struct kfm *m)
 {
@@ -363,7 +360,6 @@ static void inherit(struct kfm *m)
 		if (m->policy != old->policy)
 			DMWARN("%s: a primary keeps its policy", kfm_name(m));
 		m->policy = old->policy;
-		m->leg_tears |= old->leg_tears;
 		m->open = old->open;
 		memcpy(m->repair.bad, old->repair.bad, sizeof(m->repair.bad));
 		m->repair.bad_count = old->repair.bad_count;
@@ -571,10 +567,9 @@ static int kfm_preresume(struct dm_target *ti)
 	struct kfm_peer *p;
 	int ret;
 
-	if (!kfm_log_unmoved(m) || kfm_leg_became_memory(m)) {
-		DMERR("%s: log moved, or leg became persistent memory: load the table again",
-		      kfm_name(m));
-		return -ESTALE;
+	if (kfm_tears(m)) {
+		DMERR("%s: leg or log became memory that can tear its sectors", kfm_name(m));
+		return -EMEDIUMTYPE;
 	}
 	m->meta_failed = false;
 	/* after an error dm frees the table before this one: the next one has the role from here */
@@ -595,15 +590,11 @@ static int kfm_preresume(struct dm_target *ti)
 	inherit(m);
 	m->leg_failed = false;
 	kfm_rest_end(m);
-	m->unreplayed = kfm_own_resume(m);
-	if (m->unreplayed)
-		DMERR("%s: the log can't be replayed: no reads and writes", kfm_name(m));
 	kfm_flush_reset(m);
 	/* the table before may have left in the cache what no flush would reach any more */
 	m->detached = kfm_detached_stored(m);
-	m->leg_failed = m->unreplayed ||
-			(m->primary && !m->detached && (m->sb.flags & KFM_SB_LEG_FAILED ||
-							blkdev_issue_flush(m->leg->bdev)));
+	m->leg_failed = m->primary && !m->detached && (m->sb.flags & KFM_SB_LEG_FAILED ||
+						       blkdev_issue_flush(m->leg->bdev));
 	if (m->formatted && kfm_label_renew(m))
 		DMWARN("%s: can't write the label of the leg", kfm_name(m));
 	kfm_quorum_resume(m);

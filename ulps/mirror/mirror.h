@@ -47,7 +47,6 @@ struct kfm_write;
  * @logdev: disk with the log, or NULL: the node takes no records but direct ones. It is the leg, if
  *	@log_at is not 0
  * @log_at: byte of @logdev where the log begins; 0 unless that is the leg
- * @leg_tears: the leg is memory that a loss of power may leave with half a sector, see own.c
  * @direct_min: records of so many bytes and more go straight to the leg of a peer that has slots
  * @single_direct: so does a shorter record while no other write is in flight, see is_direct()
  * @data_crc: the data of direct records has a CRC over each network
@@ -107,8 +106,6 @@ struct kfm_write;
  *	without a leg has failed, too: no write, no session until the next resume
  * @detached: this primary goes on without its leg, and its copy is worthless. It stays so until
  *	the next resume, at which the superblock decides. map() reads it without the claim
- * @unreplayed: the log of this primary could not be replayed, or not emptied after that. A sector
- *	may be torn: no I/O until the next resume
  * @only: during a suspend with noflush: the peer whose copy is the data of this detached node
  * @meta_from: byte of @meta where the metadata was, until it is whole at @meta_at: a mirror that
  *	grows, and has it on the leg
@@ -189,7 +186,6 @@ struct kfm {
 	u64			meta_at;
 	struct dm_dev		*logdev;
 	u64			log_at;
-	bool			leg_tears;
 	u32			direct_min;
 	bool			single_direct;
 	bool			data_crc;
@@ -237,7 +233,6 @@ struct kfm {
 	bool			meta_failed;
 	bool			leg_failed;
 	bool			detached;
-	bool			unreplayed;
 	struct kfm_peer		*only;
 	u64			meta_from;
 	struct kfm_label	tag;
@@ -328,10 +323,10 @@ static inline bool kfm_busy(const bool *busy)
 	return smp_load_acquire(busy);	/* pairs with kfm_signal(), record_done(), leg_end_io() */
 }
 
-/* May volatile caches keep writes? A leg that can tear a sector has a log, which is durable. */
+/* May volatile caches keep writes? */
 static inline bool kfm_caches(const struct kfm *m)
 {
-	return m->cache && !m->leg_tears;
+	return m->cache;
 }
 
 static inline unsigned int kfm_peer_count(const struct kfm *m)

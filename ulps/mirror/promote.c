@@ -12,7 +12,6 @@
 #include "log.h"
 #include "meta.h"
 #include "mirror.h"
-#include "own.h"
 #include "peer.h"
 #include "promote.h"
 #include "quorum.h"
@@ -86,7 +85,7 @@ static int become_primary(struct kfm *m, bool force)
 	struct kfm_peer *p;
 	int ret;
 
-	if (kfm_leg_became_memory(m))
+	if (kfm_tears(m))
 		return -EMEDIUMTYPE;
 	kfm_peers_end(m);
 	if (m->log.failed)	/* while the peers were asked */
@@ -296,7 +295,7 @@ int kfm_demote(struct kfm *m)
 	if (!kfm_writes_idle(m))
 		return -EBUSY;
 	kfm_repair_bad_rest(m);
-	ret = kfm_bits_rest(m) ?: kfm_own_empty(m);
+	ret = kfm_bits_rest(m);
 	if (ret)
 		return ret;
 	m->sb.gens = kfm_quorum_kept(m);

@@ -43,7 +43,6 @@
 #include "meta.h"
 #include "mirror.h"
 #include "net.h"
-#include "own.h"
 #include "peer.h"
 #include "record.h"
 #include "repair.h"
@@ -266,7 +265,6 @@ static void fetched(struct kfm *m, struct kfm_fetch *f)
 {
 	struct kfm_write *w = f->w;
 	const u8 *from = w->buf + KFM_DATA_AT;
-	bool unwritable = m->detached || kfm_own_trim(m);
 	struct bvec_iter iter;
 	struct bio_vec vec;
 	struct kfm_read *r;
@@ -276,21 +274,16 @@ static void fetched(struct kfm *m, struct kfm_fetch *f)
 		repair_abandon(m, f, ++r->mismatches >= CRC_TRIES);
 		return;
 	}
-	if (!unwritable && kfm_own_full(m, w->len)) {	/* until a write to the leg has ended */
-		m->again = true;
-		return;
-	}
 	bio_for_each_segment(vec, w->bio, iter) {
 		memcpy_to_bvec(&vec, from);
 		from += vec.bv_len;
 	}
-	if (unwritable) {
+	if (m->detached) {
 		bio_endio(w->bio);
 		repair_end(f);
 		return;
 	}
 	f->step = KFM_F_WRITING;
-	kfm_own_take(w);
 	kfm_write_leg(w, REQ_OP_WRITE | REQ_FUA | REQ_SYNC);
 }
 
@@ -366,7 +359,7 @@ static bool write_back_optional(const struct kfm_write *w)
 {
 	struct kfm *m = w->m;
 
-	return !m->leg_tears && !kfm_caches(m) && !m->detached &&
+	return !kfm_caches(m) && !m->detached &&
 	       (m->repair.bad_count < KFM_BAD_RANGES ||
 		kfm_repair_bad(m, w->sector, w->len / KFM_SECTOR));
 }
@@ -390,8 +383,6 @@ static void repair_failed(struct kfm *m, const struct kfm_write *w)
 
 static void repair_written(struct kfm *m, struct kfm_fetch *f)
 {
-	bool untouched = m->leg_tears && !f->w->own_seq;	/* kfm_own_store() has failed */
-
 	if (!f->w->leg_status) {
 		m->repair.count++;
 		bad_change(f->w, false);
@@ -400,7 +391,7 @@ static void repair_written(struct kfm *m, struct kfm_fetch *f)
 	} else if (write_back_optional(f->w) && bad_change(f->w, true)) {
 		DMERR_LIMIT("%s: sector %llu could not be read, and the leg does not take its data",
 			    kfm_name(m), f->w->sector);
-	} else if (!untouched) {
+	} else {
 		m->leg_failed |= !m->detached;
 		kfm_leg_run(m);
 		if (!m->detached)

@@ -477,26 +477,11 @@ void kfm_secondary_message(struct kfm_peer *p, const struct kfm_msg *msg)
 
 /* ---- time ---- */
 
-/*
- * Durable records can't be applied. If the peer has overwritten them, the log device still has what
- * was made durable, and a replay reads that. If the ring is the device, they are lost: the copy
- * lacks acknowledged writes, and has to be written anew as a whole.
- */
-static void apply_failed(struct kfm *m, int err)
-{
-	kfm_peers_end(m);
-	if (m->log.dax && err == -EBADMSG)
-		m->log.failed = kfm_writes_missing(m);
-}
-
 /* What is due in each run of the worker of a secondary */
 void kfm_secondary_tick(struct kfm *m)
 {
-	int ret;
-
 	kfm_direct_run(m);
-	ret = kfm_log_apply(m, kfm_serve_waits(m) || kfm_csum_behind(m));
-	if (ret)
-		apply_failed(m, ret);
+	if (kfm_log_apply(m, kfm_serve_waits(m) || kfm_csum_behind(m)))
+		kfm_peers_end(m);	/* a replay reads what was made durable */
 	kfm_repair_serve(m);
 }

@@ -266,8 +266,6 @@ void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, ch
 		DMEMIT(" noquorum");
 	if (m->left)
 		DMEMIT(" left");
-	if (m->log.dax)
-		DMEMIT(" pmem");
 	if (kfm_caches(m))
 		DMEMIT(" cache");
 	if (m->repair.count)

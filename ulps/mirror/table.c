@@ -42,19 +42,18 @@ static int table_device(struct kfm *m, const char *path, struct dm_dev **dev, un
 	return -EINVAL;
 }
 
-/* Is a disk memory in which a loss of power may leave half a sector? Not in sector mode (BTT). */
 static bool is_memory(const struct dm_dev *dev)
 {
-	return blk_queue_dax(bdev_get_queue(dev->bdev));
+	return dev && blk_queue_dax(bdev_get_queue(dev->bdev));
 }
 
 /*
- * Has the leg become such memory since the table was loaded? A primary would write to it without a
- * record in its own log.
+ * Is the leg, or the log device, memory in which a loss of power may leave half a sector? Memory in
+ * sector mode (BTT) is not. Tables below the mirror may be reloaded.
  */
-bool kfm_leg_became_memory(const struct kfm *m)
+bool kfm_tears(const struct kfm *m)
 {
-	return m->leg && is_memory(m->leg) && !m->leg_tears;
+	return is_memory(m->leg) || is_memory(m->logdev);
 }
 
 /* Is a word the one that puts metadata or the log on the leg? */
@@ -85,7 +84,7 @@ static int table_log(struct kfm *m, const char *leg, const char *path)
 		return -EINVAL;
 	m->direct_min = 0;
 	m->ti->error = "The leg needs a log: it must not see changes, or needs more of memory";
-	return m->leg_tears || kfm_direct_takes(m) ? 0 : -EINVAL;
+	return kfm_direct_takes(m) ? 0 : -EINVAL;
 }
 
 /* Bytes that metadata of version 5 needs */
@@ -150,7 +149,6 @@ static int table_devices(struct kfm *m, char **argv)
 		ret = -ENOSPC;
 	if (ret)
 		return ret;
-	m->leg_tears = is_memory(m->leg);
 	ret = table_meta(m, argv[0], argv[1]) ?: table_log(m, argv[0], argv[2]);
 	if (ret)
 		return ret;
@@ -160,16 +158,13 @@ static int table_devices(struct kfm *m, char **argv)
 		return ret;
 	m->single_direct = m->direct_min != KFM_DIRECT_OFF && kfm_copy_count(m) == 1 &&
 			   !bdev_rot(m->leg->bdev);
-	m->ti->error = "The leg is memory that can tear its sectors, which needs a log in memory";
-	return m->leg_tears && !m->log.dax ? -EINVAL : 0;
+	m->ti->error = "The leg or the log is memory that can tear its sectors: use sector mode (BTT)";
+	return kfm_tears(m) ? -EINVAL : 0;
 }
 
 /* Do the words of the table fit each other, and the devices? */
 static int table_fits(struct kfm *m)
 {
-	m->ti->error = "on-io-error detach: the leg is memory that can tear its sectors";
-	if (m->leg_tears && m->detach)
-		return -EINVAL;
 	m->ti->error = "reads quorum needs policy quorum";
 	if (m->reads_quorum && m->policy != KFM_QUORUM)
 		return -EINVAL;
@@ -328,15 +323,10 @@ static int table_on_io_error(struct kfm *m, const char *word)
 }
 
 /* Are writes kept in volatile caches? By default if the leg has one. */
-static int cache_choose(struct kfm *m)
+static bool cache_choose(const struct kfm *m)
 {
-	m->ti->error = "cache on: the leg is memory that can tear its sectors, which needs a log";
-	if (m->cache_word == KFM_CACHE_ON && m->leg_tears)
-		return -EINVAL;
-	m->cache = m->cache_word == KFM_CACHE_ON ||
-		   (m->cache_word == KFM_CACHE_AUTO && m->leg && !m->leg_tears &&
-		    bdev_write_cache(m->leg->bdev));
-	return 0;
+	return m->cache_word == KFM_CACHE_ON ||
+	       (m->cache_word == KFM_CACHE_AUTO && m->leg && bdev_write_cache(m->leg->bdev));
 }
 
 static bool is_way(const char *word)
@@ -486,7 +476,8 @@ int kfm_table_read(struct kfm *m, unsigned int argc, char **argv)
 	if (!ret)
 		ret = table_odd(m);
 	if (!ret)
-		ret = table_devices(m, argv) ?: table_fits(m) ?: cache_choose(m);
+		ret = table_devices(m, argv) ?: table_fits(m);
+	m->cache = !ret && cache_choose(m);
 	if (!ret)
 		ret = table_memory(m);
 	return ret ? ret : dm_set_target_max_io_len(ti, KFM_WRITE_MAX / KFM_SECTOR);

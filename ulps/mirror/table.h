@@ -7,6 +7,6 @@ struct kfm;
 
 int kfm_table_read(struct kfm *m, unsigned int argc, char **argv);
 void kfm_table_free(struct kfm *m);
-bool kfm_leg_became_memory(const struct kfm *m);
+bool kfm_tears(const struct kfm *m);
 
 #endif /* KFM_TABLE_H */

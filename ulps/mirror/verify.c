@@ -545,8 +545,7 @@ void kfm_verify_copied(struct kfm_peer *p, const struct kfm_msg *msg)
  * @from: the peer with KFM_VERIFY_PEER, or NULL
  *
  * Return: 0; or -EINVAL at a secondary, -EALREADY while another comparison runs, -EIO after a
- * failure, -ENOTCONN if @from is not in sync, -EOPNOTSUPP if there is no majority of the copies, or
- * if the leg may tear a sector, so that no other copy is written to it
+ * failure, -ENOTCONN if @from is not in sync, -EOPNOTSUPP if there is no majority of the copies
  */
 int kfm_verify_start(struct kfm *m, enum kfm_verify_source source, struct kfm_peer *from)
 {
@@ -560,8 +559,6 @@ int kfm_verify_start(struct kfm *m, enum kfm_verify_source source, struct kfm_pe
 	if (m->leg_failed || m->meta_failed || m->detached)
 		return -EIO;
 	if (source == KFM_VERIFY_MAJORITY && kfm_copy_count(m) < 2)
-		return -EOPNOTSUPP;
-	if (source >= KFM_VERIFY_PEER && m->leg_tears)
 		return -EOPNOTSUPP;
 	if (from && !peer_insync(from))
 		return -ENOTCONN;

@@ -5,8 +5,7 @@
  *   kfm_map()			hands over the bio (main.c)
  *   admit_writes()		takes a struct kfm_write, unless the write overlaps one in flight
  *   kfm_writes_launch()	makes the extent active, durably, copies the data, writes to the
- *				leg, and before that to this node's log if the leg can tear a
- *				sector (own.c)
+ *				leg
  *   kfm_post_all()		writes records to the log or to slots of a peer (post.c)
  *   kfm_writes_end()		ends the bio when the leg has the data, and its record is durable
  *				at the peer; a record in the log ends after all before it
@@ -19,7 +18,6 @@
 #include "flush.h"
 #include "leg.h"
 #include "mirror.h"
-#include "own.h"
 #include "peer.h"
 #include "quorum.h"
 #include "repair.h"
@@ -285,7 +283,6 @@ static void admit(struct kfm_write *w, struct bio *bio, struct list_head *batch)
 	} else {
 		m->zeroes += w->kind == KFM_ZEROES;
 		kfm_rest_wrote(m, w->sector);
-		kfm_own_take(w);
 		kfm_for_each_peer(p, m)
 			kfm_active_set(p, w->sector, w->len);
 	}
@@ -303,8 +300,7 @@ static void admit(struct kfm_write *w, struct bio *bio, struct list_head *batch)
  * KFM_ATOMIC_BYTES.
  *
  * Return: false if the next write is left to the worker: it writes zeroes, its extent is not
- * active yet, this node's log has no room for its record, or KFM_ATOMIC_BYTES are used up. True
- * otherwise, also if a write waits for one that it overlaps, or for other writes of zeroes.
+ * active yet, or KFM_ATOMIC_BYTES are used up. True otherwise, also if a write waits for one that it overlaps, or for other writes of zeroes.
  */
 static bool admit_writes(struct kfm *m, struct list_head *batch, bool atomic)
 {
@@ -326,8 +322,6 @@ static bool admit_writes(struct kfm *m, struct list_head *batch, bool atomic)
 			bio_endio(bio);
 			continue;
 		}
-		if (kfm_own_full(m, bio->bi_iter.bi_size))
-			return false;
 		w = kfm_write_get(m, NULL, bio->bi_iter.bi_size ? bio->bi_iter.bi_sector : 0,
 				  bio->bi_iter.bi_size);
 		if (!w)
@@ -371,10 +365,6 @@ void kfm_writes_launch(struct kfm *m)
 	LIST_HEAD(batch);
 	int ret;
 
-	if (kfm_own_trim(m)) {
-		m->again = true;	/* to fail all writes */
-		return;
-	}
 	admit_writes(m, &batch, false);
 	ret = kfm_active_flush(m);
 	list_for_each_entry_safe(w, next, &batch, begin) {
@@ -402,9 +392,9 @@ bool kfm_writes_launch_durable(struct kfm *m, struct bio_list *legs)
 	list_for_each_entry_safe(w, next, &batch, begin) {
 		list_del(&w->begin);
 		copy_data(w);
-		if (kfm_leg_begin(w, leg_op(w)))
-			bio_list_add(legs, &w->leg);
+		kfm_leg_prepare(w, leg_op(w));
+		bio_list_add(legs, &w->leg);
 	}
-	return all && !kfm_own_due(m);
+	return all;
 }
 

@@ -124,9 +124,6 @@ struct kfm_sum {
  * @leg_status: its result, valid when @leg_busy is false
  * @leg_busy: the block layer, or @zero, owns @leg and uses @buf. Cleared with release semantics
  * @posts: the records for all peers, by kfm_peer.index
- * @own_seq: number of its record in the log of this node (own.c). 0: there is no record, because
- *	the leg needs none, or because it could not be stored; then the leg was not written either
- * @own_at: place of that record
  * @peer: the peer that is resynchronised, or that serves the read; NULL for a write
  * @round: value of kfm_peer.rs_round when this part of a resynchronisation began
  * @sum: its comparison with the copy of the peer
@@ -152,8 +149,6 @@ struct kfm_write {
 	blk_status_t		leg_status;
 	bool			leg_busy;
 	struct kfm_post		posts[KFM_PEERS];
-	u64			own_seq;
-	u32			own_at;
 	struct kfm_peer		*peer;
 	u32			round;
 	struct kfm_sum		sum;

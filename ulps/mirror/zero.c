@@ -17,8 +17,7 @@
  * Such a write is one as all others: its range is claimed, its bits are durable before a leg is
  * written, and it ends when all peers have it that are needed. Its record is never in a log, which
  * has data. So the rule of direct records (direct.c) makes it wait until the peer has applied what
- * it overlaps (post.c). A leg that can tear a sector takes no zeroes: its log has no record for
- * them (own.c).
+ * it overlaps (post.c).
  *
  * A peer says in GRANT whether it takes these records. While one that has a session does not, a
  * discard and a write-zeroes end as not supported, and the block layer writes zeros instead.
@@ -123,7 +122,7 @@ bool kfm_zeroes_taken(const struct kfm *m)
 		if (p->state == KFM_SESSION_UP && !p->slots.zeroes && !p->witness)
 			return false;
 	}
-	return !m->leg_tears;
+	return true;
 }
 
 /**
