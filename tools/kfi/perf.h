@@ -13,7 +13,6 @@
 enum bench {
 	BENCH_LATENCY,
 	BENCH_BANDWIDTH,
-	BENCH_RATE,
 	BENCH_MAX
 };
 
@@ -37,7 +36,7 @@ enum bench {
  * @warmup: operations before the measurement; -1: a default
  * @timeout_ms: time limit
  * @wait: method of waiting for completions
- * @mem: kind of memory
+ * @mem: kind of memory, by mem_names
  * @check: a short verified run precedes each measurement
  * @verify: the measurement itself is verified
  * @progress: show the progress

@@ -12,9 +12,9 @@
 #define VERB "perf run"
 
 const char *const op_names[] = { "send", "tagged", "write", "read", NULL };
-const char *const bench_names[] = { "latency", "bandwidth", "rate", NULL };
+const char *const bench_names[] = { "latency", "bandwidth", NULL };
 const char *const wait_names[] = { "block", "softirq", NULL };
-const char *const mem_names[] = { "pages", "kvec", "domain", NULL };
+const char *const mem_names[] = { "pages", "domain", NULL };
 
 static void print_usage(FILE *to)
 {
@@ -22,7 +22,7 @@ static void print_usage(FILE *to)
 	      "Measure against the server on NODE ('kfi perf server').\n\n"
 	      "What:\n"
 	      "  -o, --op LIST          send, tagged, write, read; default send\n"
-	      "  -m, --mode LIST        latency, bandwidth, rate; default latency,bandwidth\n"
+	      "  -m, --mode LIST        latency, bandwidth; default both\n"
 	      "  -S, --size LIST        bytes, as 8, 64k, 1M, or 1:1M for powers of two;\n"
 	      "                         default 8,64,1k,4k,64k,1M\n"
 	      "  -d, --duration SECONDS of each measurement; default 0.25\n"
@@ -30,7 +30,7 @@ static void print_usage(FILE *to)
 	      "  -D, --depth N          operations in flight; default 16, latency always 1\n"
 	      "  -b, --batch N          operations posted together (KFI_MORE); default 1\n"
 	      "  -w, --wait block|softirq  how both ends learn of completions; default block\n"
-	      "  -M, --mem pages|kvec|domain  kind of buffers; domain: of kfi_mem_alloc(); default pages\n"
+	      "  -M, --mem pages|domain  kind of buffers; domain: of kfi_mem_alloc(); default pages\n"
 	      "      --warmup N         operations before each measurement\n"
 	      "      --verify           compare every byte while measuring\n"
 	      "      --no-check         without the short verified run before each measurement\n"

@@ -91,12 +91,11 @@ static void table_row(const struct task *t, const struct task *check)
 
 static void json_figure(const struct task *t)
 {
-	static const char *const units[] = { "us", "MB/s", "Mops/s" };
+	bool latency = t->bench == BENCH_LATENCY;
 
-	json_string("unit", units[t->bench]);
-	json_string("better", t->bench == BENCH_LATENCY ? "lower" : "higher");
-	json_double("ours", t->bench == BENCH_LATENCY ? us(R(t, LAT_MEDIAN_NS)) :
-			    t->bench == BENCH_BANDWIDTH ? perf_mb_per_s(t) : mops(t));
+	json_string("unit", latency ? "us" : "MB/s");
+	json_string("better", latency ? "lower" : "higher");
+	json_double("ours", latency ? us(R(t, LAT_MEDIAN_NS)) : perf_mb_per_s(t));
 }
 
 static void json_detail(const struct plan *plan, const struct task *t, const struct task *check)

@@ -90,7 +90,7 @@ static struct nl_msg *start_request(struct nlx *nlx, const struct plan *plan, co
 	nla_put_u32(msg, KFI_PERF_A_MODE,
 		    t->bench == BENCH_LATENCY ? KFI_PERF_LATENCY : KFI_PERF_BANDWIDTH);
 	nla_put_u32(msg, KFI_PERF_A_WAIT, plan->wait);
-	nla_put_u32(msg, KFI_PERF_A_MEM, plan->mem);
+	nla_put_u32(msg, KFI_PERF_A_MEM, plan->mem ? KFI_PERF_MEM_DOMAIN : KFI_PERF_MEM_PAGES);
 	nla_put_u32(msg, KFI_PERF_A_SIZE, t->size);
 	nla_put_u32(msg, KFI_PERF_A_DEPTH, t->depth);
 	nla_put_u32(msg, KFI_PERF_A_BATCH, t->batch);
