@@ -16,18 +16,6 @@
 #define U4_PATIENCE	(2 * HZ)	/* for an earlier cable to leave its way */
 #define U4_SHORT	(10 * HZ)	/* after a life that was shorter there is a pause */
 
-void u4_cable_fault(struct u4_cable *c, const char *why)
-{
-	cmpxchg(&c->fault, NULL, why);
-	u4_cable_kick(c);
-}
-
-void u4_cable_lost(struct u4_cable *c, const char *why)
-{
-	cmpxchg(&c->lost, NULL, why);
-	u4_cable_kick(c);
-}
-
 /* ---- paths ---- */
 
 static int u4_path_on(struct u4_cable *c)
@@ -61,7 +49,8 @@ static void u4_path_off(struct u4_cable *c)
  * removes it then, and it is in the way of the next cable in this port. The core has to be told
  * that the cable is plugged, or it ignores the call. That must not be seen by the drivers of other
  * services: they would wait for tb->lock, and old kernels unbind them under this lock. So wait
- * until the core has released it. The path is found by its rings, because the peer may have another
+ * until the core has released it, and write under it, as the core does. The path is found by its
+ * rings, because the peer may have another
  * HopID by now.
  */
 static void u4_path_off_late(struct u4_cable *c)
@@ -71,10 +60,12 @@ static void u4_path_off_late(struct u4_cable *c)
 	if (!c->late)
 		return;
 	mutex_lock(&xd->tb->lock);
+	xd->is_unplugged = false;
 	mutex_unlock(&xd->tb->lock);
-	WRITE_ONCE(xd->is_unplugged, false);
 	tb_xdomain_disable_paths(xd, -1, c->tx.ring.hop, -1, c->rx.ring.hop);
-	WRITE_ONCE(xd->is_unplugged, true);
+	mutex_lock(&xd->tb->lock);
+	xd->is_unplugged = true;
+	mutex_unlock(&xd->tb->lock);
 }
 
 /* ---- lives ---- */
@@ -302,8 +293,6 @@ static void u4_cable_work(struct work_struct *work)
 		queue_delayed_work(u4_wq, &c->work, delay);
 }
 
-/* ---- memory ---- */
-
 struct u4_cable *u4_cable_new(struct tb_service *svc)
 {
 	struct u4_cable *c = kvzalloc(sizeof(*c), GFP_KERNEL);
@@ -330,12 +319,4 @@ struct u4_cable *u4_cable_new(struct tb_service *svc)
 	INIT_LIST_HEAD(&c->tx.done);
 	u4_login_reset(c);
 	return c;
-}
-
-void u4_cable_free(struct u4_cable *c)
-{
-	u4_frames_free(c);
-	put_device(c->host);
-	tb_xdomain_put(c->xd);
-	kvfree(c);
 }

@@ -10,87 +10,6 @@
 
 #define U4_KEY		"kfabric"
 #define U4_REST		(5 * HZ)	/* time for the end of a life */
-#define U4_CABLES	32		/* cables that are visited at a time */
-
-static DEFINE_SPINLOCK(u4_cables_lock);		/* taken with bottom halves off */
-static LIST_HEAD(u4_cables);
-
-/* ---- the list of cables ---- */
-
-struct u4_cable *u4_cable_find(u64 route, const void *local, const void *remote)
-{
-	struct u4_cable *c, *found = NULL;
-
-	spin_lock_bh(&u4_cables_lock);
-	list_for_each_entry(c, &u4_cables, entry) {
-		if (!c->removed && c->xd->route == route &&
-		    !memcmp(c->xd->local_uuid, local, U4W_UUID) &&
-		    !memcmp(c->xd->remote_uuid, remote, U4W_UUID)) {
-			kref_get(&c->ref);
-			found = c;
-			break;
-		}
-	}
-	spin_unlock_bh(&u4_cables_lock);
-	return found;
-}
-
-static void u4_cable_release(struct kref *ref)
-{
-	u4_cable_free(container_of(ref, struct u4_cable, ref));
-}
-
-void u4_cable_put(struct u4_cable *c)
-{
-	kref_put(&c->ref, u4_cable_release);
-}
-
-void u4_cable_kick(struct u4_cable *c)
-{
-	spin_lock_bh(&u4_cables_lock);
-	if (!c->removed)
-		mod_delayed_work(u4_wq, &c->work, 0);
-	spin_unlock_bh(&u4_cables_lock);
-}
-
-bool u4_cable_removed(struct u4_cable *c)
-{
-	bool removed;
-
-	spin_lock_bh(&u4_cables_lock);
-	removed = c->removed;
-	spin_unlock_bh(&u4_cables_lock);
-	return removed;
-}
-
-void u4_cable_unlist(struct u4_cable *c)
-{
-	spin_lock_bh(&u4_cables_lock);
-	list_del_init(&c->entry);
-	spin_unlock_bh(&u4_cables_lock);
-}
-
-/* @dma: only cables of this host interface; NULL: all */
-static void u4_cables_each(void (*fn)(struct u4_cable *c), const struct device *dma)
-{
-	struct u4_cable *c, *all[U4_CABLES];
-	unsigned int i, n = 0;
-
-	spin_lock_bh(&u4_cables_lock);
-	list_for_each_entry(c, &u4_cables, entry) {
-		if (dma && c->dma != dma)
-			continue;
-		if (n == U4_CABLES)
-			break;
-		kref_get(&c->ref);
-		all[n++] = c;
-	}
-	spin_unlock_bh(&u4_cables_lock);
-	for (i = 0; i < n; i++) {
-		fn(all[i]);
-		u4_cable_put(all[i]);
-	}
-}
 
 /* ---- our offer ---- */
 
@@ -272,9 +191,7 @@ static int u4_probe(struct tb_service *svc)
 	u4_cable_place(c);
 	u4_way_await(c);
 	tb_service_set_drvdata(svc, c);
-	spin_lock_bh(&u4_cables_lock);
-	list_add_tail(&c->entry, &u4_cables);
-	spin_unlock_bh(&u4_cables_lock);
+	u4_cable_list(c);
 	u4_names_watch();
 	u4_cable_kick(c);
 	return 0;
@@ -290,10 +207,7 @@ static void u4_remove(struct tb_service *svc)
 	struct u4_cable *c = tb_service_get_drvdata(svc);
 
 	u4_let_go(c);
-	spin_lock_bh(&u4_cables_lock);
-	c->removed = true;
-	mod_delayed_work(u4_wq, &c->work, 0);
-	spin_unlock_bh(&u4_cables_lock);
+	u4_cable_remove(c);
 }
 
 /* ---- sleep ---- */
@@ -362,7 +276,8 @@ int u4_plug_init(void)
 
 /*
  * The work item of the core that calls u4_message() has come to its end. Any host can send a
- * message, also one without a cable of ours, so this is called for all devices of the core.
+ * message, also one without a cable of ours, so this is called for all devices of the core. The core
+ * has no call that waits for this: without it the module might go while its code runs.
  */
 static int u4_flush_messages(struct device *dev, void *unused)
 {

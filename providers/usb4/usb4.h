@@ -415,19 +415,25 @@ void u4_plug_exit(void);
 void u4_publish_again(void);
 /* The same if this host has another name since then */
 void u4_publish_name(void);
-/* Return the cable on that route from @local to @remote, referenced, or NULL. Process context */
-struct u4_cable *u4_cable_find(u64 route, const void *local, const void *remote);
-void u4_cable_put(struct u4_cable *c);
-/* Let u4_cable_work() run, unless the cable was removed. Any context but hard interrupts */
-void u4_cable_kick(struct u4_cable *c);
-/* Return: true if it was removed, and u4_cable_work() runs for the last time */
-bool u4_cable_removed(struct u4_cable *c);
-void u4_cable_unlist(struct u4_cable *c);	/* u4_cable_work() has done its last */
 
 /* cable.c: the life of a cable */
 struct u4_cable *u4_cable_new(struct tb_service *svc);	/* process context */
-void u4_cable_free(struct u4_cable *c);		/* process context; one that never lived */
-/* End this life; nothing if it has ended. @why is a constant. Contexts as u4_cable_kick() */
+
+/* cables.c: all cables. Any context but hard interrupts, unless something else is said */
+void u4_cable_list(struct u4_cable *c);
+/* Return the cable on that route from @local to @remote, referenced, or NULL. Process context */
+struct u4_cable *u4_cable_find(u64 route, const void *local, const void *remote);
+/* Call @fn for each, without a lock. @dma: only cables of this host interface; NULL: all */
+void u4_cables_each(void (*fn)(struct u4_cable *c), const struct device *dma);
+void u4_cable_put(struct u4_cable *c);		/* process context */
+/* Let u4_cable_work() run, unless the cable was removed */
+void u4_cable_kick(struct u4_cable *c);
+/* Let it run for the last time */
+void u4_cable_remove(struct u4_cable *c);
+/* Return: true if it was removed, and u4_cable_work() runs for the last time */
+bool u4_cable_removed(struct u4_cable *c);
+void u4_cable_unlist(struct u4_cable *c);	/* u4_cable_work() has done its last */
+/* End this life; nothing if it has ended. @why is a constant */
 void u4_cable_fault(struct u4_cable *c, const char *why);
 /* The same if the life may be held, and go on later */
 void u4_cable_lost(struct u4_cable *c, const char *why);

@@ -112,21 +112,18 @@ static bool check_range(const char *file, cfg_t *cfg, const char *option, long m
 
 static bool check_policy(const char *file, cfg_t *cfg)
 {
-	const char *policy = cfg_getstr(cfg, "policy");
+	bool quorum = !strcmp(cfg_getstr(cfg, "policy"), "quorum");
+	const char *wrong = NULL;
 
-	if (!strcmp(policy, "quorum") && !strcmp(cfg_getstr(cfg, "on-io-error"), "detach")) {
-		complain("%s: policy quorum has no on-io-error detach", file);
-		return false;
-	}
-	if (!strcmp(policy, "quorum") && cfg_size(cfg, "node") % 2 == 0) {
-		complain("%s: policy quorum needs an odd number of nodes", file);
-		return false;
-	}
-	if (!strcmp(policy, "stop") || !strcmp(policy, "fence") || !strcmp(policy, "alone") ||
-	    !strcmp(policy, "quorum"))
-		return true;
-	complain("%s: the policy is stop, fence, alone or quorum, not '%s'", file, policy);
-	return false;
+	if (quorum && !strcmp(cfg_getstr(cfg, "on-io-error"), "detach"))
+		wrong = "policy quorum has no on-io-error detach";
+	else if (quorum && cfg_size(cfg, "node") % 2 == 0)
+		wrong = "policy quorum needs an odd number of nodes";
+	else if (!quorum && !strcmp(cfg_getstr(cfg, "reads"), "quorum"))
+		wrong = "reads quorum needs policy quorum";
+	if (wrong)
+		complain("%s: %s", file, wrong);
+	return !wrong;
 }
 
 static bool is_witness(cfg_t *node)
@@ -270,49 +267,51 @@ static bool check_direct(const char *file, cfg_t *cfg)
 	return false;
 }
 
-static bool check_data_crc(const char *file, const char *word)
+/* Words with a few values, of which the first one is the default, here and in options_of_file. */
+static const struct choice {
+	const char *word;
+	const char *values[5];
+	bool tells;	/* it is a word of the table, unless it has its default, which the kernel does not show */
+} choices[] = {
+	{ "policy", { "fence", "stop", "alone", "quorum" } },
+	{ "label", { "off", "on" } },
+	{ "data-crc", { "log", "all" }, true },
+	{ "cache", { "auto", "on", "off" }, true },
+	{ "csum", { "off", "on" }, true },
+	{ "on-io-error", { "fail", "detach" }, true },
+	{ "reads", { "any", "quorum" }, true },
+};
+
+static bool is_choice(const struct choice *choice, const char *value)
 {
-	if (!strcmp(word, "log") || !strcmp(word, "all"))
-		return true;
-	complain("%s: data-crc is log or all, not '%s'", file, word);
+	unsigned int i;
+
+	for (i = 0; choice->values[i]; i++)
+		if (!strcmp(choice->values[i], value))
+			return true;
 	return false;
 }
 
-static bool check_cache(const char *file, const char *word)
+static bool check_choices(const char *file, cfg_t *cfg)
 {
-	if (!strcmp(word, "on") || !strcmp(word, "off") || !strcmp(word, "auto"))
-		return true;
-	complain("%s: cache is on, off or auto, not '%s'", file, word);
-	return false;
-}
+	const struct choice *choice;
+	char values[64];
+	const char *value;
+	unsigned int i;
+	int len;
 
-static bool check_switch(const char *file, cfg_t *cfg, const char *option)
-{
-	const char *word = cfg_getstr(cfg, option);
-
-	if (!strcmp(word, "on") || !strcmp(word, "off"))
-		return true;
-	complain("%s: %s is on or off, not '%s'", file, option, word);
-	return false;
-}
-
-static bool check_on_io_error(const char *file, const char *word)
-{
-	if (!strcmp(word, "fail") || !strcmp(word, "detach"))
-		return true;
-	complain("%s: on-io-error is fail or detach, not '%s'", file, word);
-	return false;
-}
-
-static bool check_reads(const char *file, cfg_t *cfg)
-{
-	const char *word = cfg_getstr(cfg, "reads");
-
-	if (!strcmp(word, "any") ||
-	    (!strcmp(word, "quorum") && !strcmp(cfg_getstr(cfg, "policy"), "quorum")))
-		return true;
-	complain("%s: reads is any, or with policy quorum also quorum, not '%s'", file, word);
-	return false;
+	for (choice = choices; choice < choices + ARRAY_SIZE(choices); choice++) {
+		value = cfg_getstr(cfg, choice->word);
+		if (is_choice(choice, value))
+			continue;
+		len = 0;
+		for (i = 0; choice->values[i]; i++)
+			len += snprintf(values + len, sizeof(values) - len, "%s%s", !i ? "" :
+					choice->values[i + 1] ? ", " : " or ", choice->values[i]);
+		complain("%s: %s is %s, not '%s'", file, choice->word, values, value);
+		return false;
+	}
+	return true;
 }
 
 static bool check_file(const char *file, cfg_t *cfg)
@@ -323,14 +322,10 @@ static bool check_file(const char *file, cfg_t *cfg)
 		complain("%s: %s", file, uuid ? "the uuid is not one" : "the uuid is missing");
 		return false;
 	}
-	return check_word(file, cfg, "provider") && check_policy(file, cfg) &&
+	return check_word(file, cfg, "provider") && check_choices(file, cfg) && check_policy(file, cfg) &&
 	       check_range(file, cfg, "timeout", 200, 600000) &&
 	       check_range(file, cfg, "rate", 0, RATE_MAX) &&
 	       check_range(file, cfg, "rate-min", 0, RATE_MAX) && check_direct(file, cfg) &&
-	       check_data_crc(file, cfg_getstr(cfg, "data-crc")) &&
-	       check_cache(file, cfg_getstr(cfg, "cache")) &&
-	       check_switch(file, cfg, "csum") && check_switch(file, cfg, "label") &&
-	       check_on_io_error(file, cfg_getstr(cfg, "on-io-error")) && check_reads(file, cfg) &&
 	       check_nodes(file, cfg) && check_ports(file, cfg);
 }
 
@@ -384,17 +379,23 @@ static void print_rails(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cf
 /* In the form in which the kernel shows it, so that both can be compared */
 static void print_table(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cfg_t *node)
 {
-	const char *cache = cfg_getstr(cfg, "cache");
-	/* defaults are not shown */
-	bool crc = !strcmp(cfg_getstr(cfg, "data-crc"), "all"), cached = strcmp(cache, "auto");
-	bool csum = !strcmp(cfg_getstr(cfg, "csum"), "on");
-	bool detach = !strcmp(cfg_getstr(cfg, "on-io-error"), "detach");
-	bool reads = !strcmp(cfg_getstr(cfg, "reads"), "quorum");
 	long least = cfg_getint(cfg, "rate-min");
+	size_t words = 4;
 	cfg_t *last = cfg_getnsec(cfg, "node", conf->npeers);
-	size_t witness = is_witness(last) && last != node ? conf->npeers - 1 : 0, i;
-	char direct[24];
+	size_t witness = is_witness(last) && last != node ? conf->npeers - 1 : 0, i, len;
+	char direct[24], *chosen;
+	const char *value;
+	FILE *more = must(open_memstream(&chosen, &len));
 
+	for (i = 0; i < ARRAY_SIZE(choices); i++) {
+		value = cfg_getstr(cfg, choices[i].word);
+		if (!choices[i].tells || !strcmp(value, choices[i].values[0]))
+			continue;
+		fprintf(more, " %s %s", choices[i].word, value);
+		words += 2;
+	}
+	if (fclose(more))
+		must(NULL);
 	direct_word(cfg, direct);
 	if (!strcmp(cfg_getstr(node, "log"), "-"))
 		*direct = '\0';	/* without a log the kernel has this word for itself */
@@ -402,24 +403,15 @@ static void print_table(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cf
 		cfg_getstr(node, "log"));
 	print_pair(to, conf, cfg, node, 0, 0);
 	fprintf(to, " %s %zu timeout %ld rate %ld", cfg_getstr(cfg, "policy"),
-		4 + (least ? 2 : 0) + (*direct ? 2 : 0) + (crc ? 2 : 0) + (cached ? 2 : 0) +
-		(csum ? 2 : 0) + (detach ? 2 : 0) + (reads ? 2 : 0) + (conf->secret ? 2 : 0) +
+		words + (least ? 2 : 0) + (*direct ? 2 : 0) + (conf->secret ? 2 : 0) +
 		6 * (conf->npeers * cfg_size(node, "address") - 1),
 		cfg_getint(cfg, "timeout"), cfg_getint(cfg, "rate"));
 	if (least)
 		fprintf(to, " rate-min %ld", least);
 	if (*direct)
 		fprintf(to, " direct %s", direct);
-	if (crc)
-		fputs(" data-crc all", to);
-	if (cached)
-		fprintf(to, " cache %s", cache);
-	if (csum)
-		fputs(" csum on", to);
-	if (detach)
-		fputs(" on-io-error detach", to);
-	if (reads)
-		fputs(" reads quorum", to);
+	fputs(chosen, to);
+	free(chosen);
 	if (conf->secret)
 		fprintf(to, " secret %s", conf->key);
 	print_rails(to, conf, cfg, node, 0);
