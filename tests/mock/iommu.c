@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kfi_iommu_mock - a simulated IOMMU in front of simulated devices: those of the platform bus whose
- * names begin with its parameter. The kernel's drivers/iommu creates domains, allocates addresses
+ * kfi_iommu_mock - a simulated IOMMU in front of the simulated engines (mock-dma, on the platform
+ * bus). The kernel's drivers/iommu creates domains, allocates addresses
  * and calls this driver for pages. Code that plays a device translates addresses with
  * iommu_iova_to_phys(), under a lock that it holds until its bytes were copied, and provides
  * kfi_iommu_mock_wait(). So an address is out of reach when the call that unmaps it returns, as
@@ -17,10 +17,6 @@
 #include <linux/string.h>
 #include <linux/xarray.h>
 #include "command.h"
-
-static char *devices = "mock-dma";
-module_param(devices, charp, 0444);
-MODULE_PARM_DESC(devices, "how the names of its devices begin (default mock-dma)");
 
 static bool kept;
 module_param(kept, bool, 0444);
@@ -141,7 +137,7 @@ static struct iommu_domain *km_domain_alloc(struct device *dev)
 
 static struct iommu_device *km_probe_device(struct device *dev)
 {
-	return strstarts(dev_name(dev), devices) ? &km_iommu : ERR_PTR(-ENODEV);
+	return strstarts(dev_name(dev), "mock-dma") ? &km_iommu : ERR_PTR(-ENODEV);
 }
 
 static const struct iommu_ops km_ops = {

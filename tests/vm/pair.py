@@ -305,7 +305,7 @@ class Vm:
 
     def arguments(self, log, *guest_ends):
         pair = self.pair
-        image = pair.images[pair.series_of[self.name]]
+        image = pair.booted
         args = [
             pair.devices.qemu if pair.devices else "qemu-system-x86_64", "-name", f"kfabric-{self.name}",
             "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
@@ -483,10 +483,8 @@ class Pair:
 
     def __init__(self, series, logs, ko=None, programs=(), modules=(), cpus=2,
                  memory="512M", mtu=1500, append="", load=None, qemu_extra=(), devices=None,
-                 progress=None, names=("a", "b"), boot_timeout=180, others=None):
+                 progress=None, names=("a", "b"), boot_timeout=180):
         self.series = series
-        # @others: machines of another series, as {"b": "6.1"}; then without modules of ours
-        self.series_of = {name: series for name in names} | (others or {})
         self.logs = os.path.abspath(logs)
         self.ko = [ko] if isinstance(ko, str) else list(ko or [])
         self.programs = list(programs)
@@ -545,8 +543,8 @@ class Pair:
         sys.exit(128 + number)
 
     def prepare(self):
-        self.images = {series: self.image(series) for series in dict.fromkeys(self.series_of.values())}
-        self.release = self.images[self.series].release
+        self.booted = self.image(self.series)
+        self.release = self.booted.release
 
     def image(self, series):
         """Return the Image of a series."""

@@ -30,15 +30,14 @@ def netdev(port):
 
 
 class Usb4sim(Simulator):
-    """One simulator. @cables: pairs of ports, as "a0-b0"; @pulled: numbers of those that are not plugged when the machines boot; @lanes
-    of each cable. Two lanes take ten seconds to come up, one two. @interfaces: host interfaces of machines that have several, as
-    {"a": "ac", "b": "bd"}; @uuid_per_boot: they have other UUIDs after each boot."""
+    """One simulator. @cables: pairs of ports, as "a0-b0"; @pulled: numbers of those that are not plugged when the machines boot.
+    @interfaces: host interfaces of machines that have several, as {"a": "ac", "b": "bd"}; @uuid_per_boot: they have other UUIDs after each
+    boot."""
 
-    def __init__(self, *cables, pulled=(), lanes=1, seed=None, interfaces=None, uuid_per_boot=False):
-        self.lanes = lanes
+    def __init__(self, *cables, pulled=(), seed=None, interfaces=None, uuid_per_boot=False):
         self.pulled = pulled
         self.interfaces = interfaces or {}
-        words = ["--lanes", lanes]
+        words = []
         if uuid_per_boot:
             words.append("--uuid-per-boot")
         for cable in cables:

@@ -19,18 +19,10 @@ void tm_fault_seed(void)
 	pr_info("kfi_usb4_mock: seed=%llu\n", seed);
 }
 
-bool tm_fault_strikes(struct tm_fault *fault)
+bool tm_fault_strikes(u32 ppm)
 {
 	lockdep_assert_held(&tm_lock);
-	if (fault->next) {
-		fault->next--;
-		return true;
-	}
-	if (fault->every && ++fault->passed >= fault->every) {
-		fault->passed = 0;
-		return true;
-	}
-	return fault->ppm && prandom_u32_state(&tm_random) % 1000000 < fault->ppm;
+	return ppm && prandom_u32_state(&tm_random) % 1000000 < ppm;
 }
 
 /* What is on the way is lost at once. The hosts hear of it by an event each. */
@@ -42,12 +34,8 @@ void tm_cable_plug(struct tm_cable *cable, bool plugged)
 	if (cable->plugged == plugged)
 		return;
 	cable->plugged = plugged;
-	if (!plugged) {
-		cable->life++;
-		cable->unplug_at = 0;
-	}
+	cable->life += !plugged;
 	for (port = cable->port; port < cable->port + TM_HOSTS; port++)
-		queue_delayed_work(port->host->tb->wq, &port->hotplug,
-				   msecs_to_jiffies(READ_ONCE(port->event_ms)));
+		queue_delayed_work(port->host->tb->wq, &port->hotplug, 0);
 	tm_engine_go_on();
 }

@@ -166,13 +166,11 @@ EXPORT_SYMBOL_GPL(tb_unregister_protocol_handler);
 
 /* ---- requests ---- */
 
-/* Route and protocol decide, and nothing else. An error of a router answers anything. */
+/* Route and protocol decide, and nothing else. */
 static bool tm_answers(const struct tm_packet *packet, const struct tm_request *rq)
 {
 	const struct tm_header *a = packet->buffer, *q = rq->request;
 
-	if (packet->frame.eof == TB_CFG_PKG_ERROR)
-		return true;
 	return packet->frame.eof == TB_CFG_PKG_XDOMAIN_RESP &&
 	       packet->frame.size >= rq->size / 4 &&
 	       (a->route_hi & ~BIT(31)) == q->route_hi && a->route_lo == q->route_lo &&

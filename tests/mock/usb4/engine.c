@@ -7,11 +7,7 @@
  * descriptor: asynchronous to everything but code with interrupts off. It takes what is posted at
  * its own host, and delivers the interrupts of its own host. README.md lists the rules.
  */
-#include <linux/bottom_half.h>
 #include <linux/dma-direct.h>
-#include <linux/hardirq.h>
-#include <linux/iommu.h>
-#include <linux/percpu.h>
 #include <linux/slab.h>
 #include "mock.h"
 
@@ -24,9 +20,6 @@
 
 DEFINE_SPINLOCK(tm_lock);
 
-/* Is this CPU in tm_engine_here()? */
-static DEFINE_PER_CPU(bool, tm_is_here);
-
 /* ---- when the engine runs ---- */
 
 /* Run at @at, or earlier; 0: now. */
@@ -36,8 +29,7 @@ static void tm_arm(struct tm_host *host, ktime_t at)
 	if (at >= host->armed)
 		return;
 	host->armed = at;
-	if (at || !this_cpu_read(tm_is_here))
-		hrtimer_start(&host->timer, at, HRTIMER_MODE_ABS_PINNED);
+	hrtimer_start(&host->timer, at, HRTIMER_MODE_ABS_PINNED);
 }
 
 void tm_engine_go_on(void)
@@ -49,31 +41,12 @@ void tm_engine_go_on(void)
 			tm_arm(host, 0);
 }
 
-void tm_engine_wake(struct tm_host *host)
-{
-	tm_arm(host, 0);
-}
-
 /* ---- interrupts ---- */
 
 static void tm_fire(struct tm_ring *r)
 {
-	struct tm_host *host = tm_host_of(r->ring.nhi);
-
-	if (r->due)
-		return;
-	if (host->lose_interrupts && r->ring.hop) {
-		host->lose_interrupts--;
-		tm_count(host, TM_INTERRUPTS_LOST);
-		return;
-	}
 	r->due = true;
-	if (r->quiet_until > ktime_get()) {
-		tm_count(host, TM_INTERRUPTS_LATE);
-		tm_arm(host, r->quiet_until);
-	} else {
-		tm_arm(host, 0);
-	}
+	tm_arm(tm_host_of(r->ring.nhi), 0);
 }
 
 /* A descriptor is completed. There is no second interrupt while the status stays set. */
@@ -98,27 +71,22 @@ bool tm_engine_enable(struct tm_ring *r, bool on)
 }
 
 /* The interrupt arrives: the core's handler clears the status first. */
-static bool tm_take_interrupt(struct tm_ring *r, ktime_t now)
+static bool tm_take_interrupt(struct tm_ring *r)
 {
-	struct tm_host *host = tm_host_of(r->ring.nhi);
 	unsigned long flags;
 	bool taken;
 
 	spin_lock_irqsave(&tm_lock, flags);
-	taken = r->due && now >= r->quiet_until;
+	taken = r->due;
 	if (taken) {
 		r->due = false;
 		r->status = false;
-		r->quiet_until = ktime_add_ns(now, r->ring.interval_nsec);
-		tm_count(host, TM_INTERRUPTS);
-	} else if (r->due) {
-		tm_arm(host, r->quiet_until);
 	}
 	spin_unlock_irqrestore(&tm_lock, flags);
 	return taken;
 }
 
-static void tm_deliver(struct tm_host *host, ktime_t now)
+static void tm_deliver(struct tm_host *host)
 {
 	unsigned long flags;
 	int i;
@@ -128,7 +96,7 @@ static void tm_deliver(struct tm_host *host, ktime_t now)
 		struct tb_ring *ring = i < TM_HOPS ? host->tx_rings[i] :
 						     host->rx_rings[i - TM_HOPS];
 
-		if (ring && tm_take_interrupt(to_tm_ring(ring), now))
+		if (ring && tm_take_interrupt(to_tm_ring(ring)))
 			tm_ring_interrupt(ring);
 	}
 	spin_unlock_irqrestore(&host->nhi.lock, flags);
@@ -139,8 +107,7 @@ static void tm_deliver(struct tm_host *host, ktime_t now)
 /* The memory behind a bus address, up to the end of its page; NULL: none */
 static void *tm_memory(const struct tm_host *host, dma_addr_t addr)
 {
-	phys_addr_t at = host->iommu ? iommu_iova_to_phys(host->iommu, addr) :
-				       dma_to_phys(host->nhi.dev, addr);
+	phys_addr_t at = dma_to_phys(host->nhi.dev, addr);
 
 	return at && pfn_valid(PHYS_PFN(at)) ? phys_to_virt(at) : NULL;
 }
@@ -251,32 +218,23 @@ static void tm_put(struct tm_ring *rx, const struct tm_frame *f, const struct tm
 	struct tm_host *host = tm_host_of(rx->ring.nhi);
 	dma_addr_t to = le64_to_cpu(rx->ring.descriptors[rx->next].phys);
 
-	if (!(from ? tm_move(host, to, from, at, f->len) : tm_write(host, to, f->data, f->len)))
-		tm_count(host, TM_DMA_ERRORS);
+	/* The driver has unmapped it while it was posted. */
+	WARN_ON_ONCE(!(from ? tm_move(host, to, from, at, f->len) : tm_write(host, to, f->data, f->len)));
 	tm_damage(host, to + f->len / 2, f->word);
 	tm_complete(rx, f->word | (f->len & TM_DESC_LENGTH));
-	if (!f->hopid) {
-		tm_count(host, TM_CONTROL_RECEIVED);
-		return;
-	}
-	tm_count(host, TM_FRAMES_RECEIVED);
-	host->count[TM_BYTES_RECEIVED] += f->len;
 }
 
-/* The frame is in f->data, or in memory of host @from. */
+/*
+ * The frame is in f->data, or in memory of host @from. It is lost if its cable, path or ring went
+ * meanwhile, if the ring does not take it, or has no descriptor.
+ */
 static void tm_land(const struct tm_frame *f, const struct tm_host *from, dma_addr_t at)
 {
 	const struct tm_cable *cable = f->port->cable;
 	struct tm_ring *rx = tm_ring_behind(f->port, f->hopid);
-	struct tm_host *host = f->port->host;
 
-	if (!cable->plugged || cable->life != f->life || !rx)
-		tm_count(host, TM_FRAMES_CUT);
-	else if (!tm_accepts(&rx->ring, f->word))
-		tm_count(host, TM_FRAMES_REFUSED);
-	else if (!tm_posted(rx))
-		tm_count(host, TM_OVERFLOWS);
-	else
+	if (cable->plugged && cable->life == f->life && rx && tm_accepts(&rx->ring, f->word) &&
+	    tm_posted(rx))
 		tm_put(rx, f, from, at);
 }
 
@@ -338,8 +296,8 @@ static bool tm_send_later(struct tm_ring *rx, const struct tm_frame *f, const st
 	}
 	if (f->data)
 		memcpy(kept->data, f->data, f->len);
-	else if (!tm_read(from, kept->data, at, f->len))
-		tm_count(f->port->host, TM_DMA_ERRORS);
+	else
+		WARN_ON_ONCE(!tm_read(from, kept->data, at, f->len));
 	kept->due = due;
 	list_add_tail(&kept->entry, &rx->coming);
 	rx->comings++;
@@ -392,27 +350,17 @@ static bool tm_send_frame(struct tm_host *host, struct tm_ring *tx, u32 word, dm
 	port = t->port;
 	peer = tm_peer(port);
 	rx = tm_ring_behind(peer, t->tx_hopid);
-	if (!rx || peer->host->asleep || !tm_has_credit(rx))
+	if (!rx || !tm_has_credit(rx))
 		return false;
 	f.port = peer;
 	f.life = port->cable->life;
 	f.hopid = t->tx_hopid;
 	f.word = word & TM_DESC_PDFS;
-	if (tm_fault_strikes(&port->fault[TM_LOSE])) {
-		tm_count(peer->host, TM_FRAMES_LOST);
-	} else {
-		if (tm_fault_strikes(&port->fault[TM_DAMAGE]))
-			f.word |= FIELD_PREP(TM_DESC_FLAGS, RING_DESC_CRC_ERROR);
-		if (tm_fault_strikes(&port->fault[TM_OVERRUN]))
-			f.word |= FIELD_PREP(TM_DESC_FLAGS, RING_DESC_BUFFER_OVERRUN);
-		if (!tm_send_to(rx, port, &f, at, now))
-			return false;
-		if (f.word & TM_DESC_FLAGS)
-			tm_count(peer->host, TM_FRAMES_DAMAGED);
-	}
-	tm_count(host, TM_FRAMES_SENT);
-	host->count[TM_BYTES_SENT] += f.len;
-	return true;
+	if (tm_fault_strikes(port->lose_ppm))
+		return true;
+	if (tm_fault_strikes(port->damage_ppm))
+		f.word |= FIELD_PREP(TM_DESC_FLAGS, RING_DESC_CRC_ERROR);
+	return tm_send_to(rx, port, &f, at, now);
 }
 
 /* ---- packets of the control channel ---- */
@@ -430,70 +378,32 @@ static struct tm_port *tm_port_at(const struct tm_host *host, u64 route)
 	return NULL;
 }
 
-static bool tm_packet_lost(struct tm_port *port, u32 type)
-{
-	return tm_fault_strikes(&port->fault[TM_LOSE_CONTROL]) ||
-	       (type == TB_CFG_PKG_XDOMAIN_REQ &&
-		tm_fault_strikes(&port->fault[TM_LOSE_REQUESTS])) ||
-	       (type == TB_CFG_PKG_XDOMAIN_RESP &&
-		tm_fault_strikes(&port->fault[TM_LOSE_RESPONSES]));
-}
-
-/* What comes back in place of an answer when a router refuses a packet */
-static void tm_refuse_packet(struct tm_port *port, struct tm_frame *f)
-{
-	u32 *word = f->data;
-
-	word[0] = BIT(31);
-	word[1] = port->route;
-	word[2] = 0;
-	f->len = 4 * sizeof(u32);	/* with the checksum */
-	f->word = FIELD_PREP(TM_DESC_EOF, TB_CFG_PKG_ERROR) |
-		  FIELD_PREP(TM_DESC_SOF, TB_CFG_PKG_ERROR);
-	f->port = port;
-	tm_count(port->host, TM_CONTROL_ERRORS);
-}
-
 /*
  * The packet names the route that it takes. It comes out with the route back, and with the highest
  * bit set. One that goes nowhere is lost.
  */
 static bool tm_send_packet(struct tm_host *host, u32 word, dma_addr_t at, ktime_t now)
 {
-	u32 buf[TM_PACKET / sizeof(u32)], type = FIELD_GET(TM_DESC_EOF, word);
+	u32 buf[TM_PACKET / sizeof(u32)];
 	struct tm_frame f = { .len = FIELD_GET(TM_DESC_LENGTH, word), .data = buf };
 	struct tm_port *port, *peer;
 
 	if (f.len < 4 * sizeof(u32) || f.len > sizeof(buf) || !tm_read(host, buf, at, f.len))
-		goto lost;
+		return true;
 	port = tm_port_at(host, (u64)buf[0] << 32 | buf[1]);
 	if (!port)
-		goto lost;
+		return true;
 	peer = tm_peer(port);
 	if (!peer->host->rx[0] || !host->rx[0])
-		goto lost;
+		return true;
 	f.port = peer;
 	f.life = port->cable->life;
 	f.word = word & TM_DESC_PDFS;
 	if (!tm_has_credit(peer->host->rx[0]) || !tm_has_credit(host->rx[0]))
 		return false;
-	if (peer->host->asleep || tm_packet_lost(port, type)) {
-		tm_count(peer->host, TM_CONTROL_LOST);
-		return true;
-	}
 	buf[0] = BIT(31) | upper_32_bits(peer->route);
 	buf[1] = lower_32_bits(peer->route);
-	if (type == TB_CFG_PKG_XDOMAIN_REQ && tm_fault_strikes(&port->fault[TM_ERROR]))
-		tm_refuse_packet(port, &f);
-	if (!tm_send_to(f.port->host->rx[0], port, &f, 0, now))
-		return false;
-	tm_count(host, TM_CONTROL_SENT);
-	if (port->cable->unplug_at && !--port->cable->unplug_at)
-		tm_cable_plug(port->cable, false);
-	return true;
-lost:
-	tm_count(host, TM_CONTROL_CUT);
-	return true;
+	return tm_send_to(f.port->host->rx[0], port, &f, 0, now);
 }
 
 /* ---- the engine ---- */
@@ -507,7 +417,6 @@ static bool tm_send_next(struct tm_host *host, struct tm_ring *tx, ktime_t now)
 
 	if (!(tx->ring.hop ? tm_send_frame(host, tx, word, at, now) :
 			     tm_send_packet(host, word, at, now))) {
-		tm_count(host, TM_WAITS);
 		host->waiting = true;
 		return false;
 	}
@@ -545,12 +454,10 @@ static void tm_work(struct tm_host *host)
 
 	spin_lock_irqsave(&tm_lock, flags);
 	host->armed = KTIME_MAX;
-	if (!host->asleep) {
-		tm_arrive(host, now);
-		tm_send_all(host, now);
-	}
+	tm_arrive(host, now);
+	tm_send_all(host, now);
 	spin_unlock_irqrestore(&tm_lock, flags);
-	tm_deliver(host, now);
+	tm_deliver(host);
 }
 
 static enum hrtimer_restart tm_expired(struct hrtimer *timer)
@@ -559,65 +466,14 @@ static enum hrtimer_restart tm_expired(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-static bool tm_is_owed(struct tm_host *host)
+void tm_engine_post(struct tm_ring *r, u32 index)
 {
-	unsigned long flags;
-	bool owed;
-
-	spin_lock_irqsave(&tm_lock, flags);
-	owed = !host->armed;
-	spin_unlock_irqrestore(&tm_lock, flags);
-	return owed;
-}
-
-/* What is left is for the timer. */
-static void tm_leave(void)
-{
-	struct tm_host *host;
-
-	spin_lock(&tm_lock);
-	this_cpu_write(tm_is_here, false);
-	for (host = tm_host; host < tm_host + TM_HOSTS; host++)
-		if (!host->armed)
-			hrtimer_start(&host->timer, 0, HRTIMER_MODE_ABS_PINNED);
-	spin_unlock(&tm_lock);
-}
-
-/*
- * Work as if the interrupt of the timer came now. Softirqs that drivers raise run at the end,
- * unless the caller is a softirq or has them off.
- */
-void tm_engine_here(void)
-{
-	struct tm_host *host;
-	int round;
-
-	local_bh_disable();
-	local_irq_disable();
-	__irq_enter_raw();
-	this_cpu_write(tm_is_here, true);
-	for (round = 0; round < 4; round++)
-		for (host = tm_host; host < tm_host + TM_HOSTS; host++)
-			if (tm_is_owed(host))
-				tm_work(host);
-	tm_leave();
-	__irq_exit_raw();
-	local_irq_enable();
-	local_bh_enable();
-}
-
-void tm_engine_post(struct tm_ring *r, u32 index, bool here)
-{
-	struct tm_host *host = tm_host_of(r->ring.nhi);
-
 	lockdep_assert_held(&tm_lock);
 	r->posted = index;
 	if (!r->ring.is_tx)
 		tm_engine_go_on();
-	else if (here)
-		host->armed = 0;
 	else
-		tm_arm(host, 0);
+		tm_arm(tm_host_of(r->ring.nhi), 0);
 }
 
 void tm_engine_start(struct tm_ring *r)
@@ -627,7 +483,6 @@ void tm_engine_start(struct tm_ring *r)
 	lockdep_assert_held(&tm_lock);
 	r->next = 0;
 	r->posted = 0;
-	r->quiet_until = 0;
 	if (r->ring.is_tx)
 		host->tx[r->ring.hop] = r;
 	else
@@ -645,10 +500,8 @@ void tm_engine_stop(struct tm_ring *r)
 		host->tx[r->ring.hop] = NULL;
 	else
 		host->rx[r->ring.hop] = NULL;
-	list_for_each_entry_safe(f, next, &r->coming, entry) {
-		tm_count(host, TM_FRAMES_CUT);
+	list_for_each_entry_safe(f, next, &r->coming, entry)
 		tm_frame_free(r, f);
-	}
 }
 
 void tm_engine_init(struct tm_host *host)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* host.c - a host: a domain, its host interface, and the device that does its DMA */
 #include <linux/dma-mapping.h>
-#include <linux/iommu.h>
 #include <linux/slab.h>
 #include "mock.h"
 
@@ -59,7 +58,6 @@ void tm_driver_exit(void)
 	platform_driver_unregister(&tm_driver);
 }
 
-/* It is on a bus, so that an IOMMU can translate for it. */
 static int tm_function_add(struct tm_host *host)
 {
 	const struct platform_device_info info = {
@@ -70,7 +68,6 @@ static int tm_function_add(struct tm_host *host)
 	if (IS_ERR(function))
 		return PTR_ERR(function);
 	host->function = function;
-	host->iommu = iommu_get_domain_for_dev(&function->dev);
 	return 0;
 }
 
@@ -124,24 +121,6 @@ static void tm_domain_remove(struct tm_host *host)
 	host->tb = NULL;
 	/* Only a driver that was unloaded can have a reference: it has lost it. */
 	WARN_ON(!wait_for_completion_timeout(&host->nhi.domain_released, 10 * HZ));
-}
-
-/* Its rings move nothing any more, except for those of the control channel, which is the mock's. */
-void tm_host_set_gone(struct tm_host *host, bool gone)
-{
-	int hop;
-
-	spin_lock_irq(&host->nhi.lock);
-	host->nhi.going_away = gone;
-	spin_lock(&tm_lock);
-	for (hop = 1; hop < TM_HOPS; hop++) {
-		if (host->tx[hop])
-			tm_engine_stop(host->tx[hop]);
-		if (host->rx[hop])
-			tm_engine_stop(host->rx[hop]);
-	}
-	spin_unlock(&tm_lock);
-	spin_unlock_irq(&host->nhi.lock);
 }
 
 int tm_host_add(struct tm_host *host)

@@ -9,11 +9,9 @@
  *   property.c  what hosts announce      channel.c  packets of services
  *   path.c      paths and HopIDs         ring.c     rings: the driver's half
  *   cable.c     cables, faults           engine.c   rings: the host interface's half, interrupts
- *   control.c   commands, counters, in debugfs
+ *   control.c   commands, in debugfs
  */
 #include <linux/module.h>
-#include "../command.h"
-#include "command.h"
 #include "mock.h"
 
 struct tm_host tm_host[TM_HOSTS];
@@ -23,14 +21,6 @@ unsigned int tm_cables = 1;
 module_param_named(cables, tm_cables, uint, 0444);
 MODULE_PARM_DESC(cables, "cables between host a and host b (1-3, default 1)");
 
-static bool plugged = true;
-module_param(plugged, bool, 0444);
-MODULE_PARM_DESC(plugged, "the cables are plugged from the beginning (default yes)");
-
-unsigned int tm_discover_ms = 200;
-module_param_named(discover_ms, tm_discover_ms, uint, 0444);
-MODULE_PARM_DESC(discover_ms, "milliseconds from the plug event until host a reads the properties of b, which takes a quarter more (default 200)");
-
 bool tm_old_core;
 module_param_named(old_core, tm_old_core, bool, 0444);
 MODULE_PARM_DESC(old_core, "at an unplug drivers are unbound under tb->lock (Linux 6.1, 6.12)");
@@ -38,10 +28,6 @@ MODULE_PARM_DESC(old_core, "at an unplug drivers are unbound under tb->lock (Lin
 bool tm_interfaces;
 module_param_named(interfaces, tm_interfaces, bool, 0444);
 MODULE_PARM_DESC(interfaces, "each port of a host has the UUID of a host interface of its own");
-
-bool tm_inline;
-module_param_named(inline_frames, tm_inline, bool, 0444);
-MODULE_PARM_DESC(inline_frames, "a frame that is sent with interrupts on moves there, not some time later: for figures");
 
 /* Both ends of a cable have different routes. */
 static void __init tm_cable_init(struct tm_cable *cable, int index)
@@ -65,34 +51,6 @@ static void tm_plug_all(bool in)
 	for (i = 0; i < tm_cables; i++)
 		tm_cable_plug(&tm_cable[i], in);
 	spin_unlock_irq(&tm_lock);
-}
-
-/* The IOMMU has dropped a mapping: wait for the frame that may still use it. */
-static void tm_accesses_wait(void)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&tm_lock, flags);
-	spin_unlock_irqrestore(&tm_lock, flags);
-}
-
-/* kfi_iommu_mock is loaded only by tests that need it, and serves one mock at a time. */
-static void (**tm_iommu_wait)(void);
-
-static void __init tm_iommu_join(void)
-{
-	tm_iommu_wait = symbol_get(kfi_iommu_mock_wait);
-	if (tm_iommu_wait)
-		WRITE_ONCE(*tm_iommu_wait, tm_accesses_wait);
-}
-
-/* No device is left that could map memory. */
-static void tm_iommu_leave(void)
-{
-	if (!tm_iommu_wait)
-		return;
-	WRITE_ONCE(*tm_iommu_wait, NULL);
-	symbol_put(kfi_iommu_mock_wait);
 }
 
 static int __init tm_add_hosts(void)
@@ -124,19 +82,16 @@ static int __init tm_init(void)
 	if (err)
 		goto err_bus;
 	tm_fault_seed();
-	tm_iommu_join();
 	err = tm_add_hosts();
 	if (err)
-		goto err_iommu;
+		goto err_driver;
 	for (i = 0; i < tm_cables; i++)
 		tm_cable_init(&tm_cable[i], i);
-	if (plugged)
-		tm_plug_all(true);
+	tm_plug_all(true);
 	tm_control_init();
 	return 0;
 
-err_iommu:
-	tm_iommu_leave();
+err_driver:
 	tm_driver_exit();
 err_bus:
 	tm_bus_exit();
@@ -158,7 +113,6 @@ static void __exit tm_exit(void)
 	}
 	tm_host_remove(&tm_host[0]);
 	tm_host_remove(&tm_host[1]);
-	tm_iommu_leave();
 	tm_driver_exit();
 	tm_bus_exit();
 	tm_properties_exit();

@@ -46,7 +46,6 @@ static int tm_tunnel_add(struct tm_host *host, const struct tm_tunnel *like)
 		return -ENOMEM;
 	spin_lock_irq(&tm_lock);
 	list_add_tail(&t->entry, &host->tunnels);
-	tm_count(host, TM_PATHS);
 	tm_engine_go_on();
 	spin_unlock_irq(&tm_lock);
 	return 0;
@@ -66,27 +65,9 @@ void tm_paths_drop(struct tm_port *port)
 	struct tm_tunnel *t, *next;
 
 	lockdep_assert_held(&host->tb->lock);
-	list_for_each_entry_safe(t, next, &host->tunnels, entry) {
-		if (t->port != port)
-			continue;
-		spin_lock_irq(&tm_lock);
-		tm_count(host, TM_PATHS_LEFT);
-		spin_unlock_irq(&tm_lock);
-		tm_tunnel_remove(host, t);
-	}
-}
-
-/* A failure by command. */
-static int tm_path_fault(struct tm_host *host)
-{
-	bool fail;
-
-	msleep(TM_ENABLE_MS + READ_ONCE(host->slow_paths_ms));
-	spin_lock_irq(&tm_lock);
-	fail = host->fail_paths;
-	host->fail_paths -= fail;
-	spin_unlock_irq(&tm_lock);
-	return fail ? -EIO : 0;
+	list_for_each_entry_safe(t, next, &host->tunnels, entry)
+		if (t->port == port)
+			tm_tunnel_remove(host, t);
 }
 
 /* It works for a cable that was pulled as well: what is left then is in the way of the next one. */
@@ -101,8 +82,9 @@ int tb_xdomain_enable_paths(struct tb_xdomain *xd, int transmit_path, int transm
 	int err;
 
 	mutex_lock(&xd->tb->lock);
+	msleep(TM_ENABLE_MS);
 	/* In the kernel the memory of the domain is free. */
-	err = WARN_ON(port->host->unbound) ? -ENODEV : tm_path_fault(port->host);
+	err = WARN_ON(port->host->unbound) ? -ENODEV : 0;
 	if (!err)
 		err = tm_tunnel_add(port->host, &like);
 	mutex_unlock(&xd->tb->lock);
@@ -126,18 +108,6 @@ static bool tm_names(const struct tm_tunnel *wanted, const struct tm_tunnel *t)
 	       tm_same(wanted->rx_ring, t->rx_ring) && tm_same(wanted->rx_hopid, t->rx_hopid);
 }
 
-/*
- * Some host routers never say that a path is drained if one of its rings was stopped before, so
- * that is counted.
- */
-static void tm_count_late(struct tm_host *host, const struct tm_tunnel *t)
-{
-	spin_lock_irq(&tm_lock);
-	if ((t->tx_ring > 0 && !host->tx[t->tx_ring]) || (t->rx_ring > 0 && !host->rx[t->rx_ring]))
-		tm_count(host, TM_PATHS_LATE);
-	spin_unlock_irq(&tm_lock);
-}
-
 /* With a cable that was pulled it does nothing, and the core has removed the paths or will. */
 int tb_xdomain_disable_paths(struct tb_xdomain *xd, int transmit_path, int transmit_ring,
 			     int receive_path, int receive_ring)
@@ -152,12 +122,9 @@ int tb_xdomain_disable_paths(struct tb_xdomain *xd, int transmit_path, int trans
 	if (!READ_ONCE(xd->is_unplugged)) {
 		mutex_lock(&xd->tb->lock);
 		WARN_ON(port->host->unbound);
-		list_for_each_entry_safe(t, next, &port->host->tunnels, entry) {
-			if (!tm_names(&wanted, t))
-				continue;
-			tm_count_late(port->host, t);
-			tm_tunnel_remove(port->host, t);
-		}
+		list_for_each_entry_safe(t, next, &port->host->tunnels, entry)
+			if (tm_names(&wanted, t))
+				tm_tunnel_remove(port->host, t);
 		mutex_unlock(&xd->tb->lock);
 	}
 	atomic_dec(&xd->ntunnels);

@@ -44,7 +44,7 @@ static void tm_write_desc(struct tb_ring *ring, const struct ring_frame *frame)
 }
 
 /* Post what there are descriptors for. */
-static void tm_post_queue(struct tb_ring *ring, bool here)
+static void tm_post_queue(struct tb_ring *ring)
 {
 	struct ring_frame *frame;
 	int before = ring->head;
@@ -58,7 +58,7 @@ static void tm_post_queue(struct tb_ring *ring, bool here)
 	if (ring->head == before)
 		return;
 	spin_lock(&tm_lock);
-	tm_engine_post(to_tm_ring(ring), ring->head, here);
+	tm_engine_post(to_tm_ring(ring), ring->head);
 	spin_unlock(&tm_lock);
 }
 
@@ -104,7 +104,7 @@ static void tm_ring_work(struct work_struct *work)
 	} else {
 		while ((frame = tm_completed(ring)))
 			list_move_tail(&frame->list, &done);
-		tm_post_queue(ring, false);
+		tm_post_queue(ring);
 	}
 	spin_unlock_irqrestore(&ring->lock, flags);
 
@@ -114,7 +114,6 @@ static void tm_ring_work(struct work_struct *work)
 		if (frame->callback)
 			frame->callback(ring, frame, canceled);
 	}
-	wake_up(&ring->wait);
 }
 
 static bool tm_mask(struct tb_ring *ring, bool mask)
@@ -171,7 +170,6 @@ EXPORT_SYMBOL_GPL(tb_ring_poll_complete);
 
 int __tb_ring_enqueue(struct tb_ring *ring, struct ring_frame *frame)
 {
-	bool here = tm_inline && ring->is_tx && !irqs_disabled();
 	unsigned long flags;
 
 	spin_lock_irqsave(&ring->lock, flags);
@@ -180,32 +178,11 @@ int __tb_ring_enqueue(struct tb_ring *ring, struct ring_frame *frame)
 		return -ESHUTDOWN;
 	}
 	list_add_tail(&frame->list, &ring->queue);
-	tm_post_queue(ring, here);
+	tm_post_queue(ring);
 	spin_unlock_irqrestore(&ring->lock, flags);
-	if (here)
-		tm_engine_here();
 	return 0;
 }
 EXPORT_SYMBOL_GPL(__tb_ring_enqueue);
-
-static bool tm_nothing_in_flight(struct tb_ring *ring)
-{
-	unsigned long flags;
-	bool nothing;
-
-	spin_lock_irqsave(&ring->lock, flags);
-	nothing = list_empty(&ring->in_flight);
-	spin_unlock_irqrestore(&ring->lock, flags);
-	return nothing;
-}
-
-/* Only ring->work wakes it: with a ring that is polled it waits for the whole time. */
-bool tb_ring_flush(struct tb_ring *ring, unsigned int timeout_msec)
-{
-	wait_event_timeout(ring->wait, tm_nothing_in_flight(ring), msecs_to_jiffies(timeout_msec));
-	return tm_nothing_in_flight(ring);
-}
-EXPORT_SYMBOL_GPL(tb_ring_flush);
 
 /* ---- the life of a ring ---- */
 
@@ -265,26 +242,12 @@ static int tm_take_hop(struct tb_ring *ring)
 	return err;
 }
 
-static bool tm_may_fail(struct tm_host *host)
-{
-	unsigned long flags;
-	bool fail;
-
-	spin_lock_irqsave(&tm_lock, flags);
-	fail = host->fail_rings;
-	host->fail_rings -= fail;
-	spin_unlock_irqrestore(&tm_lock, flags);
-	return fail;
-}
-
 /* Make a ring of what the caller has filled in. */
 static struct tb_ring *tm_ring_alloc(const struct tb_ring *like)
 {
 	struct tm_ring *r;
 	struct tb_ring *ring;
 
-	if (tm_may_fail(tm_host_of(like->nhi)))
-		return NULL;
 	r = kzalloc(sizeof(*r), GFP_KERNEL);
 	if (!r)
 		return NULL;
@@ -295,7 +258,6 @@ static struct tb_ring *tm_ring_alloc(const struct tb_ring *like)
 	INIT_LIST_HEAD(&ring->queue);
 	INIT_LIST_HEAD(&ring->in_flight);
 	INIT_WORK(&ring->work, tm_ring_work);
-	init_waitqueue_head(&ring->wait);
 	ring->descriptors = dma_alloc_coherent(ring->nhi->dev,
 					       ring->size * sizeof(*ring->descriptors),
 					       &ring->descriptors_dma, GFP_KERNEL);
@@ -353,8 +315,6 @@ void tb_ring_start(struct tb_ring *ring)
 {
 	spin_lock_irq(&ring->nhi->lock);
 	spin_lock(&ring->lock);
-	if (ring->nhi->going_away)
-		goto out;
 	if (ring->running) {
 		dev_WARN(ring->nhi->dev, "%s %d already started\n", tm_kind_of(ring), ring->hop);
 		goto out;
@@ -382,8 +342,6 @@ void tb_ring_stop(struct tb_ring *ring)
 {
 	spin_lock_irq(&ring->nhi->lock);
 	spin_lock(&ring->lock);
-	if (ring->nhi->going_away)
-		goto out;
 	if (!ring->running) {
 		dev_WARN(ring->nhi->dev, "%s %d already stopped\n", tm_kind_of(ring), ring->hop);
 		goto out;
@@ -432,18 +390,3 @@ bool tm_rings_left(struct tm_host *host)
 	spin_unlock_irqrestore(&host->nhi.lock, flags);
 	return left;
 }
-
-int tb_ring_throttling(struct tb_ring *ring, unsigned int interval_nsec)
-{
-	unsigned long flags;
-	int err = 0;
-
-	spin_lock_irqsave(&ring->lock, flags);
-	if (WARN_ON_ONCE(ring->running))
-		err = -EBUSY;
-	else
-		ring->interval_nsec = interval_nsec;
-	spin_unlock_irqrestore(&ring->lock, flags);
-	return err;
-}
-EXPORT_SYMBOL_GPL(tb_ring_throttling);

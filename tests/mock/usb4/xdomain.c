@@ -19,6 +19,8 @@
 #define TM_RETRY_MS	1000
 #define TM_RETRIES	10
 
+#define TM_DISCOVER_MS	200	/* from the plug event until host a reads the properties of b */
+
 /* ---- services ---- */
 
 static ssize_t key_show(struct device *dev, struct device_attribute *attr, char *buf)
@@ -274,7 +276,7 @@ static void tm_queue(struct tb_xdomain *xd, struct delayed_work *work, unsigned 
 /* Host b is a quarter slower, so that there is a time when only one has read. */
 static void tm_discover(struct tb_xdomain *xd)
 {
-	unsigned int ms = tm_discover_ms;
+	unsigned int ms = TM_DISCOVER_MS;
 
 	if (tm_port_of(xd)->host->index)
 		ms += ms / 4;
@@ -532,58 +534,3 @@ void tm_port_exit(struct tm_port *port)
 	mod_delayed_work(port->host->tb->wq, &port->hotplug, 0);
 	flush_delayed_work(&port->hotplug);
 }
-
-static void tm_call_xdomains(struct tm_host *host, void (*call)(struct tb_xdomain *xd))
-{
-	struct tb_xdomain *xd;
-	int i;
-
-	for (i = 0; i < tm_cables; i++) {
-		xd = tm_xdomain_of(&tm_cable[i].port[host->index]);
-		if (xd)
-			call(xd);
-		tb_xdomain_put(xd);
-	}
-}
-
-void tm_xdomains_stop(struct tm_host *host)
-{
-	tm_call_xdomains(host, tm_xdomain_stop);
-}
-
-void tm_xdomains_start(struct tm_host *host)
-{
-	tm_call_xdomains(host, tm_discover);
-}
-
-static bool tm_is_wanted(const struct tb_xdomain *xd, const uuid_t *uuid, u64 route)
-{
-	return uuid ? uuid_equal(xd->remote_uuid, uuid) : xd->route == route;
-}
-
-/* The caller has tb->lock. */
-static struct tb_xdomain *tm_find(struct tb *tb, const uuid_t *uuid, u64 route)
-{
-	struct tm_port *port;
-	int i;
-
-	lockdep_assert_held(&tb->lock);
-	for (i = 0; i < tm_cables; i++) {
-		port = &tm_cable[i].port[tb->index];
-		if (port->xd && tm_is_wanted(port->xd, uuid, route))
-			return tb_xdomain_get(port->xd);
-	}
-	return NULL;
-}
-
-struct tb_xdomain *tb_xdomain_find_by_uuid(struct tb *tb, const uuid_t *uuid)
-{
-	return tm_find(tb, uuid, 0);
-}
-EXPORT_SYMBOL_GPL(tb_xdomain_find_by_uuid);
-
-struct tb_xdomain *tb_xdomain_find_by_route(struct tb *tb, u64 route)
-{
-	return tm_find(tb, NULL, route);
-}
-EXPORT_SYMBOL_GPL(tb_xdomain_find_by_route);

@@ -41,23 +41,7 @@ static void do_unstick(struct call *call)
 	link_stick(call->object, false);
 }
 
-static void do_fail_read(struct call *call)
-{
-	struct ioat *ioat = call->object;
-
-	atomic_store(&ioat->fail_with, IOAT_ERR_READ_DATA);
-	atomic_store(&ioat->fail_in, call->number[0]);
-}
-
-static void do_fail_write(struct call *call)
-{
-	struct ioat *ioat = call->object;
-
-	atomic_store(&ioat->fail_with, IOAT_ERR_WRITE_DATA);
-	atomic_store(&ioat->fail_in, call->number[0]);
-}
-
-/* L: number of a link, E: engine */
+/* L: number of a link */
 const struct command ntb_commands[] = {
 	{ "link L up",			do_up,		"hold the link no longer down" },
 	{ "link L down",		do_down,	"hold the link down" },
@@ -65,8 +49,6 @@ const struct command ntb_commands[] = {
 	{ "link L flap N N N",		do_flap,	"times down and up, milliseconds down, milliseconds up" },
 	{ "link L stuck on",		do_stick,	"the status goes on to say what it says, whatever happens" },
 	{ "link L stuck off",		do_unstick,	"... no longer" },
-	{ "E fail-read N",		do_fail_read,	"the n-th copy from now on ends in a read error; 0: none" },
-	{ "E fail-write N",		do_fail_write,	"... in a write error" },
 	{ }
 };
 
@@ -75,10 +57,6 @@ bool ntb_take(struct call *call, char letter, const char *word)
 	struct world *world = call->world;
 	uint32_t n;
 
-	if (letter == 'E') {
-		call->object = call_device(call, word) ? call->dev : NULL;
-		return call->object == &world->host[0].ioat || call->object == &world->host[1].ioat;
-	}
 	if (!call_number(word, &n) || n >= world->links)
 		return false;
 	call->object = &world->link[n];

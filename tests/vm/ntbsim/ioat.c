@@ -315,18 +315,6 @@ static uint32_t fetch(struct ioat *ioat, struct ioat_channel *ch, struct ioat_de
 	return 0;
 }
 
-/* The switch that makes the n-th copy fail */
-static uint32_t fail_now(struct ioat *ioat)
-{
-	unsigned int left = atomic_load(&ioat->fail_in);
-
-	while (left) {
-		if (atomic_compare_exchange_weak(&ioat->fail_in, &left, left - 1))
-			return left == 1 ? atomic_load(&ioat->fail_with) : 0;
-	}
-	return 0;
-}
-
 /* Read the source from another device. The guest may write registers meanwhile. */
 static uint32_t fetch_source(struct ioat *ioat, const struct ioat_descriptor *desc)
 {
@@ -351,9 +339,6 @@ static uint32_t copy(struct ioat *ioat, const struct ioat_channel *ch,
 
 	if (!desc->size || desc->size > 1u << IOAT_XFERCAP_LOG)
 		return IOAT_ERR_LENGTH;
-	error = fail_now(ioat);
-	if (error)
-		return error;
 	if (!host_knows(ioat->host, memory, source)) {
 		error = fetch_source(ioat, desc);
 		if (error || ch->restarts != restarts)

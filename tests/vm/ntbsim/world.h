@@ -51,8 +51,6 @@ struct ioat {
 	struct memory fetched;	/* bytes from memory of another device, from address 0 on */
 
 	/* switches */
-	atomic_uint fail_in;	/* the n-th copy from now on fails; 0: none */
-	atomic_uint fail_with;	/* IOAT_ERR_READ_DATA or _WRITE_DATA */
 };
 
 int ioat_init(struct ioat *ioat, struct host *host, char side, const char *dir);

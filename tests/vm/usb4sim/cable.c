@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Cables: plugged and trained or not, and the time that frames take on them. */
+/* Cables: plugged and trained or not. */
 #include "host.h"
 
 /* From both ends being ready to lanes that are up */
 #define TRAINING_US	300000
-/* Frames that a limited rate lets through at once are worth so much time. */
-#define BURST_US	1000
 
 void cable_join(struct cable *cable, struct port *a, struct port *b)
 {
@@ -27,7 +25,7 @@ struct port *cable_peer(const struct port *port)
 static void show(struct cable *cable)
 {
 	for (unsigned int i = 0; i < 2; i++)
-		router_show_lanes(cable->end[i]);
+		router_show_lane(cable->end[i]);
 }
 
 /* The drivers are told with the next tick. */
@@ -72,7 +70,7 @@ void port_changed(struct port *port)
 	if (port->cable)
 		cable_update(port->cable);
 	else
-		router_show_lanes(port);
+		router_show_lane(port);
 }
 
 void cables_retrain(struct host *host)
@@ -90,40 +88,6 @@ void cables_retrain(struct host *host)
 	}
 }
 
-/* Are the frames that have gone worth more time than has passed? */
-static bool way_full(const struct way *way, uint64_t now)
-{
-	return way->rate && way->free_at > now + BURST_US;
-}
-
-bool way_take(struct way *way, size_t bytes, uint64_t now)
-{
-	if (way->stalled)
-		return false;
-	if (way_full(way, now)) {
-		way->awaited = true;
-		time_changed();
-		return false;
-	}
-	if (way->rate)
-		way->free_at = (way->free_at > now ? way->free_at : now) +
-			       bytes * 1000 / way->rate;
-	return true;
-}
-
-/* Is it time for a frame that waits for that way? Lower @next to when it will be. */
-static bool way_ready(struct way *way, uint64_t now, uint64_t *next)
-{
-	if (!way->awaited)
-		return false;
-	if (way_full(way, now)) {
-		*next = way->free_at - BURST_US < *next ? way->free_at - BURST_US : *next;
-		return false;
-	}
-	way->awaited = false;
-	return true;
-}
-
 uint64_t cables_tick(uint64_t now)
 {
 	uint64_t next = TIME_NEVER;
@@ -137,8 +101,6 @@ uint64_t cables_tick(uint64_t now)
 			again = true;
 		}
 		next = cable->up_at < next ? cable->up_at : next;
-		for (unsigned int i = 0; i < 2; i++)
-			again |= way_ready(&cable->way[i], now, &next);
 	}
 	if (again)
 		rings_go_on();

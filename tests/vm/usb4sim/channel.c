@@ -130,10 +130,6 @@ static void to_peer(struct port *port, enum packet_type type, const uint32_t *wo
 
 	if (!peer)
 		return;
-	if (fault_strikes(&cable->way[port->end].fault[LOSE_CONTROL])) {
-		count(&peer->host->dev.counters, COUNT_control_lost);
-		return;
-	}
 	/* the route becomes the one back */
 	memcpy(copy, word, 4 * words);
 	copy[0] = PACKET_REPLY;

@@ -11,14 +11,12 @@
 	ROW(waits,		"times that the next frame of a ring could not go") \
 	ROW(frames_lost,	"frames for this host that a fault switch swallowed") \
 	ROW(frames_damaged,	"frames for this host that a fault switch damaged") \
-	ROW(frames_cut,		"frames for this host whose cable, path or ring went meanwhile") \
 	ROW(frames_refused,	"frames for this host whose start or end the ring does not take") \
 	ROW(overflows,		"frames for this host that found no descriptor") \
 	ROW(control_sent,	"control packets sent by the driver") \
 	ROW(control_bad,	"... of which with a wrong length or checksum") \
 	ROW(control_received,	"control packets given to the driver") \
 	ROW(control_dropped,	"control packets for which there was no room") \
-	ROW(control_lost,	"XDomain packets for this host that a fault switch swallowed") \
 	ROW(xdomain,		"XDomain packets of the hosts at the other ends") \
 	ROW(plug_events,	"plug and unplug events, repetitions included") \
 	ROW(cable_ups,		"times that a cable came up") \

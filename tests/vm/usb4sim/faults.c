@@ -18,14 +18,6 @@ static uint32_t draw(uint32_t below)
 
 bool fault_strikes(struct fault *fault)
 {
-	if (fault->next) {
-		fault->next--;
-		return true;
-	}
-	if (fault->every && ++fault->passed >= fault->every) {
-		fault->passed = 0;
-		return true;
-	}
 	return fault->ppm && draw(1000000) < fault->ppm;
 }
 
@@ -47,37 +39,10 @@ static struct way *next_way(const struct call *call, struct way *way)
 #define FOR_WAYS(way, call) \
 	for (struct way *way = NULL; (way = next_way(call, way));)
 
-static void do_next(struct call *call)
-{
-	FOR_WAYS(way, call)
-		way->fault[call->kind].next = call->number[0];
-}
-
-static void do_every(struct call *call)
-{
-	FOR_WAYS(way, call)
-		way->fault[call->kind].every = call->number[0];
-}
-
 static void do_ppm(struct call *call)
 {
 	FOR_WAYS(way, call)
 		way->fault[call->kind].ppm = call->number[0];
-}
-
-static void do_delay(struct call *call)
-{
-	FOR_WAYS(way, call)
-		way->delay = call->number[0];
-}
-
-static void do_rate(struct call *call)
-{
-	FOR_WAYS(way, call) {
-		way->rate = call->number[0];
-		way->free_at = 0;
-	}
-	rings_go_on();
 }
 
 static void do_stall(struct call *call)
@@ -119,22 +84,18 @@ static void do_unplug_at(struct call *call)
 }
 
 static const char *const kinds[FAULTS] = {
-	[LOSE] = "lose", [DAMAGE] = "damage", [LOSE_CONTROL] = "lose-control",
+	[LOSE] = "lose", [DAMAGE] = "damage",
 };
 
 /*
- * L: number of a cable, W: the same, or "0.a": only what host a sends on cable 0, F: lose (frames),
- * damage (frames arrive with a wrong checksum) or lose-control (XDomain packets get lost)
+ * L: number of a cable, W: the same, or "0.a": only what host a sends on cable 0, F: lose (frames), or
+ * damage (frames arrive with a wrong checksum)
  */
 const struct command usb4_commands[] = {
 	{ "cable L unplug",		do_unplug,	"pull the cable" },
 	{ "cable L plug",		do_plug,	"put it back" },
 	{ "cable L unplug-at N",	do_unplug_at,	"pull it behind the n-th XDomain packet" },
-	{ "cable W F next N",		do_next,	"a fault of the next so many" },
-	{ "cable W F every N",		do_every,	"... of one of so many; 0: none" },
-	{ "cable W F ppm N",		do_ppm,		"... of so many of a million, at random" },
-	{ "cable W delay N",		do_delay,	"microseconds that a frame is on the way" },
-	{ "cable W rate N",		do_rate,	"kilobytes a second; 0: no limit" },
+	{ "cable W F ppm N",		do_ppm,		"a fault of so many frames of a million, at random" },
 	{ "cable W stall on",		do_stall,	"the cable is up, and takes no frame" },
 	{ "cable W stall off",		do_unstall,	"... no longer" },
 	{ }
@@ -203,8 +164,8 @@ static void add_rings(cJSON *to, const struct host *host)
 		if (!((tx->flags | rx->flags) & RING_ENABLE))
 			continue;
 		snprintf(name, sizeof(name), "%u", n);
-		snprintf(text, sizeof(text), "tx %u of %u, rx %u of %u, %u on the way", tx->own,
-			 tx->driver, rx->own, rx->driver, rx->on_the_way);
+		snprintf(text, sizeof(text), "tx %u of %u, rx %u of %u", tx->own, tx->driver, rx->own,
+			 rx->driver);
 		cJSON_AddStringToObject(one, name, text);
 	}
 }

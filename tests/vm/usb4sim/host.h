@@ -28,13 +28,8 @@
 struct host;
 struct cable;
 
-/* A frame on its way. A ring that receives has those in order that will come to it. */
+/* A frame between the rings of two hosts */
 struct frame {
-	struct frame *next;
-	uint64_t due;
-	struct cable *cable;
-	unsigned int life;	/* of the cable */
-	unsigned int adapter, hopid;	/* where it comes in at the host */
 	uint32_t len;
 	uint32_t pdfs;		/* start and end, as in a descriptor's word */
 	bool damaged;
@@ -47,8 +42,6 @@ struct ring {
 	uint32_t driver, own;	/* index of the driver, and of the host interface */
 	uint32_t flags;
 	uint32_t pdf_masks;	/* start << 16 | end */
-	struct frame *first, **last;	/* receiving rings only */
-	unsigned int on_the_way;
 };
 
 struct adapter {
@@ -95,22 +88,17 @@ struct host {
 	unsigned int packets_in, packets_out;
 };
 
-/* A fault that befalls the next so many, one of so many, or so many of a million */
+/* A fault that befalls so many frames of a million */
 struct fault {
-	unsigned int next, every, passed, ppm;
+	unsigned int ppm;
 };
 
-/* Of frames, of frames, and of XDomain packets */
-enum { LOSE, DAMAGE, LOSE_CONTROL, FAULTS };
+enum { LOSE, DAMAGE, FAULTS };
 
 /* One direction of a cable: what an end sends */
 struct way {
 	struct fault fault[FAULTS];
-	unsigned int delay;	/* microseconds */
-	unsigned int rate;	/* bytes a millisecond; 0: no limit */
 	bool stalled;
-	uint64_t free_at;	/* for the next frame */
-	bool awaited;		/* a ring waits until then */
 };
 
 struct cable {
@@ -129,7 +117,6 @@ struct world {
 	struct host host[HOSTS];
 	struct cable cable[CABLES];
 	unsigned int hosts, cables;
-	unsigned int lanes;
 	bool uuid_per_boot;	/* each machine that a host gets sees another identifier */
 	uint64_t seed, random;
 };
@@ -145,7 +132,7 @@ int host_init(struct host *host, char letter, const char *dir);
 bool ring_put(struct host *host, unsigned int number, const void *data, size_t len, uint32_t word);
 /* What rings waited for may have changed: send what can be sent now, to any host. */
 void rings_go_on(void);
-/* Frames and interrupts that are due. Return when there are more. */
+/* Interrupts that are due. Return when there are more. */
 uint64_t rings_tick(uint64_t now);
 
 /* router.c: configuration spaces */
@@ -156,9 +143,9 @@ struct port *router_port(struct host *host, unsigned int adapter);
 /* Return where that path leads at the same router: true if it is valid. */
 bool router_path(const struct host *host, unsigned int adapter, unsigned int hopid,
 		 unsigned int *to_adapter, unsigned int *to_hopid);
-/* Does the driver let lanes of the port train? */
+/* Does the driver let the lane of the port train? */
 bool router_allows(const struct port *port);
-void router_show_lanes(struct port *port);
+void router_show_lane(struct port *port);
 /* Read or write words of a space, as a control packet says. False: there is no such place. */
 bool router_access(struct host *host, bool write, uint32_t address, uint32_t *data);
 
@@ -177,10 +164,8 @@ void cable_update(struct cable *cable);
 /* A host was reset: its cables train again. */
 void cables_retrain(struct host *host);
 uint64_t cables_tick(uint64_t now);
-/* The lanes of a port have been told something. */
+/* The lane of a port has been told something. */
 void port_changed(struct port *port);
-/* Let a frame of so many bytes have its time on the cable. False: not now */
-bool way_take(struct way *way, size_t bytes, uint64_t now);
 
 /* faults.c: faults, commands and statistics */
 bool fault_strikes(struct fault *fault);

@@ -10,10 +10,10 @@
 
 #include "host.h"
 
-struct world world = { .lock = PTHREAD_RWLOCK_INITIALIZER, .lanes = 1 };
+struct world world = { .lock = PTHREAD_RWLOCK_INITIALIZER };
 
 static const char *const usage =
-	"usage: usb4sim [--lanes 1|2] [--seed N] [--uuid-per-boot] [--cable a0-b0]... DIR\n"
+	"usage: usb4sim [--seed N] [--uuid-per-boot] [--cable a0-b0]... DIR\n"
 	"A cable joins ports 0 or 1 of hosts a, b, c, d. Sockets in DIR: nhi.a nhi.b ... control.\n"
 	"Says \"ready\" when they are there.\n";
 
@@ -59,21 +59,16 @@ static bool add_cable(const char *words)
 static bool parse_options(int argc, char **argv)
 {
 	static const struct option names[] = {
-		{ "lanes", required_argument, NULL, 'l' },
 		{ "seed", required_argument, NULL, 's' },
 		{ "cable", required_argument, NULL, 'c' },
 		{ "uuid-per-boot", no_argument, NULL, 'u' },
 		{ }
 	};
-	uint64_t value;
 	bool good = true;
 	int c;
 
 	while (good && (c = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		if (c == 'l') {
-			good = simulator_number(optarg, 1, LANES, &value);
-			world.lanes = value;
-		} else if (c == 's') {
+		if (c == 's') {
 			good = simulator_number(optarg, 0, UINT32_MAX, &world.seed);
 		} else if (c == 'u') {
 			world.uuid_per_boot = true;

@@ -120,7 +120,6 @@ enum lane_state { LANE_DISABLED = 0, LANE_UP = 2, LANE_UNPLUGGED = 7 };
 #define PORT_NO_RETIMER		BIT(25)	/* PORT_CS_1_NR */
 #define PORT_PENDING		BIT(31)	/* PORT_CS_1_PND */
 #define PORT_AT_STATUS		(LANE_AT_USB4 + 0x12)	/* PORT_CS_18 */
-#define PORT_BONDING		BIT(8)	/* PORT_CS_18_BE */
 #define PORT_AT_CONTROL		(LANE_AT_USB4 + 0x13)	/* PORT_CS_19 */
 #define PORT_RESET		BIT(0)	/* PORT_CS_19_DPR */
 

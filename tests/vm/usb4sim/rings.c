@@ -3,16 +3,10 @@
  * The host interface: rings of descriptors, frames from a ring here to a ring there, interrupts,
  * registers.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "host.h"
 
-/*
- * What may be on the way to a ring without E2E. With it a sender has the credits of the
- * descriptors that are posted.
- */
-#define MOST_ON_THE_WAY	1024
 /* Unit of the throttling registers */
 #define THROTTLE_NS	256
 
@@ -149,23 +143,11 @@ static void overflow(struct host *host, unsigned int number)
 	host->status[bit / 32] |= BIT(bit % 32);
 }
 
-/* The cable is the one that it was, and the path still leads here. */
-static bool still_led(const struct host *host, unsigned int number, const struct frame *frame)
-{
-	unsigned int adapter, hopid;
-
-	return frame->cable->up && frame->life == frame->cable->life &&
-	       router_path(host, frame->adapter, frame->hopid, &adapter, &hopid) &&
-	       adapter == HOST_ADAPTER && hopid == number;
-}
-
-static void land(struct host *host, unsigned int number, struct frame *frame)
+static void land(struct host *host, unsigned int number, const struct frame *frame)
 {
 	struct counters *counters = &host->dev.counters;
 
-	if (!still_led(host, number, frame)) {
-		count(counters, COUNT_frames_cut);
-	} else if (!accepts(&host->rx[number], frame->pdfs)) {
+	if (!accepts(&host->rx[number], frame->pdfs)) {
 		count(counters, COUNT_frames_refused);
 	} else if (!ring_put(host, number, frame->data, frame->len,
 			     frame->pdfs | (frame->damaged ? DESC_CRC_ERROR : 0))) {
@@ -176,45 +158,12 @@ static void land(struct host *host, unsigned int number, struct frame *frame)
 	}
 }
 
-/* Land what is due by @now. Return when the next one is. */
-static uint64_t arrive(struct host *host, unsigned int number, uint64_t now)
-{
-	struct ring *ring = &host->rx[number];
-	struct frame *frame;
-
-	while ((frame = ring->first) && frame->due <= now) {
-		ring->first = frame->next;
-		if (!ring->first)
-			ring->last = &ring->first;
-		ring->on_the_way--;
-		land(host, number, frame);
-		free(frame);
-	}
-	return frame ? frame->due : TIME_NEVER;
-}
-
-/* The ring is disabled. */
-static void cut(struct host *host, struct ring *ring)
-{
-	struct frame *frame;
-
-	while ((frame = ring->first)) {
-		ring->first = frame->next;
-		count(&host->dev.counters, COUNT_frames_cut);
-		free(frame);
-	}
-	ring->last = &ring->first;
-	ring->on_the_way = 0;
-}
-
 /* ---- frames that are sent ---- */
 
 /* Where the frames of a ring go: over a cable, to a ring of another host */
 struct route {
 	struct way *way;
-	struct cable *cable;
 	struct host *to;
-	unsigned int adapter, hopid;	/* where they come in there */
 	unsigned int ring;
 };
 
@@ -229,11 +178,9 @@ static bool find_route(struct host *host, unsigned int number, struct route *rou
 	peer = port ? cable_peer(port) : NULL;
 	if (!peer)
 		return false;
-	*route = (struct route) {
-		.way = &port->cable->way[port->end], .cable = port->cable, .to = peer->host,
-		.adapter = peer->adapter + adapter - port->adapter, .hopid = hopid,
-	};
-	return router_path(route->to, route->adapter, hopid, &adapter, &route->ring) &&
+	*route = (struct route) { .way = &port->cable->way[port->end], .to = peer->host };
+	return router_path(route->to, peer->adapter + adapter - port->adapter, hopid, &adapter,
+			   &route->ring) &&
 	       adapter == HOST_ADAPTER && route->ring && route->ring < NHI_RINGS;
 }
 
@@ -241,21 +188,19 @@ static bool find_route(struct host *host, unsigned int number, struct route *rou
  * May a frame go? A ring that is disabled returns no credits, nor does one with E2E that has no
  * descriptors left.
  */
-static bool may_send(const struct route *route, uint32_t len, uint64_t now)
+static bool may_send(const struct route *route)
 {
 	const struct ring *ring = &route->to->rx[route->ring];
-	uint32_t most = ring->flags & RING_E2E ? posted(ring) : MOST_ON_THE_WAY;
 
-	return (ring->flags & RING_ENABLE) && ring->on_the_way < most &&
-	       way_take(route->way, len, now);
+	return (ring->flags & RING_ENABLE) && !route->way->stalled &&
+	       (!(ring->flags & RING_E2E) || posted(ring));
 }
 
 static void send_frame(struct host *host, const struct route *route, uint64_t address,
-		       uint32_t len, uint32_t pdfs, uint64_t now)
+		       uint32_t len, uint32_t pdfs)
 {
-	struct ring *ring = &route->to->rx[route->ring];
 	struct counters *there = &route->to->dev.counters;
-	struct frame *frame;
+	struct frame frame = { .len = len, .pdfs = pdfs };
 
 	count(&host->dev.counters, COUNT_frames_sent);
 	count_add(&host->dev.counters, COUNT_bytes_sent, len);
@@ -263,47 +208,32 @@ static void send_frame(struct host *host, const struct route *route, uint64_t ad
 		count(there, COUNT_frames_lost);
 		return;
 	}
-	frame = malloc(sizeof(*frame));
-	if (!frame || memory_read(&host->dev.memory, address, frame->data, len)) {
+	if (memory_read(&host->dev.memory, address, frame.data, len)) {
 		count(&host->dev.counters, COUNT_dma_errors);
-		free(frame);
 		return;
 	}
-	frame->next = NULL;
-	frame->due = now + route->way->delay;
-	frame->cable = route->cable;
-	frame->life = route->cable->life;
-	frame->adapter = route->adapter;
-	frame->hopid = route->hopid;
-	frame->len = len;
-	frame->pdfs = pdfs;
-	frame->damaged = fault_strikes(&route->way->fault[DAMAGE]);
-	if (frame->damaged) {
+	frame.damaged = fault_strikes(&route->way->fault[DAMAGE]);
+	if (frame.damaged) {
 		count(there, COUNT_frames_damaged);
 		/* The flag alone would not harm a careless driver. */
-		frame->data[len / 2] ^= 0x40;
+		frame.data[len / 2] ^= 0x40;
 	}
-	*ring->last = frame;
-	ring->last = &frame->next;
-	ring->on_the_way++;
-	if (arrive(route->to, route->ring, now) != TIME_NEVER)
-		time_changed();
+	land(route->to, route->ring, &frame);
 }
 
 /* Send the next frame of a ring if it may go. */
 static bool send_next(struct host *host, unsigned int number, const struct descriptor *desc)
 {
 	uint32_t len = FIELD(desc->word, 0, 12);
-	uint64_t now = time_now();
 	struct route route;
 
 	if (!len)
 		len = FRAME_BYTES;
-	if (!find_route(host, number, &route) || !may_send(&route, len, now)) {
+	if (!find_route(host, number, &route) || !may_send(&route)) {
 		count(&host->dev.counters, COUNT_waits);
 		return false;
 	}
-	send_frame(host, &route, desc->address, len, desc->word & 0xff000, now);
+	send_frame(host, &route, desc->address, len, desc->word & 0xff000);
 	return true;
 }
 
@@ -346,21 +276,11 @@ void rings_go_on(void)
 uint64_t rings_tick(uint64_t now)
 {
 	uint64_t next = TIME_NEVER, at;
-	bool landed = false;
 
 	for (struct host *host = world.host; host < world.host + world.hosts; host++) {
-		for (unsigned int number = 1; number < NHI_RINGS; number++) {
-			unsigned int before = host->rx[number].on_the_way;
-
-			at = arrive(host, number, now);
-			next = at < next ? at : next;
-			landed |= host->rx[number].on_the_way < before;
-		}
 		at = pay_interrupts(host, now);
 		next = at < next ? at : next;
 	}
-	if (landed)
-		rings_go_on();
 	return next;
 }
 
@@ -421,7 +341,7 @@ static void ring_write(struct host *host, unsigned int number, bool tx, unsigned
 	}
 }
 
-static void options_write(struct host *host, struct ring *ring, unsigned int at, uint32_t value)
+static void options_write(struct ring *ring, unsigned int at, uint32_t value)
 {
 	uint32_t changed = ring->flags ^ value;
 
@@ -431,8 +351,6 @@ static void options_write(struct host *host, struct ring *ring, unsigned int at,
 		if (changed & RING_ENABLE)
 			ring->own = ring->driver = 0;
 		ring->flags = value;
-		if (changed & ~value & RING_ENABLE)
-			cut(host, ring);
 	}
 }
 
@@ -466,9 +384,9 @@ static void register_write(struct host *host, uint32_t offset, uint32_t value)
 	else if (within(offset, NHI_RX_RINGS, 16, NHI_RINGS, &n, &at))
 		ring_write(host, n, false, at, value);
 	else if (within(offset, NHI_TX_OPTIONS, 32, NHI_RINGS, &n, &at))
-		options_write(host, &host->tx[n], at, value);
+		options_write(&host->tx[n], at, value);
 	else if (within(offset, NHI_RX_OPTIONS, 32, NHI_RINGS, &n, &at))
-		options_write(host, &host->rx[n], at, value);
+		options_write(&host->rx[n], at, value);
 	else if (within(offset, NHI_INT_CLEAR, 4, 2, &n, &at))
 		host->status[n] &= ~value;
 	else if (within(offset, NHI_VECTOR_OF, 4, 4, &n, &at))
@@ -527,11 +445,8 @@ static void reset(struct device *dev)
 {
 	struct host *host = (struct host *)dev;
 
-	for (unsigned int number = 0; number < NHI_RINGS; number++) {
-		cut(host, &host->rx[number]);
-		host->tx[number] = (struct ring) { };
-		host->rx[number] = (struct ring) { .last = &host->rx[number].first };
-	}
+	memset(host->tx, 0, sizeof(host->tx));
+	memset(host->rx, 0, sizeof(host->rx));
 	memset(host->status, 0, sizeof(host->status));
 	memset(host->vector_of, 0, sizeof(host->vector_of));
 	memset(host->throttle, 0, sizeof(host->throttle));
@@ -580,8 +495,6 @@ void host_prepare(struct host *host)
 {
 	for (unsigned int n = 0; n < PORTS; n++)
 		host->port[n] = (struct port) { .host = host, .adapter = 1 + n * LANES };
-	for (unsigned int number = 0; number < NHI_RINGS; number++)
-		host->rx[number].last = &host->rx[number].first;
 }
 
 int host_init(struct host *host, char letter, const char *dir)

@@ -20,48 +20,31 @@ struct port *router_port(struct host *host, unsigned int adapter)
 
 static bool is_lane(unsigned int adapter)
 {
-	return adapter && adapter < HOST_ADAPTER && (adapter - 1) % LANES < world.lanes;
-}
-
-static bool is_first_lane(unsigned int adapter)
-{
-	return is_lane(adapter) && (adapter - 1) % LANES == 0;
+	return adapter && adapter < HOST_ADAPTER && (adapter - 1) % LANES == 0;
 }
 
 /* ---- lanes ---- */
 
-static uint32_t *phy(const struct port *port, unsigned int lane)
+static uint32_t *phy(const struct port *port)
 {
-	return &port->host->adapter[port->adapter + lane].config[LANE_AT_PHY + 1];
+	return &port->host->adapter[port->adapter].config[LANE_AT_PHY + 1];
 }
 
 bool router_allows(const struct port *port)
 {
-	return !(*phy(port, 0) & LANE_DISABLE) &&
+	return !(*phy(port) & LANE_DISABLE) &&
 	       !(port->host->adapter[port->adapter].config[PORT_AT_CONTROL] & PORT_RESET);
 }
 
-static bool wants_both(const struct port *port)
+/* State, width and speed */
+void router_show_lane(struct port *port)
 {
-	return world.lanes == 2 && FIELD(*phy(port, 0), 4, 2) == 3 &&
-	       FIELD(*phy(port, 1), 4, 2) == 3;
-}
+	enum lane_state state = cable_peer(port) ? LANE_UP : LANE_UNPLUGGED;
+	uint32_t *word = phy(port);
 
-/* State, width and speed. Lanes are bonded when both ends want it: LANE_ADP_CS_1, target width. */
-void router_show_lanes(struct port *port)
-{
-	const struct port *peer = cable_peer(port);
-	bool bonded = peer && wants_both(port) && wants_both(peer);
-
-	for (unsigned int lane = 0; lane < world.lanes; lane++) {
-		enum lane_state state = peer ? LANE_UP : LANE_UNPLUGGED;
-		uint32_t *word = phy(port, lane);
-
-		if (*word & LANE_DISABLE)
-			state = LANE_DISABLED;
-		*word = (*word & ~LANE_SHOWN) | (uint32_t)state << 26 | (bonded ? 2u : 1u) << 20 |
-			LANE_SPEED_GEN3;
-	}
+	if (*word & LANE_DISABLE)
+		state = LANE_DISABLED;
+	*word = (*word & ~LANE_SHOWN) | (uint32_t)state << 26 | 1u << 20 | LANE_SPEED_GEN3;
 }
 
 /* ---- paths ---- */
@@ -224,17 +207,14 @@ bool router_access(struct host *host, bool write, uint32_t address, uint32_t *da
 
 /* ---- reset ---- */
 
-static void reset_lane(struct adapter *one, bool first)
+static void reset_lane(struct adapter *one)
 {
 	uint32_t *config = one->config;
 
-	config[LANE_AT_PHY] = LANE_AT_TMU | 1u << 8 | SPEEDS << 16 | (BIT(world.lanes) - 1) << 20;
+	config[LANE_AT_PHY] = LANE_AT_TMU | 1u << 8 | SPEEDS << 16 | 1u << 20;
 	config[LANE_AT_PHY + 1] = SPEEDS | 1u << 4;
-	config[LANE_AT_TMU] = (first ? LANE_AT_USB4 : 0) | 3u << 8;
-	if (first) {
-		config[LANE_AT_USB4] = 6u << 8;
-		config[PORT_AT_STATUS] = world.lanes == 2 ? PORT_BONDING : 0;
-	}
+	config[LANE_AT_TMU] = LANE_AT_USB4 | 3u << 8;
+	config[LANE_AT_USB4] = 6u << 8;
 	one->path[0] = 2u << 17 | PATH_VALID;	/* the control channel's */
 }
 
@@ -254,7 +234,7 @@ static void reset_adapter(struct host *host, unsigned int number)
 	one->config[4] = (lane ? LANE_BUFFERS : HOST_BUFFERS) << 20;
 	one->config[5] = hopids | hopids << 11 | ADAPTER_NO_EVENTS;
 	if (lane)
-		reset_lane(one, is_first_lane(number));
+		reset_lane(one);
 	else
 		one->config[HOST_AT_CAP] = 4u << 8;
 }
@@ -279,6 +259,6 @@ void router_reset(struct host *host)
 		reset_adapter(host, n);
 	for (unsigned int n = 0; n < PORTS; n++) {
 		host->port[n].told = false;
-		router_show_lanes(&host->port[n]);
+		router_show_lane(&host->port[n]);
 	}
 }
