@@ -70,7 +70,6 @@ const struct bench_case bench_cases[] = {
 	{ "roundtrip-block", {
 		&bench_tcp_pingpong_block, KB_PINGPONG("kfi-rdm-block", "sockets", KB_RDM),
 		KB_PINGPONG("kfi-msg-block", "sockets", KB_MSG),
-		KB("kfi-tagged-block", KFI_PERF_TAGGED, LATENCY, 1, 8, "sockets", KB_RDM, KB_KVEC),
 	} },
 	{ "roundtrip-softirq", {
 		&bench_tcp_pingpong_softirq, KB_PINGPONG("kfi-rdm-done", "sockets", KB_RDM, KB_SOFTIRQ),
@@ -80,10 +79,6 @@ const struct bench_case bench_cases[] = {
 		&bench_tcp_stream_copy,
 		STREAM("kfi-write", KFI_PERF_WRITE, BENCH_DEPTH, BENCH_MB, "sockets", KB_RDM, KB_KVEC),
 		STREAM("kfi-write-msg", KFI_PERF_WRITE, BENCH_DEPTH, BENCH_MB, "sockets", KB_MSG, KB_KVEC),
-	} },
-	{ "write-pages", {
-		&bench_tcp_stream_splice,
-		STREAM("kfi-write-pages", KFI_PERF_WRITE, BENCH_DEPTH, BENCH_MB, "sockets", KB_RDM),
 	} },
 	{ "read", {
 		&bench_tcp_stream_copy,

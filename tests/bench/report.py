@@ -54,16 +54,13 @@ def both(what, ours, unit, goals=(None, None)):
 
 
 beside("round trip, blocking", "roundtrip-block", "tcp-block",
-       [("inject, RDM", "kfi-rdm-block", "us", 1.15), ("inject, MSG", "kfi-msg-block", "us", 1.15),
-        ("tagged, RDM", "kfi-tagged-block", "us", None)])
+       [("inject, RDM", "kfi-rdm-block", "us", 1.15), ("inject, MSG", "kfi-msg-block", "us", 1.15)])
 beside("round trip, softirq", "roundtrip-softirq", "tcp-softirq",
        [("inject, RDM", "kfi-rdm-done", "us", 1.15), ("inject, MSG", "kfi-msg-done", "us", 1.15)])
 beside("stream of 1 MiB", "write-copy", "tcp-copy",
        [("RMA write, RDM", "kfi-write", "GB/s", 0.97), ("RMA write, MSG", "kfi-write-msg", "GB/s", 0.97)])
-beside("stream of 1 MiB, pages", "write-pages", "tcp-splice", [("RMA write, RDM", "kfi-write-pages", "GB/s", 0.97)])
 beside("stream of 1 MiB", "read", "tcp-copy", [("RMA read, RDM", "kfi-read", "GB/s", None)])
 beside("64-byte messages", "messages", "", [("send, a receive each", "kfi-messages", "M/s", None)])
-beside("tagged beside untagged", "roundtrip-block", "kfi-rdm-block", [("8 bytes, RDM", "kfi-tagged-block", "us", 1.05)])
 beside("the core alone", "core", "",
        [("round trip", "loop-done", "ns", None), ("send and receive of 64 bytes", "loop-messages", "ns", None)], "loop")
 # on soft RoCE; of nvme-rdma beside it see below

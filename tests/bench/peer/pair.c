@@ -160,7 +160,6 @@ EXPORT_SYMBOL_GPL(bench_mem_check);
 EXPORT_SYMBOL_GPL(bench_tcp_pingpong_block);
 EXPORT_SYMBOL_GPL(bench_tcp_pingpong_softirq);
 EXPORT_SYMBOL_GPL(bench_tcp_stream_copy);
-EXPORT_SYMBOL_GPL(bench_tcp_stream_splice);
 
 static int __init bench_tcp_init(void)
 {

@@ -38,6 +38,5 @@ int raw_send_from(struct sock *sk, void *buf, size_t len);
 extern const struct bench_variant bench_tcp_pingpong_block;
 extern const struct bench_variant bench_tcp_pingpong_softirq;
 extern const struct bench_variant bench_tcp_stream_copy;
-extern const struct bench_variant bench_tcp_stream_splice;
 
 #endif /* _KFI_BENCH_RAW_H */

@@ -2,21 +2,17 @@
 /*
  * stream.c - blocks of 1 MiB, one after the other, each into its own buffer, as by RMA writes
  *
- * A thread sends, by copy or by page reference; the receiver copies in softirq.
+ * A thread sends, by copy; the receiver copies in softirq.
  */
-#include <linux/bvec.h>
 #include <linux/completion.h>
 #include <linux/slab.h>
 #include "raw.h"
-
-enum { STREAM_COPY, STREAM_SPLICE };
 
 struct stream {
 	struct raw_pair		pair;
 	struct bench_mem	src;
 	struct bench_mem	dst;
 	struct completion	done;
-	unsigned long		how;
 	u64			got;
 	u64			total;
 	u64			end;
@@ -49,26 +45,13 @@ static void stm_ready(struct sock *sk)
 
 /* ---- sender ---- */
 
-static int stm_splice(struct stream *st, u32 i)
-{
-	struct msghdr msg = { .msg_flags = MSG_SPLICE_PAGES | MSG_NOSIGNAL };
-	struct bio_vec bv;
-
-	bvec_set_page(&bv, st->src.page[i % st->src.count], st->src.size, 0);
-	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, &bv, 1, bv.bv_len);
-	return sock_sendmsg(st->pair.sock[0], &msg);
-}
-
 static int stm_send(struct stream *st, u32 ops)
 {
 	u32 i;
 	int ret;
 
 	for (i = 0; i < ops; i++) {
-		if (st->how == STREAM_SPLICE)
-			ret = stm_splice(st, i);
-		else
-			ret = raw_send(st->pair.sock[0], bench_mem(&st->src, i), st->src.size);
+		ret = raw_send(st->pair.sock[0], bench_mem(&st->src, i), st->src.size);
 		if (ret != st->src.size)
 			return ret < 0 ? ret : -EIO;
 	}
@@ -111,7 +94,6 @@ static void *stm_open(struct bench_env *env, const struct bench_variant *v)
 
 	if (!st)
 		return ERR_PTR(-ENOMEM);
-	st->how = v->arg;
 	st->src = bench_mem_first(&env->mem[0], v->depth, v->size);
 	st->dst = bench_mem_first(&env->mem[1], v->depth, v->size);
 	init_completion(&st->done);
@@ -124,16 +106,11 @@ static void *stm_open(struct bench_env *env, const struct bench_variant *v)
 	return st;
 }
 
-#define STREAM(_name, _how)			\
-	{					\
-		.name	= _name,		\
-		.open	= stm_open,		\
-		.run	= stm_run,		\
-		.close	= stm_close,		\
-		.arg	= _how,			\
-		.depth	= BENCH_DEPTH,			\
-		.size	= BENCH_MB,		\
-	}
-
-const struct bench_variant bench_tcp_stream_copy = STREAM("tcp-copy", STREAM_COPY);
-const struct bench_variant bench_tcp_stream_splice = STREAM("tcp-splice", STREAM_SPLICE);
+const struct bench_variant bench_tcp_stream_copy = {
+	.name	= "tcp-copy",
+	.open	= stm_open,
+	.run	= stm_run,
+	.close	= stm_close,
+	.depth	= BENCH_DEPTH,
+	.size	= BENCH_MB,
+};
