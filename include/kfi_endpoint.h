@@ -149,9 +149,11 @@ enum {
  * KFI_OPT_REMOTE_ACCESS: what the peers of an endpoint may do to regions, whatever the
  * regions allow: KFI_REMOTE_READ, KFI_REMOTE_WRITE and KFI_ATOMIC, or 0. Anything else
  * completes with EACCES at the peer. An operation that the peer has begun before may
- * still be performed. Atomic operations of these peers need a region with KFI_ATOMIC,
- * and then no other right. Without the option peers may do what the regions allow. For
- * endpoints in a domain whose provider leaves keys to its consumers.
+ * still be performed. A peer that writes to memory of a region on its own (lasting grants
+ * of the message protocol) is asked to give it back: a write that it begins until then may
+ * still land, and completes with EREMOTEIO or EACCES. Atomic operations of these peers need
+ * a region with KFI_ATOMIC, and then no other right. Without the option peers may do what
+ * the regions allow. For endpoints in a domain whose provider leaves keys to its consumers.
  *
  * KFI_OPT_OP_TIMEOUT_MS: time limit in milliseconds of transmit operations of an MSG
  * or RDM endpoint or a transmit context; 0, the default, for none. It is for peers

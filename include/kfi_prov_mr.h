@@ -140,14 +140,16 @@ struct kfi_mr *kfi_mr_find(struct kfi_ep *ep, u64 key);
 /**
  * struct kfi_mr_lease - a lease that lasts until it is recalled
  * @entry: entry in &kfi_mr.leases. Owned by kfi.ko
+ * @ep: endpoint whose peer may use the region. Owned by kfi.ko
  * @recall: set by the provider: the region ends, or changes so that the lease is not valid any
- *	more. The provider calls kfi_mr_unlease() in bounded time, whatever the peer does, and not
- *	from this function. May be called several times. Called under a spinlock with bottom halves
- *	off, in an RCU section, in process context or softirq; it may set a flag and queue work, but
- *	take no lock
+ *	more, or peers of the endpoint may not write any more (KFI_OPT_REMOTE_ACCESS). The provider
+ *	calls kfi_mr_unlease() in bounded time, whatever the peer does, and not from this function.
+ *	May be called several times. Called under a spinlock with bottom halves off, in an RCU
+ *	section, in process context or softirq; it may set a flag and queue work, but take no lock
  */
 struct kfi_mr_lease {
 	struct list_head	entry;
+	const struct kfi_ep	*ep;
 	void			(*recall)(struct kfi_mr_lease *lease);
 };
 
@@ -167,7 +169,7 @@ struct kfi_mr_lease {
  * with @lease the members of the region that describe its memory do not change.
  *
  * Context: process or softirq. Return: true; false if the region is dead already, or with @lease
- * if it is bound to another endpoint or is changing.
+ * if it is bound to another endpoint or is changing, or if peers of the endpoint may not write.
  */
 bool kfi_mr_lease(struct kfi_ep *ep, struct kfi_mr *mr, u64 key, struct kfi_mr_lease *lease);
 /**

@@ -410,6 +410,7 @@ struct kfi_match {
  *	was enabled
  * @remote_denied: rights that KFI_OPT_REMOTE_ACCESS takes from peers
  * @remote_chosen: the option was set
+ * @leased: a peer had a lease of a region (kfi_mr_lease()). Set before the lease begins, and stays
  * @op_timeout_ms: KFI_OPT_OP_TIMEOUT_MS, milliseconds; 0: no time limit. Does not change after the
  *	endpoint was enabled
  * @domain: parent
@@ -488,6 +489,7 @@ struct kfi_ep {
 	bool			need_privilege;
 	u64			remote_denied;
 	bool			remote_chosen;
+	bool			leased;
 	u32			op_timeout_ms;
 	struct kfi_domain	*domain;
 	struct kfi_cntr		*cntr[KFI_CNTR_DIRS];

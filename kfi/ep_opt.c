@@ -2,6 +2,7 @@
 /* Options (kfi_getopt(), kfi_setopt()) and commands (kfi_control()) of endpoints. */
 #include <linux/sched/mm.h>
 #include "ep.h"
+#include "mr.h"
 
 /* ---- options ---- */
 
@@ -151,6 +152,8 @@ static int ep_set_remote_access(struct kfi_ep *ep, size_t value)
 		return -EINVAL;
 	WRITE_ONCE(ep->remote_chosen, true);
 	WRITE_ONCE(ep->remote_denied, EP_REMOTE_ACCESS & ~value);
+	if (!(value & KFI_REMOTE_WRITE))
+		kfi_mr_recall_ep(ep);
 	return 0;
 }
 

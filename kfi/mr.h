@@ -48,6 +48,11 @@ void kfi_mr_retire(struct kfi_mr *mr);
  * Return: true if there is a lease; it ends in bounded time.
  */
 bool kfi_mr_recall(struct kfi_mr *mr);
+/*
+ * Recall the leases of the endpoint, whose peers may not write any more (&kfi_ep.remote_denied), in
+ * all regions of its domain. Waits for none of them. Process context.
+ */
+void kfi_mr_recall_ep(struct kfi_ep *ep);
 /* Recall the leases, and wait until there is none. No lease begins meanwhile. Sleeps. */
 void kfi_mr_recall_wait(struct kfi_mr *mr);
 

@@ -16,28 +16,37 @@
  * moment.
  */
 #include <linux/export.h>
+#include <linux/rhashtable.h>
 #include <linux/wait_bit.h>
 #include "core.h"
 #include "mr.h"
 
-/* May the endpoint use the region? It may have been bound to another one since kfi_mr_get(). */
+/*
+ * May peers of the endpoint write to the region? It may have been bound to another one since
+ * kfi_mr_get(), and the right may have been taken from the peers.
+ */
 static bool lease_allowed(const struct kfi_ep *ep, const struct kfi_mr *mr, u64 key)
 {
 	const struct kfi_ep *only = READ_ONCE(mr->ep);
 
 	lockdep_assert_held(&mr->lease_lock);
-	return !mr->changing && kfi_mr_live(mr, key) && (!only || only == ep || only == ep->sep);
+	return !mr->changing && kfi_mr_live(mr, key) && (!only || only == ep || only == ep->sep) &&
+	       !(READ_ONCE(ep->remote_denied) & KFI_REMOTE_WRITE);
 }
 
 /*
  * The region is checked and the lease is added in one section of the lock. kfi_mr_recall() takes
  * the lock after the region was changed: so either this function sees the change, or
- * kfi_mr_recall() sees the lease.
+ * kfi_mr_recall() sees the lease. &kfi_ep.leased is set before the right of the peers is read, with
+ * a full barrier in between: kfi_mr_recall_ep() does both in the other order.
  */
 static bool lease_add(struct kfi_ep *ep, struct kfi_mr *mr, u64 key, struct kfi_mr_lease *lease)
 {
 	bool ok;
 
+	WRITE_ONCE(ep->leased, true);
+	smp_mb();			/* pairs with kfi_mr_recall_ep() */
+	lease->ep = ep;
 	spin_lock_bh(&mr->lease_lock);
 	ok = lease_allowed(ep, mr, key);
 	if (ok)
@@ -87,7 +96,8 @@ void kfi_mr_unlease(struct kfi_mr *mr, struct kfi_mr_lease *lease)
 }
 EXPORT_SYMBOL_GPL(kfi_mr_unlease);
 
-bool kfi_mr_recall(struct kfi_mr *mr)
+/* Recall the leases of the endpoint, or all if it is NULL. Return: true if there is one. */
+static bool lease_recall(struct kfi_mr *mr, const struct kfi_ep *ep)
 {
 	struct kfi_mr_lease *lease;
 	bool any = false;
@@ -95,12 +105,40 @@ bool kfi_mr_recall(struct kfi_mr *mr)
 	rcu_read_lock();	/* a provider waits for the end of recall() by a grace period */
 	spin_lock_bh(&mr->lease_lock);
 	list_for_each_entry(lease, &mr->leases, entry) {
+		if (ep && lease->ep != ep)
+			continue;
 		lease->recall(lease);
 		any = true;
 	}
 	spin_unlock_bh(&mr->lease_lock);
 	rcu_read_unlock();
 	return any;
+}
+
+bool kfi_mr_recall(struct kfi_mr *mr)
+{
+	return lease_recall(mr, NULL);
+}
+
+/*
+ * A region that is registered after the walk has passed its place is found by kfi_mr_get(), whose
+ * full barrier comes before lease_add() reads the right, so it gets no lease.
+ */
+void kfi_mr_recall_ep(struct kfi_ep *ep)
+{
+	struct rhashtable_iter iter;
+	struct kfi_mr *mr;
+
+	smp_mb();			/* pairs with lease_add() and kfi_mr_get() */
+	if (!READ_ONCE(ep->leased))
+		return;
+	rhashtable_walk_enter(&ep->domain->mrs, &iter);
+	rhashtable_walk_start(&iter);
+	while ((mr = rhashtable_walk_next(&iter)))
+		if (!IS_ERR(mr))	/* the table was resized, and the walk begins again */
+			lease_recall(mr, ep);
+	rhashtable_walk_stop(&iter);
+	rhashtable_walk_exit(&iter);
 }
 
 static void lease_change(struct kfi_mr *mr, bool changing)

@@ -137,8 +137,62 @@ static void closed(struct test *t)
 	pr_info("    # rma: %d of %d writes were in time\n", good, n * WRITES);
 }
 
+/* Write to memory that is 0x5a. Return: whether a byte has changed; the error in @err. */
+static bool denied_write(struct pair *p, struct region *r, u8 *near, u8 *far, size_t len, int *err)
+{
+	struct node *a = &p->a;
+	comp_t c = {};
+
+	memset(far, 0x5a, len);
+	*err = 0;
+	if (!POST(a->t, kfi_write(a->ep, near, len, NULL, a->peer, r->addr, r->key, near)) &&
+	    !WAIT_TX(a, &c))
+		*err = c.err;
+	return not_all(far, len, 0x5a) != -1;
+}
+
+/*
+ * A peer that had the right to write, and may have kept what it knows of the region, loses it. A
+ * write that it begins before it is told may land, and fails. Soon no write lands any more.
+ */
+static void denied(struct test *t, struct pair *p)
+{
+	static const size_t none, all = KFI_REMOTE_WRITE;
+	size_t len = grant_len(t);
+	u8 *near = test_pages(t, len), *far = test_best(t, p->b.domain, len);
+	struct kfid *ep = &p->b.ep->fid;
+	unsigned long until = 0;
+	struct region r;
+	int i, ret, err;
+
+	ret = kfi_setopt(ep, KFI_OPT_ENDPOINT, KFI_OPT_REMOTE_ACCESS, &all, sizeof(all));
+	if (ret == -ENOPROTOOPT)
+		return;		/* the keys are those of a device, which does not know endpoints */
+	REQUIRE_EQ(t, ret, 0);
+	REQUIRE(t, far && !region_open(&p->b, &r, far, len, KFI_REMOTE_WRITE));
+	memset(near, 0xa5, len);
+	for (i = 0; i < 3; i++)
+		REQUIRE(t, !grant_write(&p->a, &r, near, 0, len));
+	REQUIRE(t, !kfi_setopt(ep, KFI_OPT_ENDPOINT, KFI_OPT_REMOTE_ACCESS, &none, sizeof(none)));
+	while (denied_write(p, &r, near, far, len, &err)) {
+		REQUIRE(t, err == EACCES || err == EREMOTEIO);
+		REQUIRE(t, test_again(t, &until));
+	}
+	REQUIRE(t, err == EACCES || err == EREMOTEIO);
+	EXPECT(t, !denied_write(p, &r, near, far, len, &err));
+	EXPECT_EQ(t, err, EACCES);
+	REQUIRE(t, !kfi_setopt(ep, KFI_OPT_ENDPOINT, KFI_OPT_REMOTE_ACCESS, &all, sizeof(all)));
+	for (i = 0; i < 3; i++) {
+		memset(far, 0x5a, len);
+		REQUIRE(t, !grant_write(&p->a, &r, near, 0, len));
+		EXPECT(t, test_until(t, not_all(far, len, 0xa5) == -1));
+	}
+	EXPECT_EQ(t, test_close(t, &r.mr->fid), 0);
+}
+
 const struct test_case rma_grant_cases[] = {
 	{ "rma.grant_repeated", T_REL, 0, C_MSG | C_RMA, .pair = repeated },
 	{ "rma.grant_closed", T_REL, 0, C_MSG | C_RMA, closed },
+	{ "rma.grant_denied", T_REL, 0, C_MSG | C_RMA, .pair = denied },
 	{ }
 };
