@@ -71,6 +71,15 @@ static int post_atomic(struct end *e, enum ibv_wr_opcode opcode, const struct ib
 	return ibv_post_send(e->qp, &wr, &bad);
 }
 
+/* Return: whether nothing has ended, and there is no event */
+static bool silent(struct end *e)
+{
+	struct pollfd events = { .fd = e->verbs->async_fd, .events = POLLIN };
+	struct ibv_wc wc;
+
+	return !poll(&events, 1, 0) && !ibv_poll_cq(e->cq, 1, &wc);
+}
+
 /* ---- rights ---- */
 
 static const struct right {
@@ -203,6 +212,139 @@ static void atomics_together(void)
 	both_close(&near);
 }
 
+/* ---- datagrams with a shared receive queue ---- */
+
+#define QKEY	0x1234
+#define HEADER	40
+#define MANY	16	/* receives of the queue */
+
+static struct ibv_qp *datagrams(struct end *e, struct ibv_srq *srq)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = QKEY };
+	struct ibv_qp_init_attr init = plain;
+	struct ibv_qp *qp;
+	int err;
+
+	init.qp_type = IBV_QPT_UD;
+	init.send_cq = e->cq;
+	init.recv_cq = e->cq;
+	init.srq = srq;
+	qp = ibv_create_qp(e->pd, &init);
+	if (!qp)
+		die("ibv_create_qp");
+	err = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+			    IBV_QP_QKEY);
+	attr.qp_state = IBV_QPS_RTR;
+	err = err ?: ibv_modify_qp(qp, &attr, IBV_QP_STATE);
+	attr.qp_state = IBV_QPS_RTS;
+	if (err || ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN))
+		die("ibv_modify_qp");
+	return qp;
+}
+
+static struct ibv_ah *handle(struct end *e, const char *address)
+{
+	struct ibv_ah_attr attr = {
+		.is_global = 1, .port_num = 1, .grh = { .sgid_index = GID, .hop_limit = 64 },
+	};
+
+	gid_of(&attr.grh.dgid, address);
+	return ibv_create_ah(e->pd, &attr);
+}
+
+/* Post a receive of @len bytes, @at bytes behind the beginning of the region. */
+static int post_shared(struct end *e, long at, uint32_t len)
+{
+	struct ibv_sge sge = { (uintptr_t)e->mem + at, len, e->mr->lkey };
+	struct ibv_recv_wr wr = { .wr_id = at, .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	return ibv_post_srq_recv(e->srq, &wr, &bad);
+}
+
+/* Send a datagram of @len bytes @byte. Return: whether that has ended well */
+static bool datagram(struct end *e, struct ibv_qp *from, struct ibv_ah *ah, const struct ibv_qp *to,
+		     char byte, uint32_t len)
+{
+	struct ibv_sge sge = { (uintptr_t)e->mem, len, e->mr->lkey };
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
+		.wr.ud = { ah, to->qp_num, QKEY },
+	}, *bad;
+
+	memset(e->mem, byte, len);
+	return !ibv_post_send(from, &wr, &bad) && ended(e->cq) == IBV_WC_SUCCESS;
+}
+
+/* Wait for a message. Return: whether it is this one, of the queue pair, behind @header bytes */
+static bool came(struct end *e, const struct ibv_qp *qp, char byte, uint32_t header, uint32_t len)
+{
+	struct ibv_wc wc;
+	char *mem;
+	int i, n = 0;
+
+	for (i = 0; !n && i < 10000; i++) {
+		n = ibv_poll_cq(e->cq, 1, &wc);
+		if (!n)
+			usleep(1000);
+	}
+	if (n != 1 || wc.status != IBV_WC_SUCCESS || wc.qp_num != qp->qp_num ||
+	    wc.byte_len != header + len)
+		return false;
+	mem = e->mem + wc.wr_id + header;
+	return mem[0] == byte && !memcmp(mem, mem + 1, len - 1);
+}
+
+/*
+ * A queue serves a UD queue pair and a connected one. Its receives are where those of connections
+ * come from, so a datagram gets one back from there; and what it does not take goes there again.
+ */
+static void shared_datagrams(void)
+{
+	struct ibv_qp *from, *to;
+	struct ibv_ah *ah;
+	struct both p;
+	bool ok = true;
+	int i;
+
+	p.within = false;
+	end_open(&p.a, "kfi_a", false);
+	end_open(&p.b, "kfi_b", true);
+	from = datagrams(&p.a, NULL);
+	to = datagrams(&p.b, p.b.srq);
+	ah = handle(&p.a, "10.0.0.2");
+	if (both_connect(&p, 0) || !ah)
+		die("shared_datagrams");
+	for (i = 0; i < MANY; i++)
+		ok &= !post_shared(&p.b, 2048 * i, 2048);
+	for (i = 0; ok && i < MANY / 2; i++)
+		ok = datagram(&p.a, from, ah, to, 'a' + i, 1500);
+	for (i = 0; ok && i < MANY / 2; i++)
+		ok = came(&p.b, to, 'a' + i, HEADER, 1500);
+	judge("datagrams take receives of a shared queue", ok);
+	for (i = 0; ok && i < MANY / 2; i++) {
+		memset(p.a.mem, 'A' + i, 2000);
+		ok = !post_send(p.a.qp, p.a.mem, 2000, p.a.mr->lkey) &&
+		     came(&p.b, p.b.qp, 'A' + i, 0, 2000) && ended(p.a.cq) == IBV_WC_SUCCESS;
+	}
+	judge("so do the messages of a connection", ok);
+	ok = datagram(&p.a, from, ah, to, 'l', 100);
+	usleep(200000);
+	ok = ok && silent(&p.b) && !post_shared(&p.b, 0, 100) &&
+	     datagram(&p.a, from, ah, to, 'm', 100);
+	usleep(200000);
+	memset(p.a.mem, 'n', 100);
+	ok = ok && silent(&p.b) && !post_send(p.a.qp, p.a.mem, 100, p.a.mr->lkey) &&
+	     came(&p.b, p.b.qp, 'n', 0, 100) && ended(p.a.cq) == IBV_WC_SUCCESS;
+	judge("a datagram that has none, or is too long for it, is lost, and the receive is not", ok);
+	ok = !post_shared(&p.b, 0, 100) && datagram(&p.a, from, ah, to, 'o', 60) &&
+	     came(&p.b, to, 'o', HEADER, 60) && silent(&p.b);
+	judge("the next one is not", ok);
+	ibv_destroy_ah(ah);
+	if (ibv_destroy_qp(from) || ibv_destroy_qp(to))
+		die("ibv_destroy_qp");
+	both_close(&p);
+}
+
 /* ---- attributes ---- */
 
 static bool says(struct ibv_qp *qp, enum ibv_qp_state state, struct ibv_qp_attr *attr)
@@ -282,13 +424,11 @@ static void limits_are_true(void)
 	uc.qp_type = IBV_QPT_UC;
 	uc.srq = e.srq;
 	ud.qp_type = IBV_QPT_UD;
-	ud.srq = e.srq;
-	judge("UC and UD with a shared receive queue are refused",
-	      refused(&e, &uc, EOPNOTSUPP) && refused(&e, &ud, EOPNOTSUPP));
-	ud.srq = NULL;
-	uc.srq = NULL;
 	ok = refused(&e, &ud, 0) && refused(&e, &uc, 0);
-	ok &= ibv_attach_mcast(e.qp, &gid, 0) == EOPNOTSUPP && !has.max_mcast_grp;
+	ok &= !ibv_reg_dmabuf_mr(e.pd, 0, SIZE, 0, -1, IBV_ACCESS_LOCAL_WRITE) &&
+	      errno == EOPNOTSUPP;
+	judge("memory of dma-buf is refused, as programs expect it", ok);
+	ok = ibv_attach_mcast(e.qp, &gid, 0) == EOPNOTSUPP && !has.max_mcast_grp;
 	judge("multicast groups are refused, and none are promised", ok);
 	attr.cap = (struct ibv_qp_cap){
 		has.max_qp_wr, has.max_qp_wr, has.max_sge, has.max_sge, 256,
@@ -322,6 +462,7 @@ void by_hand(void)
 	atomics(false);
 	atomics(true);
 	atomics_together();
+	shared_datagrams();
 	says_in_each_state();
 	limits_are_true();
 }
@@ -366,14 +507,6 @@ static bool event_is(struct end *e, enum ibv_event_type type, int ms)
 	if (is != (int)type)
 		printf("event: %d\n", is);
 	return is == (int)type;
-}
-
-static bool silent(struct end *e)
-{
-	struct pollfd events = { .fd = e->verbs->async_fd, .events = POLLIN };
-	struct ibv_wc wc;
-
-	return !poll(&events, 1, 0) && !ibv_poll_cq(e->cq, 1, &wc);
 }
 
 /* Send a message of all bytes. Return: whether it has come, and is right */

@@ -34,6 +34,13 @@ void end_open(struct end *e, const char *name, bool shared)
 		die("queue pair");
 }
 
+void gid_of(union ibv_gid *gid, const char *address)
+{
+	memset(gid, 0, sizeof(*gid));
+	memset(gid->raw + 10, 0xff, 2);
+	inet_pton(AF_INET, address, gid->raw + 12);
+}
+
 int end_connect(struct end *e, uint32_t number, const char *address, int access)
 {
 	struct ibv_qp_attr attr = {
@@ -44,11 +51,9 @@ int end_connect(struct end *e, uint32_t number, const char *address, int access)
 		.ah_attr = { .is_global = 1, .port_num = 1,
 			     .grh = { .sgid_index = GID, .hop_limit = 64 } },
 	};
-	unsigned char *gid = attr.ah_attr.grh.dgid.raw;
 	int err;
 
-	memset(gid + 10, 0xff, 2);
-	inet_pton(AF_INET, address, gid + 12);
+	gid_of(&attr.ah_attr.grh.dgid, address);
 	err = ibv_modify_qp(e->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
 			    IBV_QP_ACCESS_FLAGS);
 	attr.qp_state = IBV_QPS_RTR;

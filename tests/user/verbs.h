@@ -34,6 +34,7 @@ struct end {
 };
 
 void end_open(struct end *e, const char *name, bool shared);
+void gid_of(union ibv_gid *gid, const char *address);	/* of IPv4 */
 /* Move it to RTS; @access: of the queue pair. Return: 0 or an error */
 int end_connect(struct end *e, uint32_t number, const char *address, int access);
 int end_reset(struct end *e);

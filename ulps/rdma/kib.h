@@ -538,9 +538,10 @@ struct kib_ring {
  * @left: receives that no message has taken
  * @limit: an event is due when fewer are left; 0: not armed
  * @told: no message has taken a receive since the last event
- * @wanting: queue pairs for which a message of this node has found no receive
+ * @wanting: queue pairs for which a message of this node, or a datagram, has found no receive
  * @runner: its claim is the right to give receives to the context
  * @run_bh: does that for a context that can't
+ * @ends: the queue is destroyed: the context gets no receives
  * @room: bytes that are charged to the payer
  */
 struct kib_srq {
@@ -558,6 +559,7 @@ struct kib_srq {
 	struct list_head	wanting;
 	struct kfi_runner	runner;
 	struct bh_work_struct	run_bh;
+	bool			ends;
 	size_t			room;
 };
 
@@ -621,6 +623,7 @@ struct kib_turn {
  * @asked_lock: protects @asked
  * @asked: requests of the other side
  * @came: datagrams that the runner has not looked at yet
+ * @held: those that wait for a receive of a shared queue, in order; for the runner
  * @ep: endpoint, or NULL. Written under @lock by the runner
  * @state: enum kib_qp_state, changed by cmpxchg(). A request that was posted after a change is
  *	started in the new state
@@ -681,6 +684,7 @@ struct kib_qp {
 	spinlock_t		asked_lock;
 	struct list_head	asked;
 	struct llist_head	came;
+	struct llist_node	*held;
 	struct kfid_ep		*ep;
 	enum kib_qp_state	state;
 	struct kfi_runner	runner;
@@ -934,7 +938,7 @@ int kib_query_srq(struct ib_srq *ib, struct ib_srq_attr *attr);
 int kib_destroy_srq(struct ib_srq *ib, struct ib_udata *udata);
 int kib_post_srq_recv(struct ib_srq *ib, const struct ib_recv_wr *wr,
 		      const struct ib_recv_wr **bad);
-struct kib_slot *kib_srq_take(struct kib_qp *qp);
+struct kib_slot *kib_srq_take(struct kib_qp *qp, u32 room);
 struct kib_slot *kib_srq_next(struct kib_qp *qp);
 void kib_srq_reported(struct kib_qp *qp, struct kib_slot *s);
 void kib_srq_last(struct kib_qp *qp);

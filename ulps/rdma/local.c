@@ -228,13 +228,15 @@ static void local_received(struct kib_slot *s, int err)
 /* Give a message, or the end of a write with immediate data, to the next receive. */
 static int local_message(struct kib_qp *qp, struct kib_slot *s, u32 *budget)
 {
+	struct kib_slot *recv;
 	int ret = 0;
 
 	if (!s->recv) {
-		s->recv = qp->ib.srq ? kib_srq_take(qp) : kib_recv_ready(qp);
-		if (!s->recv)
+		recv = qp->ib.srq ? kib_srq_take(qp, 0) : kib_recv_ready(qp);
+		if (IS_ERR_OR_NULL(recv))
 			return -EAGAIN;
-		s->recv->step = KIB_STARTED;
+		s->recv = recv;
+		recv->step = KIB_STARTED;
 		if (!qp->ib.srq)
 			qp->rq.next++;
 		if (s->opcode != IB_WR_RDMA_WRITE_WITH_IMM && s->len > s->recv->len)

@@ -348,10 +348,9 @@ static bool qp_type_ok(const struct ib_qp_init_attr *attr, bool of_process)
 {
 	switch (attr->qp_type) {
 	case IB_QPT_RC:
-		return true;
 	case IB_QPT_UC:
 	case IB_QPT_UD:
-		return !attr->srq;
+		return true;
 	case IB_QPT_GSI:
 		return !of_process && !attr->srq;
 	default:

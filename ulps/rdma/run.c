@@ -41,7 +41,7 @@ static void qp_run(struct kib_qp *qp, bool report)
 			complete(&turn->done);
 		}
 		kib_recv_start(qp);
-		if (!llist_empty(&qp->came))
+		if (qp->held || !llist_empty(&qp->came))
 			kib_ud_receive(qp);
 		if (!list_empty(&qp->asked))
 			kib_local_serve(qp);

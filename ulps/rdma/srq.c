@@ -8,8 +8,8 @@
  *	srq_done()	-> &kib_qp.taken	softirq; the message has ended
  *	kib_recv_report() -> entry in an ib_cq, &kib_srq.free
  *
- * A message of this node (local.c) takes a receive that the context has not got yet, or one that it
- * gives back.
+ * A message of this node (local.c), and a datagram (ud.c), take a receive that the context has not
+ * got yet, or one that it gives back.
  *
  * The receives of one connection are reported in the order of its messages: a long one may end
  * after a later one, so &kfi_cqe.nr says which is next. A connection waits for no message of
@@ -113,7 +113,7 @@ static bool srq_posted(struct kib_srq *srq, struct kib_slot *s, bool has)
 	return wanted;
 }
 
-/* The receives have changed: queue pairs whose other side is on this node may wait for one. */
+/* The receives have changed: queue pairs that kib_srq_take() has given none may wait for one. */
 static void srq_wake(struct kib_srq *srq)
 {
 	kib_qps_run(&srq->wanting, &srq->lock);
@@ -183,9 +183,10 @@ static void srq_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_c
 	bool wanted = srq_posted(srq, s, false);
 	struct kib_qp *qp;
 
-	if (!cqe->ep && wanted && wc->err == ECANCELED) {
+	if (!cqe->ep && wanted && wc->err == ECANCELED && !READ_ONCE(srq->ends)) {
 		srq_put_back(srq, s);
 		srq_wake(srq);
+		queue_bh_work(&srq->run_bh);	/* the context gets what they do not take */
 		return;
 	}
 	if (!cqe->ep) {
@@ -222,41 +223,52 @@ static void srq_ended(struct kib_slot *s)
 
 /*
  * Ask the context for a receive. It has given away the one that a long message is still coming to,
- * which goes behind the others. Return: whether it may have another one
+ * which goes behind the others. Return: whether it gives one back (srq_done())
  */
-static bool srq_want(struct kib_srq *srq)
+static bool srq_ask(struct kib_srq *srq)
 {
-	struct kib_slot *s;
-	unsigned long flags;
-
-	spin_lock_irqsave(&srq->lock, flags);
-	s = list_first_entry_or_null(&srq->posted, struct kib_slot, wait);
-	if (s) {
-		s->wanted = true;
-		list_move_tail(&s->wait, &srq->posted);
-	}
-	spin_unlock_irqrestore(&srq->lock, flags);
-	return s && kfi_cancel(&srq->srx->fid, &s->cqe);
-}
-
-/*
- * Take a receive for a message of this node. Return: NULL: there is none; or the context gives one
- * back, and the queue pair runs again (srq_wake()). For its runner
- */
-struct kib_slot *kib_srq_take(struct kib_qp *qp)
-{
-	struct kib_srq *srq = to_kib_srq(qp->ib.srq);
 	struct kib_slot *s;
 	unsigned long flags;
 	int tries;
 
+	for (tries = 0; tries < SRQ_TRIES; tries++) {
+		spin_lock_irqsave(&srq->lock, flags);
+		s = list_first_entry_or_null(&srq->posted, struct kib_slot, wait);
+		if (s) {
+			s->wanted = true;
+			list_move_tail(&s->wait, &srq->posted);
+		}
+		spin_unlock_irqrestore(&srq->lock, flags);
+		if (!s)
+			return false;
+		if (!kfi_cancel(&srq->srx->fid, &s->cqe))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Take a receive that has room for @room bytes. Return: NULL: there is none, or the next one is too
+ * short; -EAGAIN: the context gives one back. The queue pair runs again when there may be one
+ * (srq_wake()). For its runner
+ */
+struct kib_slot *kib_srq_take(struct kib_qp *qp, u32 room)
+{
+	struct kib_srq *srq = to_kib_srq(qp->ib.srq);
+	struct kib_slot *s;
+	unsigned long flags;
+	bool small;
+
 	spin_lock_irqsave(&srq->lock, flags);
 	s = list_first_entry_or_null(&srq->waiting, struct kib_slot, wait);
-	if (s)
+	small = s && s->len < room;
+	if (s && !small)
 		list_del_init(&s->wait);
 	else if (list_empty(&qp->wants.entry))
 		list_add_tail(&qp->wants.entry, &srq->wanting);
 	spin_unlock_irqrestore(&srq->lock, flags);
+	if (small)
+		return NULL;
 	if (s) {
 		s->qp = qp;
 		s->cqe.nr = qp->rq.head;
@@ -264,9 +276,7 @@ struct kib_slot *kib_srq_take(struct kib_qp *qp)
 		srq_taken(srq);
 		return s;
 	}
-	for (tries = 0; tries < SRQ_TRIES && srq_want(srq); tries++)
-		;
-	return NULL;
+	return srq_ask(srq) ? ERR_PTR(-EAGAIN) : NULL;
 }
 
 /* The receive that is to be reported next, if it has ended. For the runner of the queue pair */
@@ -466,10 +476,10 @@ int kib_destroy_srq(struct ib_srq *ib, struct ib_udata *udata)
 	struct kib_srq *srq = to_kib_srq(ib);
 	struct kib_slot *s;
 
+	WRITE_ONCE(srq->ends, true);
+	synchronize_rcu_expedited();	/* for srq_done(), which has bottom halves off */
 	cancel_bh_work_sync(&srq->run_bh);
 	WARN_ON(kfi_close(&srq->srx->fid));
-	if (!kfi_runner_idle(&srq->runner))	/* srq_done() runs it, with bottom halves off */
-		synchronize_rcu_expedited();
 	WARN_ON(kfi_close(&srq->cq->fid));
 	list_for_each_entry(s, &srq->waiting, wait)
 		kib_slot_release(&srq->ring, s);

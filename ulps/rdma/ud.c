@@ -5,7 +5,8 @@
  *
  *	send	the runner copies the message to a packet, and the request has ended
  *	receive	kib_ud_came() queues the packet at the queue pair, and runs it. The runner copies it
- *		to the next receive. Without one the packet is lost
+ *		to the next receive. Without one the packet is lost; but it waits while the context of
+ *		a shared receive queue gives one back
  *
  * A queue pair takes a message whose Q_Key is its own, and that is for a GID of its device. A Q_Key
  * with the upper bit, as that of GSI, is sent only by a queue pair that has it itself, and only
@@ -184,25 +185,52 @@ static void ud_receive(struct kib_slot *s, const struct kib_rx *rx)
 }
 
 /*
- * Give the messages that have come to receives. One that is too long for its receive is lost, and
- * the receive is there for the next one: any node may send one to GSI. For the runner
+ * Return: a receive with room for @len bytes, which no other message gets; NULL: there is none; or
+ * -EAGAIN: that of a shared queue may come, and the queue pair runs again
  */
-void kib_ud_receive(struct kib_qp *qp)
+static struct kib_slot *ud_take(struct kib_qp *qp, u32 len)
 {
-	struct llist_node *list = llist_reverse_order(llist_del_all(&qp->came));
-	struct kib_ring *ring = &qp->rq;
-	struct kib_rx *rx, *next;
 	struct kib_slot *s;
 
-	llist_for_each_entry_safe(rx, next, list, node) {
-		s = kib_recv_ready(qp);
-		if (s && sizeof(union rdma_network_hdr) + rx->len <= s->len) {
-			ud_receive(s, rx);
-			s->step = KIB_DONE;
-			ring->next++;
-		}
-		kib_rx_put(rx);
+	if (qp->ib.srq)
+		return READ_ONCE(qp->state) == KIB_QP_READY ? kib_srq_take(qp, len) : NULL;
+	s = kib_recv_ready(qp);
+	if (!s || s->len < len)
+		return NULL;
+	qp->rq.next++;
+	return s;
+}
+
+/*
+ * Give messages to receives. One that is too long for its receive is lost, and the receive is there
+ * for the next one: any node may send one to GSI. Return: whether none waits
+ */
+static bool ud_give(struct kib_qp *qp)
+{
+	struct kib_slot *s;
+	struct kib_rx *rx;
+
+	for (; qp->held; kib_rx_put(rx)) {
+		rx = llist_entry(qp->held, struct kib_rx, node);
+		s = ud_take(qp, sizeof(union rdma_network_hdr) + rx->len);
+		if (IS_ERR(s))
+			return false;
+		qp->held = rx->node.next;
+		if (!s)
+			continue;
+		ud_receive(s, rx);
+		s->ended(s);
 	}
+	return true;
+}
+
+/* Give the messages that have come until now to receives. For the runner */
+void kib_ud_receive(struct kib_qp *qp)
+{
+	if (!ud_give(qp))
+		return;
+	qp->held = llist_reverse_order(llist_del_all(&qp->came));
+	ud_give(qp);
 }
 
 /* The queue pair is destroyed, and no runner has it. */
@@ -210,6 +238,8 @@ void kib_ud_end(struct kib_qp *qp)
 {
 	struct kib_rx *rx, *next;
 
+	llist_for_each_entry_safe(rx, next, qp->held, node)
+		kib_rx_put(rx);
 	llist_for_each_entry_safe(rx, next, llist_del_all(&qp->came), node)
 		kib_rx_put(rx);
 }
