@@ -539,9 +539,21 @@ int kfi_mr_alloc(struct kfid_domain *domain, size_t iov_limit, uint64_t flags,
 		 struct kfid_mr **mr, void *context);
 
 /**
+ * kfi_mr_biov() - return where a per-I/O region keeps its pieces of memory
+ * @mr: region of kfi_mr_alloc()
+ *
+ * A consumer that would put together a list of pages for kfi_mr_register() alone can do so there, and
+ * pass it as mr_biov of the attribute, with at most the iov_limit of the region. It writes there
+ * only while no memory is attached and no work is in progress.
+ *
+ * Context: Any. Return: an array, which exists as long as the region.
+ */
+struct bio_vec *kfi_mr_biov(struct kfid_mr *mr);
+
+/**
  * kfi_mr_register() - attach memory to a per-I/O region
  * @mr: region of kfi_mr_alloc() without memory
- * @attr: memory to register; copied. The memory, and the mapping of a
+ * @attr: memory to register; copied, unless it is in kfi_mr_biov(). The memory, and the mapping of a
  *	scatterlist, have to exist until the invalidation. requested_key is
  *	KFI_KEY_NOTAVAIL or 0 for a random key. Otherwise it is the key, in
  *	domains without KFI_MR_PROV_KEY; the consumer does not use a key again

@@ -11,27 +11,31 @@
  * struct kfi_mr - a memory region
  * @fid: handle of the consumer, which has the key, and the address of the first byte, as peers name
  *	them
- * @obj: common part of all objects
- * @domain: domain of the region
- * @bind_lock: serializes kfi_mr_bind() and kfi_mr_enable(): protects changes of @ep, @cntr and
- *	@cntr_access, and of @enabled unless @per_io
  * @ep: endpoint that the region is bound to; NULL if all endpoints of the domain may use it
- * @node: in &kfi_domain.mrs
- * @flags: flags of the registration: KFI_RMA_EVENT, KFI_RMA_PMEM
- * @access: KFI_REMOTE_READ, KFI_REMOTE_WRITE and rights of the owner
- * @prov_key: in a domain with &kfi_domain.prov_keys: the key, which the provider sets in mr_bind or
- *	mr_attach. It is unique in the domain as long as the provider has memory registered under it
  * @len: length in bytes
  * @live: peers may use the region. Cleared when the region is closed or invalidated
  * @enabled: the bindings are complete
  * @per_io: kfi_mr_alloc() has created the region
+ * @hashed: the region is in &kfi_domain.mrs
+ * @ref: references of the structure, which give no right to use the memory
+ * @access: KFI_REMOTE_READ, KFI_REMOTE_WRITE and rights of the owner
  * @state: state of a per-I/O region, see kfi/mr_io.c
+ * @slot: index in &kfi_domain.slots, or 0 if the region has none
+ * @serial: number from which the next key is made, if the region has a slot
  * @iter: kvec or bvec iterator over the whole region
  * @iov: copy of the segments
- * @iov_limit: room for segments
- * @claims: number of segments in memory of kfi_mem_alloc(), which can't be freed meanwhile
  * @unit: common length in bytes of all segments except the first and the last; 0 if they have no
  *	common length
+ * @domain: domain of the region
+ * @obj: common part of all objects
+ * @bind_lock: serializes kfi_mr_bind() and kfi_mr_enable(): protects changes of @ep, @cntr and
+ *	@cntr_access, and of @enabled unless @per_io
+ * @node: in &kfi_domain.mrs
+ * @flags: flags of the registration: KFI_RMA_EVENT, KFI_RMA_PMEM
+ * @prov_key: in a domain with &kfi_domain.prov_keys: the key, which the provider sets in mr_bind or
+ *	mr_attach. It is unique in the domain as long as the provider has memory registered under it
+ * @iov_limit: room for segments
+ * @claims: number of segments in memory of kfi_mem_alloc(), which can't be freed meanwhile
  * @cntr: bound counter, or NULL
  * @cntr_access: operations that @cntr counts
  * @persist: function of the owner for KFI_COMMIT_COMPLETE, or NULL
@@ -40,35 +44,41 @@
  * @lease_lock: protects @leases and @changing; bottom halves off. A leaf
  * @leases: leases that are recalled, struct kfi_mr_lease
  * @changing: kfi_mr_bind() waits until there are no leases
- * @ref: references of the structure, which give no right to use the memory
  * @rcu: frees the structure, or ends an invalidation
  * @work: asynchronous registration or invalidation in progress, or NULL
  * @bound: a per-I/O region that is bound to @ep: entry in &kfi_ep.regions, under a lock of kfi/mr.c
  * @priv: for the provider
+ *
+ * The members from @fid to @ref fill a cache line, in which an access that is refused finds why,
+ * and those from @access to @unit are what one that is allowed needs besides.
  */
 struct kfi_mr {
 	struct kfid_mr		fid;
-	struct kfi_obj		obj;
-	struct kfi_domain	*domain;
-	struct mutex		bind_lock;
 	struct kfi_ep		*ep;
-	struct rhash_head	node;
-	u64			flags;
-	u64			access;
-	u64			prov_key;
 	size_t			len;
 	bool			live;
 	bool			enabled;
 	bool			per_io;
+	bool			hashed;
+	struct kref		ref;
+	u64			access;
 	int			state;
+	u32			slot;
+	u64			serial;
 	struct iov_iter		iter;
 	union {
 		struct kvec	*kvec;
 		struct bio_vec	*bvec;
 	} iov;
+	size_t			unit;
+	struct kfi_domain	*domain;
+	struct kfi_obj		obj;
+	struct mutex		bind_lock;
+	struct rhash_head	node;
+	u64			flags;
+	u64			prov_key;
 	size_t			iov_limit;
 	size_t			claims;
-	size_t			unit;
 	struct kfi_cntr		*cntr;
 	u64			cntr_access;
 	int			(*persist)(struct kfid_mr *mr, u64 offset, size_t len,
@@ -77,7 +87,6 @@ struct kfi_mr {
 	spinlock_t		lease_lock;
 	struct list_head	leases;
 	bool			changing;
-	struct kref		ref;
 	struct rcu_head		rcu;
 	struct kfi_mr_work	*work;
 	struct list_head	bound;

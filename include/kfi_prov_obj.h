@@ -22,6 +22,7 @@
 #include <linux/rcupdate.h>
 #include <linux/refcount.h>
 #include <linux/rhashtable-types.h>
+#include <linux/siphash.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 #include <linux/uio.h>
@@ -131,7 +132,12 @@ struct kfi_fabric {
  * @eps: open endpoints
  * @writers: devices that may write to places (kfi_place_writer_add())
  * @regions: regions for which &kfi_prov_ops.mr_reg was called
- * @mrs: hash table of &struct kfi_mr by key
+ * @slots: &struct kfi_mr by index, which is the low part of its key, read under RCU: regions whose
+ *	keys kfi.ko chooses
+ * @next_slot: where the search for a free slot begins, so that none is soon used again
+ * @slot_mask: the part of a key that is an index in @slots; 0 if keys are too short for that
+ * @key_secret: secret from which keys of @slots are made
+ * @mrs: hash table of the other regions, by key
  * @prov_keys: set by the provider in &kfi_prov_ops.domain_open: the key of a region is
  *	&kfi_mr.prov_key, and a region has to be bound to an endpoint before it has a key
  * @registered: number of times that a region was made available to peers, per CPU
@@ -154,9 +160,13 @@ struct kfi_domain {
 	struct list_head	eps;
 	struct list_head	writers;
 	struct list_head	regions;
-	struct rhashtable	mrs;
+	struct xarray		slots;
+	u32			next_slot;
+	u32			slot_mask;
+	siphash_key_t		key_secret;
 	u64 __percpu		*registered;
 	struct xarray		mems;
+	struct rhashtable	mrs;
 	struct kfi_eq		*eq;
 };
 

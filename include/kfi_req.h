@@ -55,9 +55,20 @@ static inline void kfi_req_begin(struct kfi_req *req, struct kfi_conn *conn, u32
 }
 
 /**
+ * kfi_req_vec() - return an array in which the memory for kfi_req_map() can be listed
+ * @req: request that has begun, of a connection with regions
+ *
+ * Context: As kfi_req_begin(). Return: room for &kfi_conn_attr.region_segs pieces, see kfi_mr_biov().
+ */
+static inline struct bio_vec *kfi_req_vec(struct kfi_req *req)
+{
+	return kfi_mr_biov(req->conn->mrs[req->tag]);
+}
+
+/**
  * kfi_req_map() - let the peer access the memory of a request until it ends
  * @req: request that has begun
- * @vec: memory
+ * @vec: memory; copied, unless it is kfi_req_vec()
  * @n: pieces of memory, at most &kfi_conn_attr.region_segs
  * @access: KFI_REMOTE_READ, KFI_REMOTE_WRITE
  *

@@ -13,8 +13,15 @@
  * the consumer that has it and its device have finished. kfi_mr_warn_busy() logs a region that has
  * waited for a long time.
  *
- * A lookup takes no lock: it finds the region in the domain's table under RCU, takes a reference,
- * and then makes all checks. kfi_mr_get() explains the order of these steps.
+ * A lookup takes no lock: it finds the region by its key under RCU, takes a reference, and then makes
+ * all checks. kfi_mr_get() explains the order of these steps.
+ *
+ * A region whose keys are chosen here has a slot of its domain from its creation to its end. The low
+ * part of each of its keys is the slot, and the rest can't be guessed; so a region for single I/Os
+ * gets a new key by a write to itself alone, and no CPU touches a line of the table that another
+ * one has changed. Keys that the consumer or the provider chooses are in a hash table instead, and
+ * so are those of a domain whose slots are all taken. Of a key of four bytes, as NVMe has, half are
+ * the slot: a consumer whose peers do not trust each other binds such regions to endpoints.
  *
  * kfi_mr.bind_lock serializes kfi_mr_bind() and kfi_mr_enable() of a region. The owner calls
  * neither at the same time as the close, or as kfi_mr_register(), which must not sleep.
@@ -25,6 +32,7 @@
 #include <linux/random.h>
 #include <linux/rcupdate.h>
 #include <linux/scatterlist.h>
+#include <linux/siphash.h>
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 #include "core.h"
@@ -36,6 +44,9 @@
 #define MR_RIGHTS		(MR_OWNER_RIGHTS | MR_PEER_RIGHTS | KFI_ATOMIC)
 #define MR_REG_FLAGS		(KFI_RMA_EVENT | KFI_RMA_PMEM)
 #define MR_KEY_TRIES		16
+/* Bits of a key that are a slot: of a key of eight bytes, and of a shorter one, of four at least */
+#define SLOT_BITS		24
+#define SHORT_SLOT_BITS		16
 
 /* Protects &kfi_ep.regions of all endpoints. A leaf */
 static DEFINE_SPINLOCK(bound_lock);
@@ -63,22 +74,42 @@ static int mr_mode(const struct kfi_domain *domain)
 	return domain->info->domain_attr->mr_mode;
 }
 
+static size_t key_size(const struct kfi_domain *domain)
+{
+	size_t size = domain->info->domain_attr->mr_key_size;
+
+	return size && size < sizeof(u64) ? size : sizeof(u64);
+}
+
+static u64 key_mask(const struct kfi_domain *domain)
+{
+	return GENMASK_ULL(key_size(domain) * 8 - 1, 0);
+}
+
 int kfi_mr_table_init(struct kfi_domain *domain)
 {
+	size_t size = key_size(domain);
 	int ret;
 
 	domain->registered = alloc_percpu(u64);
 	if (!domain->registered)
 		return -ENOMEM;
 	ret = rhashtable_init(&domain->mrs, &mr_params);
-	if (ret)
+	if (ret) {
 		free_percpu(domain->registered);
-	return ret;
+		return ret;
+	}
+	xa_init_flags(&domain->slots, XA_FLAGS_ALLOC);
+	get_random_bytes(&domain->key_secret, sizeof(domain->key_secret));
+	if (size >= 4)
+		domain->slot_mask = BIT(size == sizeof(u64) ? SLOT_BITS : SHORT_SLOT_BITS) - 1;
+	return 0;
 }
 
 void kfi_mr_table_exit(struct kfi_domain *domain)
 {
 	rhashtable_destroy(&domain->mrs);
+	xa_destroy(&domain->slots);
 	free_percpu(domain->registered);
 }
 
@@ -200,10 +231,10 @@ void kfi_mr_fill(struct kfi_mr *mr, const struct kfi_mr_attr *attr, size_t segs,
 		memcpy(mr->iov.kvec, attr->mr_iov, segs * sizeof(struct kvec));
 		iov_iter_kvec(&mr->iter, ITER_SOURCE, mr->iov.kvec, segs, len);
 	} else {
-		if (attr->type == KFI_BVEC)
-			memcpy(mr->iov.bvec, attr->mr_biov, segs * sizeof(struct bio_vec));
-		else
+		if (attr->type == KFI_SGL)
 			copy_sgl(mr, attr->mr_sgl, len);
+		else if (attr->mr_biov != mr->iov.bvec)
+			memcpy(mr->iov.bvec, attr->mr_biov, segs * sizeof(struct bio_vec));
 		iov_iter_bvec(&mr->iter, ITER_SOURCE, mr->iov.bvec, segs, len);
 	}
 	mr->unit = find_unit(mr, segs);
@@ -220,27 +251,94 @@ void kfi_mr_fill(struct kfi_mr *mr, const struct kfi_mr_attr *attr, size_t segs,
 
 /* ---- keys ---- */
 
-int kfi_mr_hash(struct kfi_mr *mr, u64 requested)
+/* 0 and KFI_KEY_NOTAVAIL, also if it is cut to the size of a key, are no keys of any slot. */
+int kfi_mr_take_slot(struct kfi_mr *mr)
 {
-	size_t size = mr->domain->info->domain_attr->mr_key_size;
-	u64 mask = size && size < sizeof(u64) ? GENMASK_ULL(size * 8 - 1, 0) : U64_MAX;
-	bool random = requested == KFI_KEY_NOTAVAIL && !mr->domain->prov_keys;
-	u64 key = requested == KFI_KEY_NOTAVAIL ? mr->prov_key : requested, old = mr->fid.key;
-	int tries = random ? MR_KEY_TRIES : 1, ret;
+	struct kfi_domain *domain = mr->domain;
+	int ret;
 
-	if (requested != KFI_KEY_NOTAVAIL && requested & ~mask)
-		return -EINVAL;
+	if (!domain->slot_mask || domain->prov_keys)
+		return 0;
+	mr->serial = get_random_u64();
+	ret = xa_alloc_cyclic(&domain->slots, &mr->slot, mr, XA_LIMIT(1, domain->slot_mask - 1),
+			      &domain->next_slot, GFP_KERNEL_ACCOUNT);
+	if (ret < 0)
+		mr->slot = 0;
+	return ret < 0 && ret != -EBUSY ? ret : 0;
+}
+
+static struct kfi_mr *find_in_slot(struct kfi_domain *domain, u64 key)
+{
+	struct kfi_mr *mr = xa_load(&domain->slots, key & domain->slot_mask);
+
+	return mr && READ_ONCE(mr->fid.key) == key ? mr : NULL;
+}
+
+static struct kfi_mr *find_hashed(struct kfi_domain *domain, u64 key)
+{
+	return rhashtable_lookup(&domain->mrs, &key, mr_params);
+}
+
+/*
+ * The next key of the slot. A peer that has seen former ones can't guess it. It differs from the one
+ * before, and from keys that the consumer has chosen.
+ */
+static void draw_key(struct kfi_mr *mr)
+{
+	struct kfi_domain *domain = mr->domain;
+	u64 mask = key_mask(domain) & ~(u64)domain->slot_mask, key;
+
 	do {
-		if (random)
-			key = get_random_u64() & mask;
-		ret = -EEXIST;
-		if (random && (!key || key == old || key == (KFI_KEY_NOTAVAIL & mask)))
-			continue;
-		WRITE_ONCE(mr->fid.key, key);
-		ret = rhashtable_lookup_insert_fast(&mr->domain->mrs, &mr->node, mr_params);
-	} while (ret == -EEXIST && --tries);
+		key = (siphash_1u64(mr->serial++, &domain->key_secret) & mask) | mr->slot;
+	} while (key == mr->fid.key ||
+		 (atomic_read(&domain->mrs.nelems) && find_hashed(domain, key)));
+	WRITE_ONCE(mr->fid.key, key);
+}
+
+/* Enter the region into the hash table. Return: 0, -EEXIST or another negative errno */
+static int hash_key(struct kfi_mr *mr, u64 key)
+{
+	struct kfi_domain *domain = mr->domain;
+	int ret = -EEXIST;
+
+	WRITE_ONCE(mr->fid.key, key);
+	if (!find_in_slot(domain, key))
+		ret = rhashtable_lookup_insert_fast(&domain->mrs, &mr->node, mr_params);
 	if (ret)
 		WRITE_ONCE(mr->fid.key, KFI_KEY_NOTAVAIL);
+	mr->hashed = !ret;
+	return ret;
+}
+
+static int hash_random_key(struct kfi_mr *mr)
+{
+	u64 mask = key_mask(mr->domain), old = mr->fid.key, key;
+	int tries = MR_KEY_TRIES, ret = -EEXIST;
+
+	do {
+		key = get_random_u64() & mask;
+		if (key && key != old && key != (KFI_KEY_NOTAVAIL & mask))
+			ret = hash_key(mr, key);
+	} while (ret == -EEXIST && --tries);
+	return ret;
+}
+
+int kfi_mr_set_key(struct kfi_mr *mr, u64 requested)
+{
+	int ret;
+
+	if (requested != KFI_KEY_NOTAVAIL) {
+		if (requested & ~key_mask(mr->domain))
+			return -EINVAL;
+		ret = hash_key(mr, requested);
+	} else if (mr->domain->prov_keys) {
+		ret = hash_key(mr, mr->prov_key);
+	} else if (mr->slot) {
+		draw_key(mr);
+		ret = 0;
+	} else {
+		ret = hash_random_key(mr);
+	}
 	return ret == -EEXIST ? -KFI_ENOKEY : ret;
 }
 
@@ -366,6 +464,8 @@ struct kfi_mr *kfi_mr_new(struct kfi_domain *domain, size_t iov_limit, void *con
 void kfi_mr_abandon(struct kfi_mr *mr)
 {
 	kfi_mem_unclaim(mr);
+	if (mr->slot)
+		xa_erase(&mr->domain->slots, mr->slot);
 	kfi_obj_put(&mr->domain->obj);
 	kfi_mr_put(mr);
 }
@@ -381,7 +481,10 @@ void kfi_mr_make_live(struct kfi_mr *mr)
 void kfi_mr_make_dead(struct kfi_mr *mr)
 {
 	WRITE_ONCE(mr->live, false);
+	if (!mr->hashed)
+		return;
 	rhashtable_remove_fast(&mr->domain->mrs, &mr->node, mr_params);
+	mr->hashed = false;
 }
 
 /*
@@ -401,6 +504,13 @@ static int check_reg(const struct kfi_domain *domain, const struct kfi_mr_attr *
 	if (flags & KFI_RMA_PMEM && !attr->persist)
 		return -EINVAL;
 	return limit && attr->iov_count > limit ? -EINVAL : 0;
+}
+
+static int first_key(struct kfi_mr *mr, u64 requested)
+{
+	u64 key = mr_mode(mr->domain) & KFI_MR_PROV_KEY ? KFI_KEY_NOTAVAIL : requested;
+
+	return (key == KFI_KEY_NOTAVAIL ? kfi_mr_take_slot(mr) : 0) ?: kfi_mr_set_key(mr, key);
 }
 
 int kfi_mr_regattr(struct kfid_domain *dfid, const struct kfi_mr_attr *attr, uint64_t flags,
@@ -429,8 +539,7 @@ int kfi_mr_regattr(struct kfid_domain *dfid, const struct kfi_mr_attr *attr, uin
 		goto abandon;
 	/* A key of the provider may depend on the endpoint: mr_bind_key() */
 	if (!domain->prov_keys)
-		ret = kfi_mr_hash(mr, mr_mode(domain) & KFI_MR_PROV_KEY ? KFI_KEY_NOTAVAIL :
-								       attr->requested_key);
+		ret = first_key(mr, attr->requested_key);
 	if (ret)
 		goto undo;
 	if (!needs_enable(mr))
@@ -498,7 +607,7 @@ static int mr_bind_key(struct kfi_mr *mr)
 	mutex_lock(&domain->lock);
 	ret = domain->dead ? -ENODEV : mr_ops(mr)->mr_bind(mr);
 	if (!ret && !mr->per_io) {
-		ret = kfi_mr_hash(mr, KFI_KEY_NOTAVAIL);
+		ret = kfi_mr_set_key(mr, KFI_KEY_NOTAVAIL);
 		if (ret)
 			mr_ops(mr)->mr_unbind(mr);
 	}
@@ -618,9 +727,14 @@ const struct kfi_fid_class kfi_mr_class = {
 
 /* ---- access check ---- */
 
+static struct kfi_mr *find_key(struct kfi_domain *domain, u64 key)
+{
+	return find_in_slot(domain, key) ?: find_hashed(domain, key);
+}
+
 struct kfi_mr *kfi_mr_find(struct kfi_ep *ep, u64 key)
 {
-	struct kfi_mr *mr = rhashtable_lookup(&ep->domain->mrs, &key, mr_params);
+	struct kfi_mr *mr = find_key(ep->domain, key);
 	struct kfi_ep *only;
 
 	if (!mr)
@@ -632,11 +746,13 @@ EXPORT_SYMBOL_GPL(kfi_mr_find);
 
 /*
  * Return true if a region of the domain has this key, including regions that are bound to other
- * endpoints. Called under rcu_read_lock().
+ * endpoints, but not one whose registration with this key has ended. Called under rcu_read_lock().
  */
 bool kfi_mr_key_exists(struct kfi_ep *ep, u64 key)
 {
-	return rhashtable_lookup(&ep->domain->mrs, &key, mr_params);
+	struct kfi_mr *mr = find_key(ep->domain, key);
+
+	return mr && (!mr->per_io || kfi_mr_live(mr, key));
 }
 
 static void mr_range(const struct kfi_mr *mr, size_t at, size_t len, bool source,

@@ -25,10 +25,16 @@ ssize_t kfi_mr_measure(const struct kfi_mr_attr *attr, size_t *len);
  */
 void kfi_mr_fill(struct kfi_mr *mr, const struct kfi_mr_attr *attr, size_t segs, size_t len);
 /*
- * Add the region to the table with a key that the consumer has chosen; with KFI_KEY_NOTAVAIL with
- * the provider's, or a random one. Does not sleep.
+ * Give the region a slot, unless its keys are the provider's or all slots are taken.
+ * Return: 0 or a negative errno. May sleep.
  */
-int kfi_mr_hash(struct kfi_mr *mr, u64 requested);
+int kfi_mr_take_slot(struct kfi_mr *mr);
+/*
+ * Make the region known by a key that the consumer has chosen; with KFI_KEY_NOTAVAIL by the
+ * provider's, or by one that can't be guessed. Return: 0, -EINVAL if the key is too long, -KFI_ENOKEY
+ * if it is in use, or another negative errno. Does not sleep.
+ */
+int kfi_mr_set_key(struct kfi_mr *mr, u64 requested);
 /*
  * Let peers find and use the region, or prevent that. Operations that found the region before it
  * was made dead may still be moving bytes, see kfi_mr_in_use().

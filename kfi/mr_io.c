@@ -146,7 +146,7 @@ int kfi_mr_alloc(struct kfid_domain *dfid, size_t iov_limit, uint64_t flags, str
 		return PTR_ERR(mr);
 	mr->per_io = true;
 	mr->state = MR_EMPTY;
-	ret = kfi_mr_prepare(mr);
+	ret = kfi_mr_take_slot(mr) ?: kfi_mr_prepare(mr);
 	if (ret) {
 		kfi_mr_abandon(mr);
 		return ret;
@@ -155,6 +155,12 @@ int kfi_mr_alloc(struct kfid_domain *dfid, size_t iov_limit, uint64_t flags, str
 	return 0;
 }
 EXPORT_SYMBOL_GPL(kfi_mr_alloc);
+
+struct bio_vec *kfi_mr_biov(struct kfid_mr *fid)
+{
+	return container_of(fid, struct kfi_mr, fid)->iov.bvec;
+}
+EXPORT_SYMBOL_GPL(kfi_mr_biov);
 
 static int attach(struct kfi_mr *mr, const struct kfi_mr_attr *attr)
 {
@@ -176,7 +182,7 @@ static int attach(struct kfi_mr *mr, const struct kfi_mr_attr *attr)
 	kfi_mr_fill(mr, attr, segs, len);
 	ret = ops->mr_attach ? ops->mr_attach(mr) : 0;
 	if (!ret) {
-		ret = kfi_mr_hash(mr, key);
+		ret = kfi_mr_set_key(mr, key);
 		/* A key that is in use is an error of the consumer if it has chosen the key. */
 		if (ret && !(chosen && (ret == -EINVAL || ret == -KFI_ENOKEY)))
 			ret = -EAGAIN;

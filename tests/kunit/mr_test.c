@@ -76,8 +76,9 @@ static void keys_fit_32_bits_and_differ(struct kunit *test)
 		zeros |= ~last;
 		KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
 	}
-	KUNIT_EXPECT_EQ(test, (u64)U32_MAX, ones);
-	KUNIT_EXPECT_EQ(test, ~0ULL, zeros);
+	/* what is beside the slot */
+	KUNIT_EXPECT_EQ(test, (u64)U32_MAX, ones | w->domain.slot_mask);
+	KUNIT_EXPECT_EQ(test, ~0ULL, zeros | w->domain.slot_mask);
 	kfi_world_close(w);
 }
 
@@ -279,7 +280,107 @@ static void killed_crosswise(struct kunit *test)
 	kfi_world_close(w);
 }
 
+/* Each registration has another key, and the ones before lead nowhere, nor to a later user of the slot. */
+static void keys_of_a_slot(struct kunit *test)
+{
+	struct kfi_world *w = kfi_world_open(test, NULL);
+	u64 mask = w->domain.slot_mask, first, last = 0;
+	struct kfid_mr *mr;
+	struct job j;
+	int i;
+
+	KUNIT_ASSERT_EQ(test, 0, kfi_mr_alloc(&w->domain.fid, 1, 0, &mr, NULL));
+	KUNIT_ASSERT_EQ(test, 0, attach(mr, mem, 64, &j));
+	first = mr->key;
+	for (i = 0; i < 100; i++) {
+		last = mr->key;
+		KUNIT_EXPECT_TRUE(test, may(w, last, 0, 1, KFI_REMOTE_READ));
+		KUNIT_EXPECT_EQ(test, 0, detach(mr, &j));
+		KUNIT_EXPECT_FALSE(test, may(w, last, 0, 1, KFI_REMOTE_READ));
+		KUNIT_ASSERT_EQ(test, 0, attach(mr, mem, 64, &j));
+		KUNIT_EXPECT_FALSE(test, may(w, last, 0, 1, KFI_REMOTE_READ));
+		KUNIT_EXPECT_EQ(test, first & mask, mr->key & mask);
+		KUNIT_EXPECT_NE(test, last, mr->key);
+	}
+	KUNIT_EXPECT_FALSE(test, may(w, first, 0, 1, KFI_REMOTE_READ));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&w->domain.mrs.nelems));
+	KUNIT_EXPECT_EQ(test, 0, detach(mr, &j));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
+	w->domain.next_slot = first & mask;
+	mr = reg(w, RW, 0, KFI_KEY_NOTAVAIL);
+	KUNIT_EXPECT_EQ(test, first & mask, mr->key & mask);
+	KUNIT_EXPECT_FALSE(test, may(w, first, 0, 1, KFI_REMOTE_READ));
+	KUNIT_EXPECT_FALSE(test, may(w, last, 0, 1, KFI_REMOTE_READ));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&mr->fid));
+	kfi_world_close(w);
+}
+
+/* Keys that the consumer chooses and those that are drawn are never the same. */
+static void chosen_and_drawn_keys(struct kunit *test)
+{
+	struct kfi_world *w = kfi_world_open(test, NULL);
+	u64 mask = w->domain.slot_mask, next;
+	struct kfid_mr *fid, *chosen, *none;
+	struct kfi_mr *mr;
+	struct job j;
+
+	KUNIT_ASSERT_EQ(test, 0, kfi_mr_alloc(&w->domain.fid, 1, 0, &fid, NULL));
+	mr = container_of(fid, struct kfi_mr, fid);
+	KUNIT_ASSERT_EQ(test, 0, attach(fid, mem, 64, &j));
+	KUNIT_EXPECT_EQ(test, -KFI_ENOKEY,
+			kfi_mr_reg(&w->domain.fid, mem, 64, RW, 0, fid->key, 0, &none, NULL));
+	next = (siphash_1u64(mr->serial, &w->domain.key_secret) & ~mask) | mr->slot;
+	chosen = reg(w, RW, 0, next);
+	KUNIT_EXPECT_EQ(test, next, chosen->key);
+	KUNIT_EXPECT_EQ(test, 0, detach(fid, &j));
+	KUNIT_ASSERT_EQ(test, 0, attach(fid, mem, 64, &j));
+	KUNIT_EXPECT_NE(test, next, fid->key);
+	KUNIT_EXPECT_EQ(test, mr->slot, fid->key & mask);
+	KUNIT_EXPECT_TRUE(test, may(w, next, 0, sizeof(mem), KFI_REMOTE_READ));
+	KUNIT_EXPECT_FALSE(test, may(w, fid->key, 0, sizeof(mem), KFI_REMOTE_READ));
+	KUNIT_EXPECT_TRUE(test, may(w, fid->key, 0, 64, KFI_REMOTE_READ));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&chosen->fid));
+	KUNIT_EXPECT_FALSE(test, may(w, next, 0, 1, KFI_REMOTE_READ));
+	KUNIT_EXPECT_EQ(test, 0, detach(fid, &j));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&fid->fid));
+	kfi_world_close(w);
+}
+
+/* Regions beyond the last slot have keys as good as the others. */
+static void slots_end(struct kunit *test)
+{
+	struct kfi_world *w = kfi_world_open(test, NULL);
+	struct kfid_mr *mrs[4];
+	struct job j[4];
+	u64 last;
+	int i;
+
+	w->domain.slot_mask = 3;
+	for (i = 0; i < 4; i++) {
+		KUNIT_ASSERT_EQ(test, 0, kfi_mr_alloc(&w->domain.fid, 1, 0, &mrs[i], NULL));
+		KUNIT_ASSERT_EQ(test, 0, attach(mrs[i], mem, 64 * (i + 1), &j[i]));
+	}
+	KUNIT_EXPECT_EQ(test, 2, atomic_read(&w->domain.mrs.nelems));
+	for (i = 0; i < 4; i++) {
+		last = mrs[i]->key;
+		KUNIT_EXPECT_TRUE(test, may(w, last, 0, 64 * (i + 1), KFI_REMOTE_READ));
+		KUNIT_EXPECT_FALSE(test, may(w, last, 0, 64 * (i + 1) + 1, KFI_REMOTE_READ));
+		KUNIT_EXPECT_EQ(test, 0, detach(mrs[i], &j[i]));
+		KUNIT_EXPECT_FALSE(test, may(w, last, 0, 1, KFI_REMOTE_READ));
+		KUNIT_ASSERT_EQ(test, 0, attach(mrs[i], mem, 64, &j[i]));
+		KUNIT_EXPECT_NE(test, last, mrs[i]->key);
+		KUNIT_EXPECT_TRUE(test, may(w, mrs[i]->key, 0, 64, KFI_REMOTE_READ));
+		KUNIT_EXPECT_EQ(test, 0, detach(mrs[i], &j[i]));
+	}
+	for (i = 0; i < 4; i++)
+		KUNIT_EXPECT_EQ(test, 0, kfi_close(&mrs[i]->fid));
+	kfi_world_close(w);
+}
+
 KFI_SUITE(kfi_mr_async,
 	KUNIT_CASE(a_former_use_is_reported),
 	KUNIT_CASE(killed_by_the_peer),
-	KUNIT_CASE(killed_crosswise));
+	KUNIT_CASE(killed_crosswise),
+	KUNIT_CASE(keys_of_a_slot),
+	KUNIT_CASE(chosen_and_drawn_keys),
+	KUNIT_CASE(slots_end));

@@ -24,7 +24,6 @@ enum { EX_CONNECT_MS = 10000 };
  * @lost: stops the connection
  * @again: connects
  * @leaving: the module is being unloaded
- * @vec: memory of each request
  */
 static struct ex_client {
 	struct net		*net;
@@ -33,7 +32,6 @@ static struct ex_client {
 	struct work_struct	lost;
 	struct delayed_work	again;
 	bool			leaving;
-	struct bio_vec		vec[EX_DEPTH][EX_SEGS];
 } ex;
 
 struct kfi_conn ex_conn;
@@ -83,7 +81,7 @@ int ex_send(struct request *rq, bool more)
 		[REQ_OP_READ] = EX_READ, [REQ_OP_WRITE] = EX_WRITE, [REQ_OP_FLUSH] = EX_FLUSH,
 	};
 	struct ex_rq *er = blk_mq_rq_to_pdu(rq);
-	struct bio_vec *vec = ex.vec[rq->tag];
+	struct bio_vec *vec;
 	struct ex_request msg = {
 		.tag = cpu_to_le16(rq->tag), .op = cpu_to_le16(ops[(__force u32)req_op(rq)]),
 		.len = cpu_to_le32(blk_rq_bytes(rq)), .sector = cpu_to_le64(blk_rq_pos(rq)),
@@ -94,9 +92,11 @@ int ex_send(struct request *rq, bool more)
 		return -ENOTCONN;
 	blk_mq_start_request(rq);
 	kfi_req_begin(&er->req, &ex_conn, rq->tag);
-	if (blk_rq_bytes(rq))
+	if (blk_rq_bytes(rq)) {
+		vec = kfi_req_vec(&er->req);
 		ret = kfi_req_map(&er->req, vec, kfi_rq_bvecs(rq, vec, EX_SEGS),
 				  rq_data_dir(rq) == WRITE ? KFI_REMOTE_READ : KFI_REMOTE_WRITE);
+	}
 	if (!ret && blk_rq_bytes(rq)) {
 		msg.key = cpu_to_le32(er->req.key);
 		msg.addr = cpu_to_le64(er->req.addr);

@@ -53,7 +53,6 @@ bool kfn_tls(void)
 static void kfn_free_ctrl(struct nvme_ctrl *nctrl)
 {
 	struct kfn_ctrl *ctrl = to_kfn(nctrl);
-	unsigned int i;
 
 	if (!list_empty(&ctrl->entry)) {
 		mutex_lock(&kfn_ctrls_lock);
@@ -61,8 +60,6 @@ static void kfn_free_ctrl(struct nvme_ctrl *nctrl)
 		mutex_unlock(&kfn_ctrls_lock);
 		nvmf_free_options(nctrl->opts);
 	}
-	for (i = 0; i < ctrl->nr_queues; i++)
-		kvfree(ctrl->queues[i].vecs);
 	put_net_track(ctrl->net, &ctrl->ns_tracker);
 	kfree(ctrl->queues);
 	kfree(ctrl);

@@ -33,8 +33,6 @@ enum {
  *	changes the number of queues, which replaces the array with this pointer and may free the
  *	tags
  * @capsule_room: bytes of data that a capsule may have
- * @vecs: pages of each tag's region, KFN_PAGES_MAX each; they outlive a connection
- * @room: commands that @vecs has room for
  * @lock: held while commands of the stopped queue are cancelled
  * @lost_work: ends the commands of a queue whose connection was lost while the controller is being
  *	set up or taken down
@@ -50,8 +48,6 @@ struct kfn_queue {
 	struct kfi_conn		conn;
 	struct blk_mq_tags	*tags;
 	unsigned int		capsule_room;
-	struct bio_vec		*vecs;
-	unsigned int		room;
 	struct mutex		lock;
 	struct work_struct	lost_work;
 };

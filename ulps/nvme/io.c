@@ -224,8 +224,8 @@ static int kfn_send_capsule(struct kfn_req *req, struct request *rq, u64 more)
 static int kfn_send_keyed(struct kfn_req *req, struct request *rq, u64 more)
 {
 	struct nvme_keyed_sgl_desc *sgl = &req->cmd.common.dptr.ksgl;
-	struct bio_vec *vec = &req->queue->vecs[rq->tag * KFN_PAGES_MAX];
-	unsigned int n = kfi_rq_bvecs(rq, vec, KFN_PAGES_MAX);
+	struct bio_vec *vec = kfi_req_vec(&req->kreq);
+	unsigned int n = kfi_rq_bvecs(rq, vec, req->queue->ctrl->pages);
 	u64 access = rq_data_dir(rq) == WRITE ? KFI_REMOTE_READ :
 		     KFI_REMOTE_WRITE | (READ_ONCE(kfn_verify) ? KFI_REMOTE_READ : 0);
 	int ret = kfi_req_map(&req->kreq, vec, n, access);

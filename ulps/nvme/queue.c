@@ -47,19 +47,6 @@ static bool kfn_queue_polled(const struct kfn_queue *queue)
 	return queue->qid && queue->qid > n[HCTX_TYPE_DEFAULT] + n[HCTX_TYPE_READ];
 }
 
-static int kfn_queue_vecs(struct kfn_queue *queue)
-{
-	if (queue->room >= queue->size)
-		return 0;
-	kvfree(queue->vecs);
-	queue->room = 0;
-	queue->vecs = kvmalloc_array(queue->size, KFN_PAGES_MAX * sizeof(*queue->vecs), GFP_KERNEL);
-	if (!queue->vecs)
-		return -ENOMEM;
-	queue->room = queue->size;
-	return 0;
-}
-
 /*
  * Return how much data may be in a capsule of this queue. The limit of the provider is the longest
  * message that it sends without a handshake: the target should fetch longer data from a region.
@@ -101,8 +88,7 @@ static int kfn_queue_connect(struct kfn_queue *queue)
 	int ret;
 
 	kfn_cm_set_digests(req.rsvd, ctrl->digests);
-	ret = kfn_queue_vecs(queue) ?:
-	      kfi_conn_open(&queue->conn, ctrl->dom, ctrl->info, &attr) ?:
+	ret = kfi_conn_open(&queue->conn, ctrl->dom, ctrl->info, &attr) ?:
 	      kfi_conn_connect(&queue->conn, ctrl->info->dest_addr, &req, sizeof(req), &rep, &len,
 			       KFN_CONNECT_MS);
 	if (ret == -ECONNREFUSED)
