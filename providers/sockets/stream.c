@@ -9,6 +9,7 @@
 #include <linux/bvec.h>
 #include <linux/skbuff.h>
 #include <linux/tcp.h>
+#include <net/rps.h>
 #include <net/tcp.h>
 #include "sock.h"
 
@@ -46,6 +47,9 @@ int ks_post(struct kfi_link *link, struct kfi_unit *unit)
 	struct kvec head;
 	int sent;
 
+	/* Answers shall be received where a task asks; what softirq posts says nothing about that. */
+	if (in_task())
+		sock_rps_record_flow(sk);
 	if (unlikely(!link->posted))
 		kl->una = tcp_sk(sk)->snd_una;		/* nothing was sent before the hello */
 	ks_acked(kl);
