@@ -127,11 +127,16 @@ bool kfi_mr_recall(struct kfi_mr *mr)
 void kfi_mr_recall_ep(struct kfi_ep *ep)
 {
 	struct rhashtable_iter iter;
+	unsigned long slot;
 	struct kfi_mr *mr;
 
 	smp_mb();			/* pairs with lease_add() and kfi_mr_get() */
 	if (!READ_ONCE(ep->leased))
 		return;
+	rcu_read_lock();
+	xa_for_each(&ep->domain->slots, slot, mr)
+		lease_recall(mr, ep);
+	rcu_read_unlock();
 	rhashtable_walk_enter(&ep->domain->mrs, &iter);
 	rhashtable_walk_start(&iter);
 	while ((mr = rhashtable_walk_next(&iter)))
