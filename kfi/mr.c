@@ -5,7 +5,7 @@
  * The right to access memory and the life of struct kfi_mr are separate. An operation of a peer
  * holds a reference (kfi_mr.ref) for as long as the peer takes. The right is kfi_mr.live, together
  * with the key that the operation used: both are checked again in every RCU read section that moves
- * bytes. To end a region, mr_close() clears kfi_mr.live, removes the region from the table and
+ * bytes. To end a region, mr_close() clears kfi_mr.live, removes its key and
  * waits for a grace period, or does not wait if no operation holds a reference. So no peer can
  * delay the end of a region by an operation whose bytes a CPU moves. The end waits also for
  * persist(), which belongs to the owner of the region (see commit.c), and for leases of the
@@ -16,23 +16,14 @@
  * A lookup takes no lock: it finds the region by its key under RCU, takes a reference, and then makes
  * all checks. kfi_mr_get() explains the order of these steps.
  *
- * A region whose keys are chosen here has a slot of its domain from its creation to its end. The low
- * part of each of its keys is the slot, and the rest can't be guessed; so a region for single I/Os
- * gets a new key by a write to itself alone, and no CPU touches a line of the table that another
- * one has changed. Keys that the consumer or the provider chooses are in a hash table instead, and
- * so are those of a domain whose slots are all taken. Of a key of four bytes, as NVMe has, half are
- * the slot: a consumer whose peers do not trust each other binds such regions to endpoints.
- *
  * kfi_mr.bind_lock serializes kfi_mr_bind() and kfi_mr_enable() of a region. The owner calls
  * neither at the same time as the close, or as kfi_mr_register(), which must not sleep.
  */
 #include <linux/export.h>
 #include <linux/memremap.h>
 #include <linux/overflow.h>
-#include <linux/random.h>
 #include <linux/rcupdate.h>
 #include <linux/scatterlist.h>
-#include <linux/siphash.h>
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 #include "core.h"
@@ -43,21 +34,9 @@
 #define MR_PEER_RIGHTS		(KFI_REMOTE_READ | KFI_REMOTE_WRITE)
 #define MR_RIGHTS		(MR_OWNER_RIGHTS | MR_PEER_RIGHTS | KFI_ATOMIC)
 #define MR_REG_FLAGS		(KFI_RMA_EVENT | KFI_RMA_PMEM)
-#define MR_KEY_TRIES		16
-/* Bits of a key that are a slot: of a key of eight bytes, and of a shorter one, of four at least */
-#define SLOT_BITS		24
-#define SHORT_SLOT_BITS		16
 
 /* Protects &kfi_ep.regions of all endpoints. A leaf */
 static DEFINE_SPINLOCK(bound_lock);
-
-static const struct rhashtable_params mr_params = {
-	.key_len = sizeof(u64),
-	.key_offset = offsetof(struct kfi_mr, fid.key),
-	.head_offset = offsetof(struct kfi_mr, node),
-	.min_size = 64,
-	.automatic_shrinking = true,
-};
 
 static struct kfi_mr *to_mr(struct kfid *fid)
 {
@@ -72,45 +51,6 @@ static const struct kfi_prov_ops *mr_ops(const struct kfi_mr *mr)
 static int mr_mode(const struct kfi_domain *domain)
 {
 	return domain->info->domain_attr->mr_mode;
-}
-
-static size_t key_size(const struct kfi_domain *domain)
-{
-	size_t size = domain->info->domain_attr->mr_key_size;
-
-	return size && size < sizeof(u64) ? size : sizeof(u64);
-}
-
-static u64 key_mask(const struct kfi_domain *domain)
-{
-	return GENMASK_ULL(key_size(domain) * 8 - 1, 0);
-}
-
-int kfi_mr_table_init(struct kfi_domain *domain)
-{
-	size_t size = key_size(domain);
-	int ret;
-
-	domain->registered = alloc_percpu(u64);
-	if (!domain->registered)
-		return -ENOMEM;
-	ret = rhashtable_init(&domain->mrs, &mr_params);
-	if (ret) {
-		free_percpu(domain->registered);
-		return ret;
-	}
-	xa_init_flags(&domain->slots, XA_FLAGS_ALLOC);
-	get_random_bytes(&domain->key_secret, sizeof(domain->key_secret));
-	if (size >= 4)
-		domain->slot_mask = BIT(size == sizeof(u64) ? SLOT_BITS : SHORT_SLOT_BITS) - 1;
-	return 0;
-}
-
-void kfi_mr_table_exit(struct kfi_domain *domain)
-{
-	rhashtable_destroy(&domain->mrs);
-	xa_destroy(&domain->slots);
-	free_percpu(domain->registered);
 }
 
 void kfi_mr_exit(void)
@@ -249,98 +189,7 @@ void kfi_mr_fill(struct kfi_mr *mr, const struct kfi_mr_attr *attr, size_t segs,
 		kfi_mem_claim(mr);
 }
 
-/* ---- keys ---- */
-
-/* 0 and KFI_KEY_NOTAVAIL, also if it is cut to the size of a key, are no keys of any slot. */
-int kfi_mr_take_slot(struct kfi_mr *mr)
-{
-	struct kfi_domain *domain = mr->domain;
-	int ret;
-
-	if (!domain->slot_mask || domain->prov_keys)
-		return 0;
-	mr->serial = get_random_u64();
-	ret = xa_alloc_cyclic(&domain->slots, &mr->slot, mr, XA_LIMIT(1, domain->slot_mask - 1),
-			      &domain->next_slot, GFP_KERNEL_ACCOUNT);
-	if (ret < 0)
-		mr->slot = 0;
-	return ret < 0 && ret != -EBUSY ? ret : 0;
-}
-
-static struct kfi_mr *find_in_slot(struct kfi_domain *domain, u64 key)
-{
-	struct kfi_mr *mr = xa_load(&domain->slots, key & domain->slot_mask);
-
-	return mr && READ_ONCE(mr->fid.key) == key ? mr : NULL;
-}
-
-static struct kfi_mr *find_hashed(struct kfi_domain *domain, u64 key)
-{
-	return rhashtable_lookup(&domain->mrs, &key, mr_params);
-}
-
-/*
- * The next key of the slot. A peer that has seen former ones can't guess it. It differs from the one
- * before, and from keys that the consumer has chosen.
- */
-static void draw_key(struct kfi_mr *mr)
-{
-	struct kfi_domain *domain = mr->domain;
-	u64 mask = key_mask(domain) & ~(u64)domain->slot_mask, key;
-
-	do {
-		key = (siphash_1u64(mr->serial++, &domain->key_secret) & mask) | mr->slot;
-	} while (key == mr->fid.key ||
-		 (atomic_read(&domain->mrs.nelems) && find_hashed(domain, key)));
-	WRITE_ONCE(mr->fid.key, key);
-}
-
-/* Enter the region into the hash table. Return: 0, -EEXIST or another negative errno */
-static int hash_key(struct kfi_mr *mr, u64 key)
-{
-	struct kfi_domain *domain = mr->domain;
-	int ret = -EEXIST;
-
-	WRITE_ONCE(mr->fid.key, key);
-	if (!find_in_slot(domain, key))
-		ret = rhashtable_lookup_insert_fast(&domain->mrs, &mr->node, mr_params);
-	if (ret)
-		WRITE_ONCE(mr->fid.key, KFI_KEY_NOTAVAIL);
-	mr->hashed = !ret;
-	return ret;
-}
-
-static int hash_random_key(struct kfi_mr *mr)
-{
-	u64 mask = key_mask(mr->domain), old = mr->fid.key, key;
-	int tries = MR_KEY_TRIES, ret = -EEXIST;
-
-	do {
-		key = get_random_u64() & mask;
-		if (key && key != old && key != (KFI_KEY_NOTAVAIL & mask))
-			ret = hash_key(mr, key);
-	} while (ret == -EEXIST && --tries);
-	return ret;
-}
-
-int kfi_mr_set_key(struct kfi_mr *mr, u64 requested)
-{
-	int ret;
-
-	if (requested != KFI_KEY_NOTAVAIL) {
-		if (requested & ~key_mask(mr->domain))
-			return -EINVAL;
-		ret = hash_key(mr, requested);
-	} else if (mr->domain->prov_keys) {
-		ret = hash_key(mr, mr->prov_key);
-	} else if (mr->slot) {
-		draw_key(mr);
-		ret = 0;
-	} else {
-		ret = hash_random_key(mr);
-	}
-	return ret == -EEXIST ? -KFI_ENOKEY : ret;
-}
+/* ---- registration at the provider ---- */
 
 /* Add the region to domain->regions, which kfi_mr_device_gone() walks. */
 static int mr_join(struct kfi_mr *mr)
@@ -464,8 +313,7 @@ struct kfi_mr *kfi_mr_new(struct kfi_domain *domain, size_t iov_limit, void *con
 void kfi_mr_abandon(struct kfi_mr *mr)
 {
 	kfi_mem_unclaim(mr);
-	if (mr->slot)
-		xa_erase(&mr->domain->slots, mr->slot);
+	kfi_mr_leave_slot(mr);
 	kfi_obj_put(&mr->domain->obj);
 	kfi_mr_put(mr);
 }
@@ -481,10 +329,7 @@ void kfi_mr_make_live(struct kfi_mr *mr)
 void kfi_mr_make_dead(struct kfi_mr *mr)
 {
 	WRITE_ONCE(mr->live, false);
-	if (!mr->hashed)
-		return;
-	rhashtable_remove_fast(&mr->domain->mrs, &mr->node, mr_params);
-	mr->hashed = false;
+	kfi_mr_drop_key(mr);
 }
 
 /*
@@ -726,34 +571,6 @@ const struct kfi_fid_class kfi_mr_class = {
 };
 
 /* ---- access check ---- */
-
-static struct kfi_mr *find_key(struct kfi_domain *domain, u64 key)
-{
-	return find_in_slot(domain, key) ?: find_hashed(domain, key);
-}
-
-struct kfi_mr *kfi_mr_find(struct kfi_ep *ep, u64 key)
-{
-	struct kfi_mr *mr = find_key(ep->domain, key);
-	struct kfi_ep *only;
-
-	if (!mr)
-		return NULL;
-	only = READ_ONCE(mr->ep);
-	return only && only != ep && only != ep->sep ? NULL : mr;
-}
-EXPORT_SYMBOL_GPL(kfi_mr_find);
-
-/*
- * Return true if a region of the domain has this key, including regions that are bound to other
- * endpoints, but not one whose registration with this key has ended. Called under rcu_read_lock().
- */
-bool kfi_mr_key_exists(struct kfi_ep *ep, u64 key)
-{
-	struct kfi_mr *mr = find_key(ep->domain, key);
-
-	return mr && (!mr->per_io || kfi_mr_live(mr, key));
-}
 
 static void mr_range(const struct kfi_mr *mr, size_t at, size_t len, bool source,
 		     struct iov_iter *iter)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * mr.h - shared by mr.c (regions), mr_io.c (regions for one I/O), mr_lease.c and mem.c
+ * mr.h - shared by mr.c (regions), mr_key.c, mr_io.c (regions for one I/O), mr_lease.c and mem.c
  */
 #ifndef _KFI_MR_H
 #define _KFI_MR_H
@@ -29,12 +29,16 @@ void kfi_mr_fill(struct kfi_mr *mr, const struct kfi_mr_attr *attr, size_t segs,
  * Return: 0 or a negative errno. May sleep.
  */
 int kfi_mr_take_slot(struct kfi_mr *mr);
+/* Give the slot back; the structure is freed after a grace period. Does not sleep. */
+void kfi_mr_leave_slot(struct kfi_mr *mr);
 /*
  * Make the region known by a key that the consumer has chosen; with KFI_KEY_NOTAVAIL by the
  * provider's, or by one that can't be guessed. Return: 0, -EINVAL if the key is too long, -KFI_ENOKEY
  * if it is in use, or another negative errno. Does not sleep.
  */
 int kfi_mr_set_key(struct kfi_mr *mr, u64 requested);
+/* Take a key that is in the hash table out of it. Does not sleep. */
+void kfi_mr_drop_key(struct kfi_mr *mr);
 /*
  * Let peers find and use the region, or prevent that. Operations that found the region before it
  * was made dead may still be moving bytes, see kfi_mr_in_use().

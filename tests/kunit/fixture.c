@@ -258,10 +258,13 @@ void job_init(struct job *j)
 	init_completion(&j->done);
 }
 
-int attach(struct kfid_mr *mr, void *buf, size_t len, struct job *j)
+int attach_key(struct kfid_mr *mr, void *buf, size_t len, u64 key, struct job *j)
 {
 	struct kvec iov = { .iov_base = buf, .iov_len = len };
-	struct kfi_mr_attr attr = { .type = KFI_KVEC, .mr_iov = &iov, .iov_count = 1, .access = RW };
+	struct kfi_mr_attr attr = {
+		.type = KFI_KVEC, .mr_iov = &iov, .iov_count = 1, .access = RW,
+		.requested_key = key,
+	};
 	int ret;
 
 	job_init(j);
@@ -269,6 +272,11 @@ int attach(struct kfid_mr *mr, void *buf, size_t len, struct job *j)
 	if (!ret)
 		wait_for_completion(&j->done);
 	return ret;
+}
+
+int attach(struct kfid_mr *mr, void *buf, size_t len, struct job *j)
+{
+	return attach_key(mr, buf, len, KFI_KEY_NOTAVAIL, j);
 }
 
 int detach(struct kfid_mr *mr, struct job *j)

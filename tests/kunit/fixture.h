@@ -106,6 +106,7 @@ struct job {
 void job_init(struct job *j);
 /* Register or invalidate, and wait for done(). */
 int attach(struct kfid_mr *mr, void *buf, size_t len, struct job *j);
+int attach_key(struct kfid_mr *mr, void *buf, size_t len, u64 key, struct job *j);
 int detach(struct kfid_mr *mr, struct job *j);
 
 #endif /* _KFI_KUNIT_FIXTURE_H */

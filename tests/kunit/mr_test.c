@@ -346,6 +346,29 @@ static void chosen_and_drawn_keys(struct kunit *test)
 	kfi_world_close(w);
 }
 
+/* What a region was called before is no name of it any more, also if it is the number of its slot. */
+static void a_chosen_key_is_free_again(struct kunit *test)
+{
+	struct kfi_world *w = kfi_world_open(test, NULL);
+	struct kfid_mr *fid, *next;
+	struct job j;
+	u64 key;
+
+	KUNIT_ASSERT_EQ(test, 0, kfi_mr_alloc(&w->domain.fid, 1, 0, &fid, NULL));
+	key = container_of(fid, struct kfi_mr, fid)->slot;
+	KUNIT_ASSERT_EQ(test, 0, attach_key(fid, mem, 64, key, &j));
+	KUNIT_EXPECT_EQ(test, key, fid->key);
+	KUNIT_EXPECT_TRUE(test, may(w, key, 0, 64, KFI_REMOTE_READ));
+	KUNIT_EXPECT_EQ(test, 0, detach(fid, &j));
+	next = reg(w, RW, 0, key);
+	KUNIT_ASSERT_NOT_NULL(test, next);
+	KUNIT_EXPECT_TRUE(test, may(w, key, 0, sizeof(mem), KFI_REMOTE_READ));
+	KUNIT_EXPECT_EQ(test, -KFI_ENOKEY, attach_key(fid, mem, 64, key, &j));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&next->fid));
+	KUNIT_EXPECT_EQ(test, 0, kfi_close(&fid->fid));
+	kfi_world_close(w);
+}
+
 /* Regions beyond the last slot have keys as good as the others. */
 static void slots_end(struct kunit *test)
 {
@@ -383,4 +406,5 @@ KFI_SUITE(kfi_mr_async,
 	KUNIT_CASE(killed_crosswise),
 	KUNIT_CASE(keys_of_a_slot),
 	KUNIT_CASE(chosen_and_drawn_keys),
+	KUNIT_CASE(a_chosen_key_is_free_again),
 	KUNIT_CASE(slots_end));

@@ -68,13 +68,12 @@ static bool parse_options(int argc, char **argv)
 	int c;
 
 	while (good && (c = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		if (c == 's') {
+		if (c == 's')
 			good = simulator_number(optarg, 0, UINT32_MAX, &world.seed);
-		} else if (c == 'u') {
+		else if (c == 'u')
 			world.uuid_per_boot = true;
-		} else {
+		else
 			good = c == 'c' && add_cable(optarg);
-		}
 	}
 	return good && (world.cables || add_cable("a0-b0")) && optind + 1 == argc;
 }
