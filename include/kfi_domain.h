@@ -546,7 +546,8 @@ int kfi_mr_alloc(struct kfid_domain *domain, size_t iov_limit, uint64_t flags,
  * pass it as mr_biov of the attribute, with at most the iov_limit of the region. It writes there
  * only while no memory is attached and no work is in progress.
  *
- * Context: Any. Return: an array, which exists as long as the region.
+ * Context: Any.
+ * Return: an array, which exists as long as the region.
  */
 struct bio_vec *kfi_mr_biov(struct kfid_mr *mr);
 

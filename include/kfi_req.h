@@ -58,7 +58,8 @@ static inline void kfi_req_begin(struct kfi_req *req, struct kfi_conn *conn, u32
  * kfi_req_vec() - return an array in which the memory for kfi_req_map() can be listed
  * @req: request that has begun, of a connection with regions
  *
- * Context: As kfi_req_begin(). Return: room for &kfi_conn_attr.region_segs pieces, see kfi_mr_biov().
+ * Context: As kfi_req_begin().
+ * Return: room for &kfi_conn_attr.region_segs pieces, see kfi_mr_biov().
  */
 static inline struct bio_vec *kfi_req_vec(struct kfi_req *req)
 {
