@@ -12,8 +12,9 @@
  * or gets an address, and every few seconds while a place is missing.
  *
  * A listener with &kfi_listener.wait follows the answers: it opens a place for each new one, so it
- * need not have a place when it is opened, and closes the place of an address that no provider
- * offers any more, so that addresses which change, as those that a router announces, do not add up.
+ * need not have a place when it is opened, and closes the place of an address that no provider has
+ * offered for ten seconds, so that addresses which change, as those that a router announces, do not
+ * add up.
  * It looks some more times after each event, because an RDMA device may have the addresses of its
  * interface later than the interface has them, and because one query may fail for want of memory.
  *
@@ -41,7 +42,8 @@
 
 #define PLACE_TEXT	64		/* bytes of an address as text */
 #define PLACE_AGAIN	(5 * HZ)	/* between attempts to listen again */
-#define PLACE_LOOKS	3		/* after an event; an address has gone that none of them sees */
+#define PLACE_LOOKS	3		/* after an event */
+#define PLACE_GONE	(10 * HZ)	/* after that an address which no look has found has gone */
 
 /**
  * struct place - a passive endpoint
@@ -55,7 +57,8 @@
  * @pep: endpoint; NULL: it does not listen
  * @lost: the device of @pep has gone
  * @told: the log has that it does not listen
- * @unseen: looks of &kfi_listener.wait in succession that have found no answer for it
+ * @unseen: the last look of &kfi_listener.wait has found no answer for it
+ * @since: the first such look in succession, in jiffies
  * @node: what it listens at, if that is no IP address
  *
  * The opening of the listener, then &kfi_listener.again, then the close use the endpoint. @lost is
@@ -69,8 +72,8 @@ struct place {
 	struct kfid_eq		*eq;
 	struct mutex		lock;
 	struct kfid_pep		*pep;
-	bool			lost, told;
-	unsigned int		unseen;
+	bool			lost, told, unseen;
+	unsigned long		since;
 	char			node[PLACE_TEXT];
 };
 
@@ -498,25 +501,36 @@ static bool places_add(struct kfi_listener *l, struct kfi_info *infos)
 	return all;
 }
 
-/* Close the places of addresses that have gone for good. */
-static void places_drop(struct kfi_listener *l, const struct kfi_info *infos)
+/*
+ * Close the places of addresses that have gone for good. Events may make looks follow each other at
+ * once, so time decides. Return: is there a place whose address may have gone?
+ */
+static bool places_drop(struct kfi_listener *l, const struct kfi_info *infos)
 {
 	struct place *place, *next;
 	const struct kfi_info *info;
 	char at[PLACE_TEXT];
+	bool doubt = false;
 
 	list_for_each_entry_safe(place, next, &l->places, entry) {
 		for (info = infos; info && !place_is_at(place, info); info = info->next)
 			;
-		place->unseen = info ? 0 : place->unseen + 1;
-		if (place->unseen < PLACE_LOOKS)
+		if (!info && !place->unseen)
+			place->since = jiffies;
+		place->unseen = !info;
+		if (!place->unseen)
 			continue;
+		if (time_before(jiffies, place->since + PLACE_GONE)) {
+			doubt = true;
+			continue;
+		}
 		place_text(place, place->info, at);
 		if (place->pep && may_log(l))
 			pr_info("%s: listens at %s over %s no more: the address has gone\n",
 				module_name(l->owner), at, place->info->fabric_attr->prov_name);
 		place_free(place);
 	}
+	return doubt;
 }
 
 /* A provider whose module the administrator has removed is not loaded by a look. */
@@ -561,8 +575,8 @@ static void listener_again(struct work_struct *work)
 		infos = NULL;
 	missing = ret && ret != -ENODATA;
 	if (l->wait && !missing) {
-		places_drop(l, infos);
-		missing = !places_add(l, infos) || list_empty(&l->places);
+		missing = places_drop(l, infos);
+		missing |= !places_add(l, infos) || list_empty(&l->places);
 	}
 	list_for_each_entry(place, &l->places, entry) {
 		place_again(place, infos);

@@ -207,6 +207,15 @@ static int kit_domain(struct kfid_fabric *fabric, struct kfi_info *info,
 #include "../../kfi/ulp/conn.c"
 #include "../../kfi/ulp/rx.c"
 #include "../../kfi/ulp/listener.c"
+
+void kit_looked_before(struct kfi_listener *l, unsigned long age)
+{
+	struct place *place;
+
+	list_for_each_entry(place, &l->places, entry)
+		place->since -= age;
+}
+
 #include "../../kfi/ulp/req.c"
 #define llist_add(node, head)		kit_llist_add(node, head)
 #include "../../kfi/ulp/rw.c"
