@@ -182,7 +182,8 @@ static bool same_domain(const struct kfi_info *a, const struct kfi_info *b)
 
 /*
  * Find the domain that serves the address of this node. A machine has the same name at each of its
- * cables: if several domains serve it, take the first one that leads to the peer.
+ * cables, each of which leads to one other machine, and those to other machines may come first: take
+ * the first one that leads to the peer. Return: -ENETUNREACH if none of them does
  */
 static int net_find(const struct kfm_rail *rail, const struct kfi_need *need,
 		    struct kfi_info **found)
@@ -194,11 +195,12 @@ static int net_find(const struct kfm_rail *rail, const struct kfi_need *need,
 	if (ret)
 		return ret;
 	*found = own;
-	if (!own->next || own->addr_format == KFI_SOCKADDR_IN ||
-	    own->addr_format == KFI_SOCKADDR_IN6)
+	if (!(own->domain_attr->caps & KFI_ONE_PEER))
 		return 0;
 	ret = kfi_find(m->net_ns, need, NULL, rail->remote[0], rail->remote[1], &to);
-	if (!ret) {
+	if (ret == -ENODATA) {
+		ret = -ENETUNREACH;
+	} else if (!ret) {
 		ret = -ENETUNREACH;
 		for (info = own; info && ret == -ENETUNREACH; info = info->next) {
 			for (end = to; end && !same_domain(info, end); end = end->next)
@@ -266,7 +268,9 @@ void kfm_net_work(struct work_struct *work)
 	ret = net_open(rail);
 	memalloc_noio_restore(noio);
 	if (ret && rail->logged_err != ret)
-		DMWARN("%s: can't open an endpoint at %s (%d)", kfm_name(m), rail->local[0], ret);
+		DMWARN("%s: can't open an endpoint at %s for %s (%d)%s", kfm_name(m),
+		       rail->local[0], rail->remote[0], ret,
+		       ret == -ENETUNREACH ? ": no cable or bridge leads there" : "");
 	rail->logged_err = ret;
 	kfm_signal(m, &rail->opening);
 }
