@@ -82,8 +82,11 @@ static int put_pep(struct sk_buff *skb, void *object)
 	struct kfi_pep *pep = object;
 	u8 addr[KFI_ADDR_MAX];
 	int len = pep->dead ? 0 : pep->ops->pep_getname(pep, addr);
+	const struct kfi_domain_attr *domain = pep->info->domain_attr;
 
 	return kfi_nl_put_fabric(skb, pep->fabric) ?:
+	       (domain && domain->name ?
+		nla_put_string(skb, KFI_A_DOMAIN_NAME, domain->name) : 0) ?:
 	       nla_put_u32(skb, KFI_A_EP_ID, pep->obj.id) ?:
 	       nla_put_u32(skb, KFI_A_EP_TYPE, KFI_EP_MSG) ?:
 	       nla_put_u32(skb, KFI_A_EP_STATE, pep_state(pep)) ?:

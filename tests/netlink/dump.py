@@ -99,6 +99,7 @@ def passive(nl):
     listening = [m for m in nl.dump("EP") if get(m, "KFI_A_EP_STATE") == LISTENING]
     assert len(listening) == 1 and get(listening[0], "KFI_A_EP_TYPE") == EP_MSG
     assert get(listening[0], "KFI_A_DOMAIN_ID") is None
+    assert get(listening[0], "KFI_A_DOMAIN_NAME", False) == "loop0"
     assert get(listening[0], "KFI_A_SRC_ADDR", False)
 
 

@@ -29,8 +29,7 @@ bool link_is_up(const char *state)
 	return state && !strncmp(state, "up", 2) && (!state[2] || state[2] == ',');
 }
 
-/* Does a node as users write it mean this device? "two", "two.0" and "two.0/peer" mean two.0. */
-static bool means(const char *node, const char *device)
+bool device_is_meant(const char *node, const char *device)
 {
 	size_t len = strcspn(node, "/");
 	const char *number = strrchr(device, '.');
@@ -83,16 +82,16 @@ bool complain_links(const char *provider, const char *node)
 		goto out;
 	for (i = 0; i < list.nrows; i++)
 		named |= of_provider(list.rows[i], provider) &&
-			 means(node, list.rows[i][DEVICE_NAME]);
+			 device_is_meant(node, list.rows[i][DEVICE_NAME]);
 	/* A node that names no device, as a UUID, may be behind any of them. */
 	for (i = 0; i < list.nrows; i++)
 		if (of_provider(list.rows[i], provider) &&
-		    (!named || means(node, list.rows[i][DEVICE_NAME])))
+		    (!named || device_is_meant(node, list.rows[i][DEVICE_NAME])))
 			up |= link_is_up(list.rows[i][DEVICE_STATE]);
 	for (i = 0; i < list.nrows && !up; i++) {
 		char **row = list.rows[i];
 
-		if (!of_provider(row, provider) || (named && !means(node, row[DEVICE_NAME])))
+		if (!of_provider(row, provider) || (named && !device_is_meant(node, row[DEVICE_NAME])))
 			continue;
 		complain("the %s of %s: %s%s%s", row[DEVICE_PART], row[DEVICE_NAME],
 			 row[DEVICE_STATE], row[DEVICE_HELP] ? "; " : "",

@@ -2,7 +2,7 @@
 /*
  * doctor.c - kfi doctor: what is wrong here, why it matters, and the command that mends it. Each
  * fault is a row of a table of checks: doctor_modules.c, doctor_machine.c, doctor_cables.c,
- * doctor_mirror.c and doctor_other.c have them. docs/doctor.md lists all.
+ * doctor_mirror.c, doctor_target.c and doctor_other.c have them. docs/doctor.md lists all.
  */
 #define _GNU_SOURCE	/* asprintf() */
 #include <getopt.h>
@@ -18,7 +18,8 @@
 enum { DOCTOR_FOUND = 1, DOCTOR_BLIND = 2 };
 
 static const struct check *const all_checks[] = {
-	checks_of_modules, checks_of_machine, checks_of_cables, checks_of_mirrors, checks_of_other,
+	checks_of_modules, checks_of_machine, checks_of_cables, checks_of_mirrors, checks_of_target,
+	checks_of_other,
 };
 
 static void print_usage(FILE *to)
@@ -83,8 +84,8 @@ static int parse(int argc, char **argv, struct wishes *w)
 		return usage_error("doctor", "too many words: '%s'", argv[optind]);
 	if (w->other.measure && !w->other.node)
 		return usage_error("doctor", "--measure wants a NODE");
-	if (w->root && w->other.node)
-		return usage_error("doctor", "--root comes without a NODE");
+	if (w->root && w->other.measure)
+		return usage_error("doctor", "--root comes without --measure");
 	return -1;
 }
 

@@ -50,7 +50,7 @@ bool tree_has(struct tree *tree, mode_t *mode, const char *fmt, ...)
 /* The last name in the target of a symbolic link, or NULL */
 const char *tree_link(struct tree *tree, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Call @each for each entry of a folder, in the order of their names. Return: number of them */
+/* Call @each, if any, for each entry of a folder, in the order of names. Return: number of them */
 size_t tree_each(struct tree *tree, void (*each)(void *arg, const char *name), void *arg,
 		 const char *path);
 /* Let the report have a text, and later calls of tree_text() return it. */
@@ -152,8 +152,11 @@ bool loaded(struct doctor *d, const char *module);
 /* Are there modules for the kernel that runs? Without these nothing else is worth a finding. */
 bool is_built(struct doctor *d);
 
+/* doctor_cables.c: is one of the words of "two.0, left" this one, or the one before its "/peer"? */
+bool has_word(const char *words, const char *word);
+
 /* The checks of each file, up to one without a name */
 extern const struct check checks_of_modules[], checks_of_machine[], checks_of_cables[],
-			  checks_of_mirrors[], checks_of_other[];
+			  checks_of_mirrors[], checks_of_target[], checks_of_other[];
 
 #endif /* KFI_TOOL_DOCTOR_H */

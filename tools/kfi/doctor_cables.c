@@ -29,7 +29,8 @@ static const char *host_behind(struct doctor *d, const char *name)
 {
 	const char *text = cable_text(d, name, "device_name");
 
-	return text && *text ? text : "another computer";
+	/* "(none)": the host had no name yet when its kernel told it, and kfi_usb4 does not run. */
+	return text && *text && strcmp(text, "(none)") ? text : "another computer";
 }
 
 /* Services of a computer, as "0-1.0" of "0-1" */
@@ -90,7 +91,8 @@ static void one_unauthorized(void *arg, const char *name)
 	const char *text = cable_text(d, name, "authorized");
 
 	if (text && *text == '0')
-		found(d, name, "%s (%s) is plugged, and not authorized", host_behind(d, name), name);
+		found(d, name,
+		      "%s (%s) is plugged, and not authorized", host_behind(d, name), name);
 }
 
 static void cable_unauthorized(struct doctor *d)
@@ -105,7 +107,8 @@ static void one_open(void *arg, const char *name)
 	const char *iommu = cable_text(d, name, "iommu_dma_protection");
 
 	if (level && !strcmp(level, "none") && iommu && *iommu == '0')
-		found(d, NULL, "%s: what is plugged is not authorized, and no IOMMU restrains it", name);
+		found(d, NULL,
+		      "%s: what is plugged is not authorized, and no IOMMU restrains it", name);
 }
 
 static void cable_open(struct doctor *d)
@@ -138,7 +141,8 @@ static unsigned int best_speed(struct doctor *d, const char *name)
 static void one_slow_cable(void *arg, const char *name)
 {
 	struct doctor *d = arg;
-	const char *speed = cable_text(d, name, "rx_speed"), *lanes = cable_text(d, name, "rx_lanes");
+	const char *speed = cable_text(d, name, "rx_speed");
+	const char *lanes = cable_text(d, name, "rx_lanes");
 
 	if (!is_computer(d, name) || !speed || !lanes)
 		return;
@@ -214,7 +218,8 @@ static void one_of_net(void *arg, const char *name)
 	struct doctor *d = arg;
 
 	if (is_computer(d, name) && services_of(d, name).net)
-		found(d, NULL, "thunderbolt_net has the cable to %s (%s), and kfi_usb4 gets no answer",
+		found(d, NULL,
+		      "thunderbolt_net has the cable to %s (%s), and kfi_usb4 gets no answer",
 		      host_behind(d, name), name);
 }
 
@@ -222,6 +227,18 @@ static void thunderbolt_net(struct doctor *d)
 {
 	if (has_stuck_cable(d))
 		tree_each(d->tree, one_of_net, d, CABLES);
+}
+
+bool has_word(const char *words, const char *word)
+{
+	size_t len = strcspn(word, "/");
+
+	for (; *words; words += strspn(words, ",; ")) {
+		if (strcspn(words, ",; ") == len && !strncmp(words, word, len))
+			return true;
+		words += strcspn(words, ",; ");
+	}
+	return false;
 }
 
 static void link_down(struct doctor *d)

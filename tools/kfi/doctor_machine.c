@@ -18,13 +18,9 @@ static void no_provider(struct doctor *d)
 		found(d, NULL, "kfi is loaded, and no provider");
 }
 
-static void nothing(void *arg, const char *name)
-{
-}
-
 static bool is_empty(struct doctor *d, const char *folder)
 {
-	return !tree_each(d->tree, nothing, NULL, folder);
+	return !tree_each(d->tree, NULL, NULL, folder);
 }
 
 static void no_rdma_device(struct doctor *d)
@@ -42,7 +38,8 @@ static void no_bridge(struct doctor *d)
 static void no_usb4_port(struct doctor *d)
 {
 	if (loaded(d, "kfi_usb4") && is_empty(d, "sys/bus/thunderbolt/devices"))
-		found(d, NULL, "kfi_usb4 is loaded, and the kernel knows no USB4 or Thunderbolt port");
+		found(d, NULL,
+		      "kfi_usb4 is loaded, and the kernel knows no USB4 or Thunderbolt port");
 }
 
 static bool keep_memlock(const char *line)
@@ -167,7 +164,7 @@ static void one_net_down(void *arg, const char *dev)
 {
 	struct doctor *d = arg;
 
-	if (!strncmp(dev, "kfi", 3) && !is_up(d, dev))
+	if (tree_has(d->tree, NULL, "sys/class/net/%s/kfi", dev) && !is_up(d, dev))
 		found(d, dev, "the network device %s is down", dev);
 }
 

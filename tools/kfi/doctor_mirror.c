@@ -30,17 +30,24 @@ static bool is(const char *text, const char *word)
 
 /* ---- mirrors that run ---- */
 
-enum { M_NAME, M_ROLE, M_SESSION, M_COPY, M_BYTES, M_STATE, M_FIELDS };
+enum { M_NAME, M_ROLE, M_SESSION, M_COPY, M_BYTES, M_STATE, M_LOST, M_FIELDS };
 
 static void keep_mirror(struct list *list, const struct mirror *m)
 {
-	char bytes[32], state[300];
+	char bytes[32], state[300], lost[300] = "";
+	size_t i, len = 0;
 
+	/* Of several peers: those that have no session */
+	for (i = 0; i < m->npeers && len < sizeof(lost); i++)
+		if (!is(m->peers[i].session, "connected"))
+			len += snprintf(lost + len, sizeof(lost) - len, "%s%s", len ? " and " : "",
+					m->peers[i].node);
 	snprintf(bytes, sizeof(bytes), "%" PRIu64, mirror_bytes_left(m));
 	snprintf(state, sizeof(state), "%s%s", m->state,
 		 m->frozen && !mirror_remark(m->state, "frozen") ? ",frozen" : "");
 	add_row(list, M_FIELDS, (const char *const []) {
-		m->name, m->role, m->session, m->copy, bytes, *state ? state : "-" });
+		m->name, m->role, m->session, m->copy, bytes, *state ? state : "-",
+		*lost ? lost : "-" });
 }
 
 static void find_mirrors(struct doctor *d, struct list *list)
@@ -118,8 +125,9 @@ static void mirror_refused(struct doctor *d)
 static void one_disconnected(struct doctor *d, char **row)
 {
 	if (!is(row[M_SESSION], "connected") && !has(row, "refused"))
-		found(d, row[M_NAME], "the mirror %s, %s here, has no session with its peer (%s)",
-		      row[M_NAME], row[M_ROLE], row[M_SESSION]);
+		found(d, row[M_NAME], "the mirror %s, %s here, has no session with %s (%s)",
+		      row[M_NAME], row[M_ROLE], row[M_LOST] ? row[M_LOST] : "its peer",
+		      row[M_SESSION]);
 }
 
 static void mirror_disconnected(struct doctor *d)
@@ -155,7 +163,8 @@ static void find_configured(struct doctor *d, struct list *list)
 	mode_t mode;
 
 	snprintf(dir, sizeof(dir), "%s" MIRROR_CONF_DIR, tree_path(d->tree));
-	if (tree_rows(d->tree, "configured", C_FIELDS, list) || !tree_has(d->tree, NULL, "%s", CONF_DIR))
+	if (tree_rows(d->tree, "configured", C_FIELDS, list) ||
+	    !tree_has(d->tree, NULL, "%s", CONF_DIR))
 		return;
 	if (mirror_conf_all(&(struct mirror_where){ dir, host ? host : "" }, &confs))
 		add_row(list, C_FIELDS, (const char *const []) { "*", "-", "-" });

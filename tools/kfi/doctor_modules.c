@@ -95,7 +95,8 @@ static bool has_headers(struct doctor *d)
 static void no_headers(struct doctor *d)
 {
 	if (!is_built(d) && !has_headers(d))
-		found(d, release(d), "there are no modules for the kernel %s, and no headers to build them",
+		found(d, release(d),
+		      "there are no modules for the kernel %s, and no headers to build them",
 		      release(d));
 }
 
@@ -113,7 +114,8 @@ static void other_kernel(struct doctor *d)
 
 	for (i = 0; (name = module_name(i)); i++)
 		if (file_says(d, name, "vermagic=", built_for) && strcmp(built_for, release(d)))
-			found(d, release(d), "the file of %s is for the kernel %s, and %s runs", name,
+			found(d, release(d),
+			      "the file of %s is for the kernel %s, and %s runs", name,
 			      built_for, release(d));
 }
 
@@ -163,7 +165,8 @@ static void mixed_versions(struct doctor *d)
 /* A build that is no release has more behind the number: see kfi_version.h. */
 static void tool_version(struct doctor *d)
 {
-	const char *version = loaded(d, "kfi") ? tree_text(d->tree, "sys/module/kfi/version") : NULL;
+	const char *version = loaded(d, "kfi") ?
+			      tree_text(d->tree, "sys/module/kfi/version") : NULL;
 	size_t len = strlen(KFABRIC_VERSION);
 
 	if (version && (strncmp(version, KFABRIC_VERSION, len) ||
@@ -178,7 +181,8 @@ static void old_module(struct doctor *d)
 	size_t i;
 
 	for (i = 0; (name = module_name(i)); i++) {
-		build = loaded(d, name) ? tree_text(d->tree, "sys/module/%s/srcversion", name) : NULL;
+		build = loaded(d, name) ?
+			tree_text(d->tree, "sys/module/%s/srcversion", name) : NULL;
 		if (build && file_says(d, name, "srcversion=", newer) && strcmp(build, newer))
 			found(d, name, "%s is loaded as it was before its file was replaced", name);
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* doctor_other.c - kfi doctor NODE: is the other machine reached, and how fast? */
+/* doctor_other.c - kfi doctor NODE: is the other machine there, does it answer, and how fast? */
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
@@ -59,10 +59,47 @@ static int ask_port(struct doctor *d)
 	return d->port_error;
 }
 
+/* ---- is there such a machine? ---- */
+
+/*
+ * Does a cable lead to the other machine, which has a name and a UUID, as the way there has names?
+ * @there: the cables that there are
+ */
+static bool has_cable(const struct doctor *d, char *there, size_t size)
+{
+	const char *node = d->other.node;
+	bool leads = false;
+	size_t i, len = 0;
+
+	*there = '\0';
+	for (i = 0; i < d->devices.nrows; i++) {
+		char **row = d->devices.rows[i];
+
+		if (!row[DEVICE_NAME] || !row[DEVICE_PART] || !row[DEVICE_STATE] ||
+		    !row[DEVICE_PROVIDER] || strcmp(row[DEVICE_PROVIDER], "usb4"))
+			continue;
+		leads |= device_is_meant(node, row[DEVICE_NAME]);
+		if (!strcmp(row[DEVICE_PART], "host") || !strcmp(row[DEVICE_PART], "names"))
+			leads |= has_word(row[DEVICE_STATE], node);
+		if (part_is_link(row[DEVICE_PART]) && len < size)
+			len += snprintf(there + len, size - len, "%s%s", len ? ", " : "",
+					row[DEVICE_NAME]);
+	}
+	return leads;
+}
+
 static void unknown_node(struct doctor *d)
 {
+	char there[256];
+
 	if (ask_port(d) && d->unknown)
-		found(d, d->other.node, "%s has no address", d->other.node);
+		found(d, "a line for it in /etc/hosts, or its address instead of its name",
+		      "%s has no address", d->other.node);
+	if (d->other.node && !strcmp(d->other.provider, "usb4") &&
+	    !has_cable(d, there, sizeof(there)))
+		found(d, "kfi show devices   (there: modprobe kfi-provider-usb4)",
+		      "no cable leads to %s%s%s%s", d->other.node, *there ? " (there are " : "",
+		      there, *there ? ")" : "");
 }
 
 static void port_refused(struct doctor *d)
@@ -115,8 +152,8 @@ static void slow_transfer(struct doctor *d)
 
 const struct check checks_of_other[] = {
 	{ "unknown-node", unknown_node,
-	  "nothing can be sent to a name without an address",
-	  "a line for %s in /etc/hosts, or its address instead of its name" },
+	  "nothing can be sent to a name without an address, or to a machine without a cable",
+	  "%s" },
 	{ "port-refused", port_refused,
 	  "the network works; what should serve there does not run, or has another port",
 	  "there: kfi perf server -s %s   (or start the target, the mirror, the service that you want)" },

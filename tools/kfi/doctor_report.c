@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * doctor_report.c - kfi doctor --report: a tar file of all that the checks have read, and of nothing
+ * doctor_report.c - kfi doctor --report: a tar file of all that the checks have read, and nothing
  * else. `kfi doctor --root` examines what was unpacked of it.
  */
 #include <errno.h>

@@ -337,7 +337,8 @@ size_t tree_each(struct tree *tree, void (*each)(void *arg, const char *name), v
 		snprintf(child, sizeof(child), "%s/%s", path, entries[i]->d_name);
 		if (!recall(tree, child))
 			keep_seen(tree, child, SEEN_FOLDER, 0755, NULL, 0);
-		each(arg, entries[i]->d_name);
+		if (each)
+			each(arg, entries[i]->d_name);
 		free(entries[i]);
 	}
 	if (n >= 0)

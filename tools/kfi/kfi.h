@@ -241,6 +241,8 @@ extern const struct field provider_fields[2];
 enum { DEVICE_PROVIDER, DEVICE_NAME, DEVICE_PART, DEVICE_STATE, DEVICE_HELP, DEVICE_FIELDS };
 extern const struct field device_fields[DEVICE_FIELDS];
 
+/* Does a node as users write it mean this device? "two", "two.0" and "two.0/peer" mean two.0. */
+bool device_is_meant(const char *node, const char *device);
 /* Is a part of a device the one that joins both machines, and is it up? */
 bool part_is_link(const char *part);
 bool link_is_up(const char *state);
