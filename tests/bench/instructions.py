@@ -42,7 +42,7 @@ grep -q " /sys/kernel/config " /proc/mounts || mount -t configfs none /sys/kerne
 cd /sys/kernel/config/nvmet
 mkdir subsystems/{name} subsystems/{name}/namespaces/1 ports/{number}
 echo 1 >subsystems/{name}/attr_allow_any_host
-echo -n /dev/ram0 >subsystems/{name}/namespaces/1/device_path
+echo -n {disk} >subsystems/{name}/namespaces/1/device_path
 echo 1 >subsystems/{name}/namespaces/1/enable
 echo {trtype} >ports/{number}/addr_trtype
 echo ipv4 >ports/{number}/addr_adrfam
@@ -75,11 +75,12 @@ TWO_NODES = f"rmmod kfi_bench && rdma link delete iw0 && ip link delete d0 && {B
 # It rings doorbells now and then, so it is there only for its cases.
 BRIDGE = "modprobe kfi_ntb_mock inline_irqs=1 && modprobe kfi_ntb"
 NO_BRIDGE = "modprobe -r kfi_ntb kfi_ntb_mock"
-NVME = f"""modprobe -a nvmet_tcp nvme_tcp && modprobe nvmet-kfi trtype=254 && modprobe nvme-kfi &&
-    modprobe brd rd_nr=1 rd_size={DISK_KIB} && mkdir /dev/bench"""
+NVME = """modprobe -a nvmet_tcp nvme_tcp && modprobe nvmet-kfi trtype=254 && modprobe nvme-kfi &&
+    mkdir /dev/bench"""
+DISK = f"modprobe brd rd_nr=1 rd_size={DISK_KIB}"
 CONNECT = """
     exec 3<>/dev/nvme-fabrics
-    echo transport={name},traddr={address},trsvcid={port},nqn={name},nr_io_queues=1,\
+    echo transport={name},traddr={address},trsvcid={port},nqn={name},nr_io_queues={queues},\
 hostnqn={nqn},hostid={host}{tls} >&3
     IFS=,= read -r _ instance _ <&3
     ln -s /dev/nvme${{instance}}n1 /dev/bench/{name}
@@ -91,12 +92,12 @@ TLS = f"""modprobe aesni-intel; modprobe kfi_sockets tls=psk && head -c 32 /dev/
     {tls_demo.RUN}bin/keyctl padd psk 'NVMe1R01 {nvme.HOST_NQN} tcp' %:.nvme"""
 
 
-def disks(pair, tls):
-    """Make the disks of the set "ram" of the script of that name."""
+def disks(pair, tls=False, disk="/dev/ram0", queues=1):
+    """Make the disks of the set "ram" of the script of that name, of a disk that is there."""
     pair.run("a", NVME)
     for number, (name, (port, trtype)) in enumerate(TRANSPORTS.items(), 1):
         words = {"name": name, "number": number, "address": pair.address("a"), "port": port,
-                 "trtype": trtype, "host": nvme.HOST, "nqn": nvme.HOST_NQN,
+                 "trtype": trtype, "disk": disk, "queues": queues, "host": nvme.HOST, "nqn": nvme.HOST_NQN,
                  "tls": ",tls" if tls else ""}
         words["more"] = f"echo tls1.3 >ports/{number}/addr_tsas" if tls and name == "tcp" else ":"
         pair.run("a", TARGET.format(**words) + CONNECT.format(**words))
@@ -128,6 +129,7 @@ def need(pair, there, case, tls):
     elif kind == "ntb":
         pair.run("a", BRIDGE)
     elif kind == "nvme":
+        pair.run("a", DISK)
         disks(pair, tls)
     return kind
 

@@ -26,6 +26,8 @@ PAIR = struct.Struct("=QQ")
 class Executed:
     """The plugin in each machine, as a device beside those of a simulator"""
 
+    program = "executed"
+
     def __init__(self):
         self.dir = None
         self.qemu = None
@@ -37,14 +39,14 @@ class Executed:
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         if done.returncode != 0:
             raise VmError(f"the plugin does not build:\n{done.stdout}")
-        self.plugin = os.path.join(out, "executed.so")
+        self.plugin = os.path.join(out, f"{self.program}.so")
         self.dir = run_dir
 
     def stop(self):
         """It ends with its machine."""
 
     def socket(self, name):
-        return os.path.join(self.dir, f"executed.{name}")
+        return os.path.join(self.dir, f"{self.program}.{name}")
 
     def arguments(self, name, _memory):
         return ["-plugin", f"{self.plugin},socket={self.socket(name)}"]
