@@ -131,6 +131,11 @@ static int nm_peer_mw_get_addr(struct ntb_dev *ntb, int widx, phys_addr_t *base,
 	return 0;
 }
 
+static int nm_db_is_unsafe(struct ntb_dev *ntb)
+{
+	return nm_unsafe;
+}
+
 static u64 nm_db_valid_mask(struct ntb_dev *ntb)
 {
 	return NM_BELL_MASK;
@@ -282,6 +287,7 @@ static struct ntb_dev_ops nm_ops = {
 	.mw_clear_trans		= nm_mw_clear_trans,
 	.peer_mw_count		= nm_peer_mw_count,
 	.peer_mw_get_addr	= nm_peer_mw_get_addr,
+	.db_is_unsafe		= nm_db_is_unsafe,
 	.db_valid_mask		= nm_db_valid_mask,
 	.db_vector_count	= nm_db_vector_count,
 	.db_vector_mask		= nm_db_vector_mask,

@@ -80,6 +80,10 @@ bool nm_eio_close;
 module_param_named(eio_close, nm_eio_close, bool, 0444);
 MODULE_PARM_DESC(eio_close, "with no_zero: the translation of no length closes the window all the same (Ice Lake)");
 
+bool nm_unsafe;
+module_param_named(unsafe, nm_unsafe, bool, 0444);
+MODULE_PARM_DESC(unsafe, "doorbells must not be used while data move (Xeons before Skylake)");
+
 char *nm_driver_name = "kfi_ntb_mock";
 module_param_named(driver, nm_driver_name, charp, 0444);
 MODULE_PARM_DESC(driver, "name of the bridges' driver, by which clients know it (default kfi_ntb_mock)");

@@ -160,6 +160,7 @@ extern unsigned int nm_dma_bells, nm_late_ms;
 extern u64 nm_dead_bells;
 extern bool nm_inline, nm_no_zero, nm_no_clear, nm_pages, nm_same_port, nm_no_close, nm_eio_close;
 extern bool nm_moves, nm_slow_bells;
+extern bool nm_unsafe;
 extern char *nm_driver_name;
 
 static inline u64 nm_size(int window)
