@@ -254,8 +254,6 @@ struct kfi_conn_ops {
  * @tx_len: bytes of a request's message, for requests with data behind it
  * @region_segs: pieces of memory of a request's region; 0: no regions
  * @where: context of the functions of the connection: @received, @req_done and &kfi_rw.done
- * @affinity: @cpu is valid
- * @cpu: CPU that the device should interrupt for this connection, if it can choose
  * @eager: KFI_OPT_EAGER_SIZE, see kfi_setopt(); 0: that of the provider
  * @account: accepted connections: pays for the connection, see kfi_dom_get_paid(); or NULL
  * @reclaim: memory reclaim may wait for this connection
@@ -271,8 +269,6 @@ struct kfi_conn_attr {
 	size_t			tx_len;
 	unsigned int		region_segs;
 	enum kfi_conn_where	where;
-	bool			affinity;
-	int			cpu;
 	size_t			eager;
 	struct kfi_account	*account;
 	bool			reclaim;

@@ -408,11 +408,7 @@ enum kfi_cq_wait_cond {
  *	it can start the operations that they have posted with KFI_MORE.
  * KFI_CQ_LOCAL: callbacks run in the workqueue on the CPU on which the operation
  *	has completed, usually the CPU that has received the packets. Not with
- *	KFI_CQ_SOFTIRQ or KFI_CQ_DIRECT.
- *
- * KFI_AFFINITY selects the CPU of callbacks that run in the workqueue. With
- * KFI_CQ_SOFTIRQ and KFI_CQ_LOCAL they run where operations complete; a provider
- * whose device has several interrupts takes that of the selected CPU.
+ *	KFI_CQ_SOFTIRQ, KFI_CQ_DIRECT or KFI_AFFINITY.
  */
 #define KFI_CQ_SOFTIRQ		(1ULL << 60)
 #define KFI_CQ_DIRECT		(1ULL << 61)
@@ -428,7 +424,7 @@ enum kfi_cq_wait_cond {
  *	handler; KFI_AFFINITY if @signaling_vector is valid
  * @format: format of the entries
  * @wait_obj: &enum kfi_wait_obj
- * @signaling_vector: the CPU of KFI_AFFINITY
+ * @signaling_vector: CPU on which the handler and done() run
  * @wait_cond: condition of kfi_cq_sread()
  */
 struct kfi_cq_attr {

@@ -564,8 +564,8 @@ int kfi_remote_rma(struct kfi_ep *ep, struct kfi_mr *mr, u64 key, u64 flags, siz
  * kfi_cq_cpu() - return the CPU that the consumer has chosen for the callbacks of a queue
  * @cq: completion queue, or NULL
  *
- * For providers whose device can choose the CPU that it interrupts. Callbacks in softirq, and those of
- * KFI_CQ_LOCAL, run where the provider makes the completions, others on that CPU in any case.
+ * For providers whose device can choose the CPU that it interrupts. The callbacks run on that CPU
+ * wherever completions are made.
  *
  * Context: any. Return: the CPU of KFI_AFFINITY, or -1.
  */

@@ -91,7 +91,7 @@ static int kfi_cq_check(const struct kfi_cq_attr *attr, kfi_comp_handler handler
 	if ((attr->flags & KFI_CQ_SOFTIRQ) && (attr->flags & KFI_CQ_DIRECT))
 		return -EINVAL;
 	if ((attr->flags & KFI_CQ_LOCAL) &&
-	    (attr->flags & (KFI_CQ_SOFTIRQ | KFI_CQ_DIRECT)))
+	    (attr->flags & (KFI_CQ_SOFTIRQ | KFI_CQ_DIRECT | KFI_AFFINITY)))
 		return -EINVAL;
 	if ((unsigned int)attr->format > KFI_CQ_FORMAT_TAGGED || attr->size > KFI_CQ_SIZE_MAX)
 		return -EINVAL;

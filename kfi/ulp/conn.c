@@ -184,12 +184,8 @@ static int conn_queues(struct kfi_conn *conn)
 	struct kfi_av_attr av = { .type = KFI_AV_TABLE };
 	int ret;
 
-	if (attr->affinity) {
-		cq.flags |= KFI_AFFINITY;
-		cq.signaling_vector = attr->cpu;
-	}
 	if (read && conn->ops->ready) {
-		cq.flags |= KFI_CQ_SOFTIRQ;
+		cq.flags = KFI_CQ_SOFTIRQ;
 		cq.wait_obj = KFI_WAIT_NONE;
 		handler = conn->ops->ready;
 	}
@@ -282,8 +278,7 @@ static bool objects_fit(const struct kfi_conn *conn, const struct kfi_dom *dom,
 
 	return conn->ep && conn->dom == dom && conn->info->src_addrlen == info->src_addrlen &&
 	       !memcmp(conn->info->src_addr, info->src_addr, info->src_addrlen) &&
-	       old->where == new->where && old->affinity == new->affinity &&
-	       old->cpu == new->cpu && old->region_segs == new->region_segs &&
+	       old->where == new->where && old->region_segs == new->region_segs &&
 	       old->tx == new->tx && old->reclaim == new->reclaim &&
 	       old->timeout_ms == new->timeout_ms && old->eager == new->eager &&
 	       old->need_privilege == new->need_privilege &&

@@ -45,6 +45,7 @@ static void cq_attributes(struct kunit *test)
 		{ { .flags = KFI_AFFINITY, .signaling_vector = -1 },	-EINVAL },
 		{ { .flags = KFI_CQ_LOCAL | KFI_CQ_SOFTIRQ },		-EINVAL },
 		{ { .flags = KFI_CQ_LOCAL | KFI_CQ_DIRECT },		-EINVAL },
+		{ { .flags = KFI_CQ_LOCAL | KFI_AFFINITY },		-EINVAL },
 		{ { .flags = KFI_AFFINITY, .signaling_vector = 1 << 20 }, -EINVAL },
 		{ { .size = (size_t)1 << 40 },				-EINVAL },
 		{ { .wait_cond = KFI_CQ_COND_THRESHOLD },		-EINVAL },

@@ -16,9 +16,7 @@
 #define KFN_PROTO_H
 
 #include <linux/build_bug.h>
-#include <linux/cpumask.h>
 #include <linux/crc32c.h>
-#include <linux/numa.h>
 #include <linux/sizes.h>
 #include <linux/string.h>
 #include <linux/stringify.h>
@@ -126,15 +124,6 @@ static inline bool kfn_sealed(const void *head, size_t len, u8 digests)
 	const struct kfn_digest *digest = head + len;
 
 	return !(digests & KFN_DIGEST_HEADER) || digest->header == kfn_header_digest(head, len);
-}
-
-/*
- * Return: the CPU near which both sides want the interrupts of I/O queue @qid. They are the same at each
- * reconnect, and spread over the CPUs that are online.
- */
-static inline int kfn_queue_cpu(unsigned int qid)
-{
-	return cpumask_local_spread(qid - 1, NUMA_NO_NODE);
 }
 
 /* What both sides need of kfabric. Any provider may offer it */

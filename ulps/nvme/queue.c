@@ -81,8 +81,6 @@ static int kfn_queue_connect(struct kfn_queue *queue)
 		.tx_len = kfn_head_len(sizeof(struct nvme_command), ctrl->digests),
 		.region_segs = ctrl->pages,
 		.where = kfn_queue_polled(queue) ? KFI_CONN_POLL : KFI_CONN_SOFTIRQ,
-		.affinity = queue->qid,
-		.cpu = queue->qid ? kfn_queue_cpu(queue->qid) : 0,
 		.reclaim = true,	/* pages are written to this disk, or swapped to it */
 	};
 	struct nvme_rdma_cm_rep rep;

@@ -118,9 +118,6 @@ static int kfnt_accept(struct kfi_caller *caller, const struct nvme_rdma_cm_req 
 			  KFN_QUEUE_MAX - queue->depth);
 	attr.rx_more = queue->inline_size;
 	attr.where = queue->qid ? KFI_CONN_ROUNDS : KFI_CONN_WORK;
-	attr.affinity = queue->qid;
-	if (queue->qid)
-		attr.cpu = kfn_queue_cpu(queue->qid);
 	ret = kfi_conn_accept(&queue->conn, caller, &attr, &rep, sizeof(rep));
 	if (!ret)
 		return 0;
