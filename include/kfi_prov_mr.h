@@ -137,7 +137,8 @@ static inline bool kfi_mr_live(const struct kfi_mr *mr, u64 key)
 }
 
 /**
- * kfi_mr_find() - find a region by its key, whether peers may use it or not
+ * kfi_mr_find() - find a region by its key, whether peers may use it or not. A per-I/O region whose
+ * registration has ended may be found by its last key only if the provider or the consumer chose it
  * @ep: endpoint that has received the request
  * @key: key in the request, not trusted
  *

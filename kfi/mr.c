@@ -5,16 +5,16 @@
  * The right to access memory and the life of struct kfi_mr are separate. An operation of a peer
  * holds a reference (kfi_mr.ref) for as long as the peer takes. The right is kfi_mr.live, together
  * with the key that the operation used: both are checked again in every RCU read section that moves
- * bytes. To end a region, mr_close() clears kfi_mr.live, removes its key and
- * waits for a grace period, or does not wait if no operation holds a reference. So no peer can
- * delay the end of a region by an operation whose bytes a CPU moves. The end waits also for
- * persist(), which belongs to the owner of the region (see commit.c), and for leases of the
- * provider (kfi_mr_lease()). These end in bounded time, except that of a place, which ends when
- * the consumer that has it and its device have finished. kfi_mr_warn_busy() logs a region that has
- * waited for a long time.
+ * bytes. To end a region, mr_close() clears kfi_mr.live, removes its key and waits for a grace
+ * period, or does not wait if no operation holds a reference. So no peer can delay the end of a
+ * region by an operation whose bytes a CPU moves. The end waits also for persist(), which
+ * belongs to the owner of the region (see commit.c), and for leases of the provider
+ * (kfi_mr_lease()). These end in bounded time, except that of a place, which ends when the consumer
+ * that has it and its device have finished. kfi_mr_warn_busy() logs a region that has waited for a
+ * long time.
  *
- * A lookup takes no lock: it finds the region by its key under RCU, takes a reference, and then makes
- * all checks. kfi_mr_get() explains the order of these steps.
+ * A lookup takes no lock: it finds the region by its key under RCU, takes a reference, and then
+ * makes all checks. kfi_mr_get() explains the order of these steps.
  *
  * kfi_mr.bind_lock serializes kfi_mr_bind() and kfi_mr_enable() of a region. The owner calls
  * neither at the same time as the close, or as kfi_mr_register(), which must not sleep.

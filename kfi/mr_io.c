@@ -12,9 +12,9 @@
  * one call runs. An owner that invalidates while a peer does so waits for nothing, because the
  * other context may be one that it has preempted: it leaves its work to it (PASSED).
  *
- * Each registration uses a new random key, unless the consumer chooses it. An operation of a peer
- * with an old key finds that the key has changed (kfi_mr_live()), even if other memory has been
- * attached to the handle.
+ * Each registration uses a new key that can't be guessed, unless the consumer chooses it. An
+ * operation of a peer with an old key finds that the key has changed (kfi_mr_live()), even if other
+ * memory has been attached to the handle.
  *
  * An invalidation is complete when no byte can be written to the memory or read from it any more.
  * If no operation of a peer is in progress (kfi_mr_in_use()), and no device may still access the

@@ -2,11 +2,11 @@
 /*
  * mr_key.c - keys of regions: how a region gets one, and is found by it.
  *
- * A region whose keys are chosen here has a slot of its domain from its creation to its end. The low
- * part of each of its keys is the slot, and the rest can't be guessed. So a region for single I/Os
- * gets a new key by a write to itself alone, and no CPU touches a line of the table that another
- * one has changed. A registration that has ended leaves its key in the region until the next one, and
- * is not found any more because the region is not live.
+ * A region whose keys are chosen here has a slot of its domain from its creation to its end. The
+ * low part of each of its keys is the slot, and the rest can't be guessed. So a region for single
+ * I/Os gets a new key by a write to itself alone, and no CPU touches a line of the table that
+ * another one has changed. A registration that has ended leaves its key in the region until the
+ * next one, and is not found any more because the region is not live.
  *
  * Keys that the consumer or the provider chooses are in a hash table instead, from the registration
  * to its end, and so are those of a domain whose slots are all taken. Of a key of four bytes, as
@@ -114,8 +114,8 @@ static struct kfi_mr *find_hashed(struct kfi_domain *domain, u64 key)
 }
 
 /*
- * The next key of the slot. A peer that has seen former ones can't guess it. It differs from the one
- * before, and from keys that the consumer has chosen.
+ * The next key of the slot. A peer that has seen former ones can't guess it. It differs from the
+ * one before, and from keys that the consumer has chosen.
  */
 static void draw_key(struct kfi_mr *mr)
 {
@@ -161,9 +161,10 @@ int kfi_mr_set_key(struct kfi_mr *mr, u64 requested)
 {
 	int ret;
 
+	if (requested != KFI_KEY_NOTAVAIL && requested & ~key_mask(mr->domain))
+		return -EINVAL;
+	rcu_read_lock();		/* regions that are compared may end meanwhile */
 	if (requested != KFI_KEY_NOTAVAIL) {
-		if (requested & ~key_mask(mr->domain))
-			return -EINVAL;
 		ret = hash_key(mr, requested);
 	} else if (mr->domain->prov_keys) {
 		ret = hash_key(mr, mr->prov_key);
@@ -173,6 +174,7 @@ int kfi_mr_set_key(struct kfi_mr *mr, u64 requested)
 	} else {
 		ret = hash_random_key(mr);
 	}
+	rcu_read_unlock();
 	return ret == -EEXIST ? -KFI_ENOKEY : ret;
 }
 

@@ -16,7 +16,9 @@
  * moment.
  */
 #include <linux/export.h>
+#include <linux/rcupdate_wait.h>
 #include <linux/rhashtable.h>
+#include <linux/sched.h>
 #include <linux/wait_bit.h>
 #include "core.h"
 #include "mr.h"
@@ -134,8 +136,10 @@ void kfi_mr_recall_ep(struct kfi_ep *ep)
 	if (!READ_ONCE(ep->leased))
 		return;
 	rcu_read_lock();
-	xa_for_each(&ep->domain->slots, slot, mr)
+	xa_for_each(&ep->domain->slots, slot, mr) {
 		lease_recall(mr, ep);
+		cond_resched_rcu();	/* there may be millions */
+	}
 	rcu_read_unlock();
 	rhashtable_walk_enter(&ep->domain->mrs, &iter);
 	rhashtable_walk_start(&iter);

@@ -233,7 +233,7 @@ bool has_word(const char *words, const char *word)
 {
 	size_t len = strcspn(word, "/");
 
-	for (; *words; words += strspn(words, ",; ")) {
+	for (; len && *words; words += strspn(words, ",; ")) {
 		if (strcspn(words, ",; ") == len && !strncmp(words, word, len))
 			return true;
 		words += strcspn(words, ",; ");

@@ -124,9 +124,11 @@ static void mirror_refused(struct doctor *d)
 
 static void one_disconnected(struct doctor *d, char **row)
 {
+	bool named = row[M_LOST] && !is(row[M_LOST], "-");
+
 	if (!is(row[M_SESSION], "connected") && !has(row, "refused"))
 		found(d, row[M_NAME], "the mirror %s, %s here, has no session with %s (%s)",
-		      row[M_NAME], row[M_ROLE], row[M_LOST] ? row[M_LOST] : "its peer",
+		      row[M_NAME], row[M_ROLE], named ? row[M_LOST] : "its peer",
 		      row[M_SESSION]);
 }
 

@@ -95,7 +95,7 @@ static void unknown_node(struct doctor *d)
 	if (ask_port(d) && d->unknown)
 		found(d, "a line for it in /etc/hosts, or its address instead of its name",
 		      "%s has no address", d->other.node);
-	if (d->other.node && !strcmp(d->other.provider, "usb4") &&
+	if (d->other.node && !strcmp(d->other.provider, "usb4") && d->devices.nrows &&
 	    !has_cable(d, there, sizeof(there)))
 		found(d, "kfi show devices   (there: modprobe kfi-provider-usb4)",
 		      "no cable leads to %s%s%s%s", d->other.node, *there ? " (there are " : "",

@@ -357,7 +357,7 @@ static void stop_tick(struct kfm *m)
 {
 	struct kfm_cmd *cmd = m->stop;
 	bool last;
-	int ret;
+	int ret = 0;
 
 	if (!cmd || !nets_closed(m) || !kfm_writes_idle(m) || !list_empty(&m->draining) ||
 	    kfm_serve_busy(m))

@@ -62,8 +62,9 @@ static void peer_left(struct kfm_peer *p)
  *
  * With policy quorum this node, which counts as one that has the data, would have none.
  *
- * Context: the worker. Return: 0; -EALREADY; -EOPNOTSUPP with that policy; -ENOTCONN if no peer has the data; or another negative error. Then nothing
- * has changed.
+ * Context: the worker.
+ * Return: 0; -EALREADY; -EOPNOTSUPP with that policy; -ENOTCONN if no peer has the data; or another
+ * negative error. Then nothing has changed.
  */
 int kfm_detach(struct kfm *m)
 {

@@ -101,7 +101,7 @@ static int kfm_ctr(struct dm_target *ti, unsigned int argc, char **argv)
 		return ret;
 	}
 	ti->per_io_data_size = sizeof(struct kfm_read);
-	/* the clone gets the cgroup of its submitter, which leg_prepare() passes to the leg */
+	/* the clone gets the cgroup of its submitter, which kfm_leg_prepare() passes to the leg */
 	ti->needs_bio_set_dev = true;
 	ti->num_discard_bios = 1;
 	ti->num_write_zeroes_bios = 1;

@@ -203,9 +203,11 @@ static int net_find(const struct kfm_rail *rail, const struct kfi_need *need,
 	} else if (!ret) {
 		ret = -ENETUNREACH;
 		for (info = own; info && ret == -ENETUNREACH; info = info->next) {
-			for (end = to; end && !same_domain(info, end); end = end->next)
-				;
-			if (end) {
+			bool there = !(info->domain_attr->caps & KFI_ONE_PEER);
+
+			for (end = to; end && !there; end = end->next)
+				there = same_domain(info, end);
+			if (there) {
 				*found = kfi_dupinfo(info);
 				ret = *found ? 0 : -ENOMEM;
 			}

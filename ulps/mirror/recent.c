@@ -18,8 +18,7 @@
  * not if many parts of a resynchronisation follow them: then it clears nothing until these writes
  * are settled.
  *
- * A mirror with one peer does nothing of that, nor does the replay of a node's own records (own.c),
- * whose bits were durable before they were written. All functions run in the worker.
+ * A mirror with one peer does nothing of that. All functions run in the worker.
  */
 #include "bits.h"
 #include "flush.h"

@@ -15,17 +15,15 @@
  * While the range is claimed, no write to it is in flight. So the records that the peer applies
  * include all writes to the range, and the leg gets current data. The bit of the region is not
  * set: a crash during the repair leaves unreadable sectors or current data, and with the bit set
- * this leg could become the source of a resynchronisation of those sectors. If no record can be
- * stored (own.c), the leg is not written: the read gets the data all the same, and the copy remains
- * a source.
+ * this leg could become the source of a resynchronisation of those sectors.
  *
  * If the write to the leg fails, that is no failed leg: it was given what it has had. It may be a
  * disk without a path for a moment. The range is *bad* from then on: the peers serve each read of
  * it, and each time the data is written back again, until the leg takes it. Nothing is compared
  * there, or copied from there. A demotion sets the bits of bad ranges, and KFM_SB_LEG_FAILED, which
  * excludes this copy as a source; after a crash the sectors are unreadable, or have current data.
- * A leg with more than KFM_BAD_RANGES of them has failed, as it has after any failed write if half
- * a sector may be left (own.c), or if a cache may have lost more than that (flush.c).
+ * A leg with more than KFM_BAD_RANGES of them has failed, as it has after any failed write if a cache
+ * may have lost more than that (flush.c).
  *
  * A detached node (detach.c) reads all of its data in this way, and writes nothing back. If there
  * is no other peer to ask, its reads have no deadline but that of the session. While no peer has
