@@ -41,7 +41,7 @@ def run(opts, verdict, progress):
     os.makedirs(out, exist_ok=True)
     bed.build(opts.series, progress, out, "KFI_TESTS=y")
     progress.during("looking for dmsetup, fio and programs of file systems", [os.path.join(vm.HERE, "need"), "xfs"], os.path.join(out, "need.log"))
-    modules = os.path.join(vm.BUILD, f"vm-{opts.series}", "src")
+    modules = os.path.join(vm.BUILD, f"vm-{opts.series}", "modules", "src")
     words = " ".join([f"{bed.TOP}/tests/mirror/inside", modules, "sockets", "0", str(opts.seed), *opts.groups])
     with vm.Pair(opts.series, out, modules=MODULES, memory="1G", append=MEMORY, qemu_extra=bed.HOST_FILES, names=("a",), progress=progress) as pair:
         pair.run("a", ENTER)
