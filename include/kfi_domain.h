@@ -542,9 +542,10 @@ int kfi_mr_alloc(struct kfid_domain *domain, size_t iov_limit, uint64_t flags,
  * kfi_mr_biov() - return where a per-I/O region keeps its pieces of memory
  * @mr: region of kfi_mr_alloc()
  *
- * A consumer that would put together a list of pages for kfi_mr_register() alone can do so there, and
- * pass it as mr_biov of the attribute, with at most the iov_limit of the region. It writes there
- * only while no memory is attached and no work is in progress.
+ * A consumer may list the pages for kfi_mr_register() in this array, and pass it as
+ * mr_biov of the attribute; then nothing is copied. The array has room for the
+ * iov_limit of the region. The consumer writes to it only while no memory is attached
+ * and no work is in progress.
  *
  * Context: Any.
  * Return: an array, which exists as long as the region.
@@ -554,8 +555,8 @@ struct bio_vec *kfi_mr_biov(struct kfid_mr *mr);
 /**
  * kfi_mr_register() - attach memory to a per-I/O region
  * @mr: region of kfi_mr_alloc() without memory
- * @attr: memory to register; copied, unless it is in kfi_mr_biov(). The memory, and the mapping of a
- *	scatterlist, have to exist until the invalidation. requested_key is
+ * @attr: memory to register; copied, unless it is listed in kfi_mr_biov(). The
+ *	memory, and the mapping of a scatterlist, have to exist until the invalidation. requested_key is
  *	KFI_KEY_NOTAVAIL or 0 for a random key. Otherwise it is the key, in
  *	domains without KFI_MR_PROV_KEY; the consumer does not use a key again
  *	that peers may still use.

@@ -32,8 +32,8 @@
  *	@cntr_access, and of @enabled unless @per_io
  * @node: in &kfi_domain.mrs
  * @flags: flags of the registration: KFI_RMA_EVENT, KFI_RMA_PMEM
- * @prov_key: in a domain with &kfi_domain.prov_keys: the key, which the provider sets in mr_bind or
- *	mr_attach. It is unique in the domain as long as the provider has memory registered under it
+ * @prov_key: in a domain with &kfi_domain.prov_keys: the key, which the provider sets in mr_bind
+ *	or mr_attach. It is unique in the domain as long as memory is registered under it
  * @iov_limit: room for segments
  * @claims: number of segments in memory of kfi_mem_alloc(), which can't be freed meanwhile
  * @cntr: bound counter, or NULL
@@ -137,10 +137,11 @@ static inline bool kfi_mr_live(const struct kfi_mr *mr, u64 key)
 }
 
 /**
- * kfi_mr_find() - find a region by its key, whether peers may use it or not. A per-I/O region whose
- * registration has ended may be found by its last key only if the provider or the consumer chose it
+ * kfi_mr_find() - find a region by its key, whether peers may use it or not
  * @ep: endpoint that has received the request
  * @key: key in the request, not trusted
+ *
+ * A per-I/O region whose key kfi.ko has chosen is found only while its registration lasts.
  *
  * Context: any, inside rcu_read_lock(). The region exists until the end of that section.
  * Return: the region; NULL if there is none with this key, or if it is bound to another endpoint.
@@ -152,9 +153,9 @@ struct kfi_mr *kfi_mr_find(struct kfi_ep *ep, u64 key);
  * @entry: entry in &kfi_mr.leases. Owned by kfi.ko
  * @ep: endpoint whose peer may use the region. Owned by kfi.ko
  * @recall: set by the provider: the region ends, or changes so that the lease is not valid any
- *	more, or peers of the endpoint may not write any more (KFI_OPT_REMOTE_ACCESS). The provider
- *	calls kfi_mr_unlease() in bounded time, whatever the peer does, and not from this function.
- *	May be called several times. Called under a spinlock with bottom halves off, in an RCU
+ *	more, or peers of the endpoint may not write any more (KFI_OPT_REMOTE_ACCESS). The
+ *	provider calls kfi_mr_unlease() in bounded time, whatever the peer does, and not from this
+ *	function. May be called several times. Called under a spinlock with bottom halves off, in an RCU
  *	section, in process context or softirq; it may set a flag and queue work, but take no lock
  */
 struct kfi_mr_lease {

@@ -47,7 +47,7 @@ int ks_post(struct kfi_link *link, struct kfi_unit *unit)
 	struct kvec head;
 	int sent;
 
-	/* Answers shall be received where a task asks; what softirq posts says nothing about that. */
+	/* RFS brings the answer to this CPU. A post by softirq does not tell where it is wanted. */
 	if (in_task())
 		sock_rps_record_flow(sk);
 	if (unlikely(!link->posted))

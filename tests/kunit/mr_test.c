@@ -280,7 +280,7 @@ static void killed_crosswise(struct kunit *test)
 	kfi_world_close(w);
 }
 
-/* Each registration has another key, and the ones before lead nowhere, nor to a later user of the slot. */
+/* Each registration has a new key. Former keys find no region, nor a later one in the same slot. */
 static void keys_of_a_slot(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);
@@ -346,7 +346,7 @@ static void chosen_and_drawn_keys(struct kunit *test)
 	kfi_world_close(w);
 }
 
-/* What a region was called before is no name of it any more, also if it is the number of its slot. */
+/* A chosen key that has ended can be chosen again, also if it is the number of a slot. */
 static void a_chosen_key_is_free_again(struct kunit *test)
 {
 	struct kfi_world *w = kfi_world_open(test, NULL);

@@ -271,7 +271,7 @@ static bool check_direct(const char *file, cfg_t *cfg)
 static const struct choice {
 	const char *word;
 	const char *values[5];
-	bool tells;	/* it is a word of the table, unless it has its default, which the kernel does not show */
+	bool tells;	/* the table has this word, unless its value is the default */
 } choices[] = {
 	{ "policy", { "fence", "stop", "alone", "quorum" } },
 	{ "label", { "off", "on" } },
@@ -322,7 +322,8 @@ static bool check_file(const char *file, cfg_t *cfg)
 		complain("%s: %s", file, uuid ? "the uuid is not one" : "the uuid is missing");
 		return false;
 	}
-	return check_word(file, cfg, "provider") && check_choices(file, cfg) && check_policy(file, cfg) &&
+	return check_word(file, cfg, "provider") && check_choices(file, cfg) &&
+	       check_policy(file, cfg) &&
 	       check_range(file, cfg, "timeout", 200, 600000) &&
 	       check_range(file, cfg, "rate", 0, RATE_MAX) &&
 	       check_range(file, cfg, "rate-min", 0, RATE_MAX) && check_direct(file, cfg) &&

@@ -24,9 +24,9 @@
  * lacks.
  *
  * A write to the leg that is cut off was not acknowledged. The primary, if it lives, posts it
- * again; else its region is in the bitmaps, as that of each write in flight. A leg that must not see
- * a change of what it writes, or that needs more of memory than slots offer, has no slots: the worker
- * copies records for it.
+ * again; else its region is in the bitmaps, as that of each write in flight. A leg has no slots if
+ * the data must not change while it is written, or if it needs more of memory than slots offer: the
+ * worker copies records for it.
  */
 #include <linux/crc32c.h>
 #include <linux/mm.h>

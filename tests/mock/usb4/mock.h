@@ -214,7 +214,8 @@ void tm_engine_init(struct tm_host *host);
 void tm_engine_exit(struct tm_host *host);	/* without: may sleep */
 void tm_engine_start(struct tm_ring *r);
 void tm_engine_stop(struct tm_ring *r);
-void tm_engine_post(struct tm_ring *r, u32 index);	/* the driver has posted descriptors up to @index */
+/* the driver has posted descriptors up to @index */
+void tm_engine_post(struct tm_ring *r, u32 index);
 bool tm_engine_enable(struct tm_ring *r, bool on);	/* its interrupt; return: as it was */
 void tm_engine_go_on(void);			/* something has changed that frames may wait for */
 
