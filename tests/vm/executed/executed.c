@@ -7,26 +7,15 @@
  * address and instructions. Processes share one counter, of address 0, because they have the same
  * addresses.
  */
-#include <assert.h>
-#include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include "plugin.h"
+#include "serve.h"
 
 /* More than a kernel has blocks that are ever executed. A power of two */
 #define SLOTS		(1u << 20)
 #define KERNEL		(1ull << 63)
-/* Pairs that are written at once */
-#define PAIRS		4096
-
-/* qemu_plugin_install() reads one byte less. */
-static_assert(sizeof(((struct sockaddr_un *)0)->sun_path) == 108);
 
 int qemu_plugin_version = PLUGIN_VERSION;
 
@@ -69,78 +58,21 @@ static void translated(struct qemu_plugin_tb *tb, void *data)
 							  qemu_plugin_tb_n_insns(tb));
 }
 
-static int write_all(int fd, const void *data, size_t len)
+static void answer(FILE *peer)
 {
-	while (len) {
-		ssize_t n = send(fd, data, len, MSG_NOSIGNAL);
-
-		if (n < 0)
-			return -errno;
-		data = (const char *)data + n;
-		len -= n;
-	}
-	return 0;
-}
-
-static void answer(int fd)
-{
-	uint64_t pairs[PAIRS][2], value;
-	unsigned int n = 0;
+	uint64_t pair[2];
 
 	for (unsigned int slot = 0; slot < SLOTS; slot++) {
-		value = qemu_plugin_u64_sum(counter(slot));
-		if (!value)
-			continue;
-		pairs[n][0] = address[slot];
-		pairs[n++][1] = value;
-		if (n == PAIRS) {
-			if (write_all(fd, pairs, sizeof(pairs)))
-				return;
-			n = 0;
-		}
+		pair[0] = address[slot];
+		pair[1] = qemu_plugin_u64_sum(counter(slot));
+		if (pair[1] && !fwrite(pair, sizeof(pair), 1, peer))
+			return;
 	}
-	write_all(fd, pairs, n * sizeof(pairs[0]));
 }
 
-static void *serve(void *data)
-{
-	int listener = *(int *)data, fd;
-
-	while ((fd = accept(listener, NULL, NULL)) >= 0) {
-		answer(fd);
-		close(fd);
-	}
-	return NULL;
-}
-
-/* The only argument is the path of the socket. */
 int qemu_plugin_install(uint64_t id, const void *info, int argc, char **argv)
 {
-	struct sockaddr_un name = { .sun_family = AF_UNIX };
-	static int listener;
-	pthread_t thread;
-	sigset_t all, old;
-
-	if (argc != 1 || sscanf(argv[0], "socket=%107s", name.sun_path) != 1) {
-		fputs("executed: the argument is socket=PATH\n", stderr);
-		return 1;
-	}
-	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (listener < 0 || bind(listener, (struct sockaddr *)&name, sizeof(name)) ||
-	    listen(listener, 1)) {
-		fprintf(stderr, "executed: %s: %s\n", name.sun_path, strerror(errno));
-		return 1;
-	}
 	counters = qemu_plugin_scoreboard_new(SLOTS * sizeof(uint64_t));
 	qemu_plugin_register_vcpu_tb_trans_cb(id, translated, NULL);
-	/* signals are QEMU's */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	errno = pthread_create(&thread, NULL, serve, &listener);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (errno) {
-		fprintf(stderr, "executed: %s\n", strerror(errno));
-		return 1;
-	}
-	return 0;
+	return serve("executed", argc, argv, answer);
 }

@@ -22,20 +22,16 @@
  *
  * All processes are instruction 0, because they have the same addresses.
  */
-#include <assert.h>
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "plugin.h"
+#include "serve.h"
 
 #define CPUS		16
 #define KERNEL		(1ull << 63)
@@ -43,9 +39,6 @@
 #define EVENT_SLOTS	(1u << 22)		/* a power of two */
 #define TRIES		1000			/* slots that are looked at for one */
 #define LINES		((4ull << 30) / 64)	/* of 64 bytes, of the largest machine */
-
-/* qemu_plugin_install() reads one byte less. */
-static_assert(sizeof(((struct sockaddr_un *)0)->sun_path) == 108);
 
 int qemu_plugin_version = PLUGIN_VERSION;
 
@@ -284,77 +277,47 @@ static void translated(struct qemu_plugin_tb *tb, void *data)
 	qemu_plugin_register_vcpu_mem_cb(insn, accessed, PLUGIN_NO_REGS, PLUGIN_READ_WRITE, site);
 }
 
-static void answer(FILE *out)
+static void write_counters(FILE *peer)
 {
-	fprintf(out, "T %lx %lx\n", fills, first);
+	fprintf(peer, "T %lx %lx\n", fills, first);
 	for (struct site *site = sites; site < sites + SITES; site++) {
 		for (unsigned int cpu = 0; cpu < nr_states; cpu++)
 			if (site->executed[cpu])
-				fprintf(out, "I %lx %x %lx\n", site->at, cpu, site->executed[cpu]);
+				fprintf(peer, "I %lx %x %lx\n", site->at, cpu, site->executed[cpu]);
 		if (site->atomics)
-			fprintf(out, "A %lx %lx\n", site->at, site->atomics);
+			fprintf(peer, "A %lx %lx\n", site->at, site->atomics);
 	}
 	for (struct flow *flow = flows; flow < flows + EVENT_SLOTS; flow++)
 		if (flow->at)
-			fprintf(out, "L %x %lx %lx %lx %x %x %x\n", flow->line, flow->at,
+			fprintf(peer, "L %x %lx %lx %lx %x %x %x\n", flow->line, flow->at,
 				sites[flow->to].at, sites[flow->from].at, flow->times[READ],
 				flow->times[WRITE], flow->times[TAKE]);
-	fprintf(out, "E %lx\n", lost);
+	fprintf(peer, "E %lx\n", lost);
 }
 
-static void *serve(void *data)
+static void answer(FILE *peer)
 {
-	int listener = *(int *)data, fd;
 	char line[80];
-	FILE *file;
 
-	while ((fd = accept(listener, NULL, NULL)) >= 0) {
-		file = fdopen(fd, "r+");
-		if (!file)
-			break;
-		if (fgets(line, sizeof(line), file) &&
-		    sscanf(line, "%lx %lu %lu", &call_at, &calls_learn, &calls_count) == 3) {
-			mode = LEARN;
-			while (mode != FINISHED)
-				usleep(20000);
-			answer(file);
-			mode = OFF;
-		}
-		fclose(file);
-	}
-	return NULL;
+	if (!fgets(line, sizeof(line), peer) ||
+	    sscanf(line, "%lx %lu %lu", &call_at, &calls_learn, &calls_count) != 3)
+		return;
+	mode = LEARN;
+	while (mode != FINISHED)
+		usleep(20000);
+	write_counters(peer);
+	mode = OFF;
 }
 
-/* The only argument is the path of the socket. */
 int qemu_plugin_install(uint64_t id, const void *info, int argc, char **argv)
 {
-	struct sockaddr_un name = { .sun_family = AF_UNIX };
-	static int listener;
-	pthread_t thread;
-	sigset_t all, old;
-
-	if (argc != 1 || sscanf(argv[0], "socket=%107s", name.sun_path) != 1) {
-		fputs("lines: the argument is socket=PATH\n", stderr);
-		return 1;
-	}
 	sites = table(SITES * sizeof(*sites));
 	flows = table(EVENT_SLOTS * sizeof(*flows));
 	lines = table(LINES * sizeof(*lines));
-	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (!sites || !flows || !lines || listener < 0 ||
-	    bind(listener, (struct sockaddr *)&name, sizeof(name)) || listen(listener, 1)) {
-		fprintf(stderr, "lines: %s: %s\n", name.sun_path, strerror(errno));
-		return 1;
-	}
-	qemu_plugin_register_vcpu_tb_trans_cb(id, translated, NULL);
-	/* signals are QEMU's */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	errno = pthread_create(&thread, NULL, serve, &listener);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (errno) {
+	if (!sites || !flows || !lines) {
 		fprintf(stderr, "lines: %s\n", strerror(errno));
 		return 1;
 	}
-	return 0;
+	qemu_plugin_register_vcpu_tb_trans_cb(id, translated, NULL);
+	return serve("lines", argc, argv, answer);
 }
