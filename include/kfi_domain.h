@@ -556,10 +556,10 @@ struct bio_vec *kfi_mr_biov(struct kfid_mr *mr);
  * kfi_mr_register() - attach memory to a per-I/O region
  * @mr: region of kfi_mr_alloc() without memory
  * @attr: memory to register; copied, unless it is listed in kfi_mr_biov(). The
- *	memory, and the mapping of a scatterlist, have to exist until the invalidation. requested_key is
- *	KFI_KEY_NOTAVAIL or 0 for a random key. Otherwise it is the key, in
- *	domains without KFI_MR_PROV_KEY; the consumer does not use a key again
- *	that peers may still use.
+ *	memory, and the mapping of a scatterlist, have to exist until the
+ *	invalidation. requested_key is KFI_KEY_NOTAVAIL or 0 for a random key.
+ *	Otherwise it is the key, in domains without KFI_MR_PROV_KEY; the consumer
+ *	does not use a key again that peers may still use.
  * @work: its done() is called when peers can access the region; NULL if the
  *	consumer needs no report. If the device can't register the memory
  *	after all, operations of peers on it fail; the consumer calls

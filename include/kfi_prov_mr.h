@@ -155,8 +155,9 @@ struct kfi_mr *kfi_mr_find(struct kfi_ep *ep, u64 key);
  * @recall: set by the provider: the region ends, or changes so that the lease is not valid any
  *	more, or peers of the endpoint may not write any more (KFI_OPT_REMOTE_ACCESS). The
  *	provider calls kfi_mr_unlease() in bounded time, whatever the peer does, and not from this
- *	function. May be called several times. Called under a spinlock with bottom halves off, in an RCU
- *	section, in process context or softirq; it may set a flag and queue work, but take no lock
+ *	function. May be called several times. Called under a spinlock with bottom halves off, in
+ *	an RCU section, in process context or softirq; it may set a flag and queue work, but take
+ *	no lock
  */
 struct kfi_mr_lease {
 	struct list_head	entry;

@@ -34,7 +34,7 @@ void kfi_mr_leave_slot(struct kfi_mr *mr);
 /*
  * Make the region known by a key that the consumer has chosen; with KFI_KEY_NOTAVAIL by the
  * provider's, or by one that can't be guessed. Does not sleep.
- * Return: 0; -EINVAL if the key is too long; -KFI_ENOKEY if it is in use; or another negative errno.
+ * Return: 0; -EINVAL: the key is too long; -KFI_ENOKEY: it is in use; or another negative errno.
  */
 int kfi_mr_set_key(struct kfi_mr *mr, u64 requested);
 /* Take a key that is in the hash table out of it. Does not sleep. */

@@ -276,8 +276,8 @@ int u4_plug_init(void)
 
 /*
  * The work item of the core that calls u4_message() has come to its end. Any host can send a
- * message, also one without a cable of ours, so this is called for all devices of the core. The core
- * has no call that waits for this: without it the module might go while its code runs.
+ * message, also one without a cable of ours, so this is called for all devices of the core. The
+ * core has no call that waits for this: without it the module might go while its code runs.
  */
 static int u4_flush_messages(struct device *dev, void *unused)
 {

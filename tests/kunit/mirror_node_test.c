@@ -162,7 +162,10 @@ static void node_fenced(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kfm_is_alone(&w->peers[0]));
 }
 
-/* The leg becomes memory that can tear a sector while the peer is asked: no promotion, also by force. */
+/*
+ * While the peer is asked, the leg becomes memory that can tear a sector: there is no promotion, also
+ * none by force.
+ */
 static void node_promoted_with_memory(struct kunit *test)
 {
 	struct mw *w = mw_make(test, 1);

@@ -199,8 +199,8 @@ static void device_later(struct kunit *test)
 
 /*
  * An address goes, and its device stays: a listener that waits keeps it over queries that find
- * nothing for less than ten seconds, however many there are, closes it after that, and listens there
- * when it is back.
+ * nothing for less than ten seconds, however many there are, closes it after that, and listens
+ * there when it is back.
  */
 static void address_gone(struct kunit *test)
 {

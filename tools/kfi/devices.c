@@ -91,7 +91,8 @@ bool complain_links(const char *provider, const char *node)
 	for (i = 0; i < list.nrows && !up; i++) {
 		char **row = list.rows[i];
 
-		if (!of_provider(row, provider) || (named && !device_is_meant(node, row[DEVICE_NAME])))
+		if (!of_provider(row, provider) ||
+		    (named && !device_is_meant(node, row[DEVICE_NAME])))
 			continue;
 		complain("the %s of %s: %s%s%s", row[DEVICE_PART], row[DEVICE_NAME],
 			 row[DEVICE_STATE], row[DEVICE_HELP] ? "; " : "",

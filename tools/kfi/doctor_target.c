@@ -196,7 +196,8 @@ static void target_port_waits(struct doctor *d)
 
 const struct check checks_of_target[] = {
 	{ "target-port-waits", target_port_waits,
-	  "no host is served there before a device has the address; one that is mistyped never comes",
-	  "cd /sys/kernel/config/nvmet; rm ports/%s/subsystems/NAME; echo ADDRESS >ports/%s/addr_traddr; ln -s subsystems/NAME ports/%s/subsystems/" },
+	  "no host is served there before a device has the address; a mistyped one never comes",
+	  "cd /sys/kernel/config/nvmet; rm ports/%s/subsystems/NAME; "
+	  "echo ADDRESS >ports/%s/addr_traddr; ln -s subsystems/NAME ports/%s/subsystems/" },
 	{}
 };

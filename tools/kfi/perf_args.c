@@ -30,7 +30,7 @@ static void print_usage(FILE *to)
 	      "  -D, --depth N          operations in flight; default 16, latency always 1\n"
 	      "  -b, --batch N          operations posted together (KFI_MORE); default 1\n"
 	      "  -w, --wait block|softirq  how both ends learn of completions; default block\n"
-	      "  -M, --mem pages|domain  kind of buffers; domain: of kfi_mem_alloc(); default pages\n"
+	      "  -M, --mem pages|domain  buffers; domain: of kfi_mem_alloc(); default pages\n"
 	      "      --warmup N         operations before each measurement\n"
 	      "      --verify           compare every byte while measuring\n"
 	      "      --no-check         without the short verified run before each measurement\n"

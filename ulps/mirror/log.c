@@ -130,7 +130,7 @@ static int group_take(struct kfm *m, const struct kfm_rec *recs, unsigned int co
 	return ret;
 }
 
-/* Write what is durable by now into the room of each record, before that is written to the device. */
+/* Write into each record what is durable by now, before the record is written to the device. */
 static void group_mark(struct kfm *m, const struct kfm_rec *recs, unsigned int count)
 {
 	struct kfm_log *log = &m->log;

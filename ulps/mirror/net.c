@@ -182,8 +182,8 @@ static bool same_domain(const struct kfi_info *a, const struct kfi_info *b)
 
 /*
  * Find the domain that serves the address of this node. A machine has the same name at each of its
- * cables, each of which leads to one other machine, and those to other machines may come first: take
- * the first one that leads to the peer. Return: -ENETUNREACH if none of them does
+ * cables, each of which leads to one other machine, and those to other machines may come first:
+ * take the first one that leads to the peer. Return: -ENETUNREACH if none of them does
  */
 static int net_find(const struct kfm_rail *rail, const struct kfi_need *need,
 		    struct kfi_info **found)

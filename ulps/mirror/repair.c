@@ -22,8 +22,8 @@
  * it, and each time the data is written back again, until the leg takes it. Nothing is compared
  * there, or copied from there. A demotion sets the bits of bad ranges, and KFM_SB_LEG_FAILED, which
  * excludes this copy as a source; after a crash the sectors are unreadable, or have current data.
- * A leg with more than KFM_BAD_RANGES of them has failed, as it has after any failed write if a cache
- * may have lost more than that (flush.c).
+ * A leg with more than KFM_BAD_RANGES of them has failed, as it has after any failed write if a
+ * cache may have lost more than that (flush.c).
  *
  * A detached node (detach.c) reads all of its data in this way, and writes nothing back. If there
  * is no other peer to ask, its reads have no deadline but that of the session. While no peer has

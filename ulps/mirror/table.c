@@ -158,7 +158,7 @@ static int table_devices(struct kfm *m, char **argv)
 		return ret;
 	m->single_direct = m->direct_min != KFM_DIRECT_OFF && kfm_copy_count(m) == 1 &&
 			   !bdev_rot(m->leg->bdev);
-	m->ti->error = "The leg or the log is memory that can tear its sectors: use sector mode (BTT)";
+	m->ti->error = "The leg or the log is memory that can tear sectors: use sector mode (BTT)";
 	return kfm_tears(m) ? -EINVAL : 0;
 }
 

@@ -300,8 +300,8 @@ static void admit(struct kfm_write *w, struct bio *bio, struct list_head *batch)
  * KFM_ATOMIC_BYTES.
  *
  * Return: false if the next write is left to the worker: it writes zeroes, its extent is not
- * active yet, or KFM_ATOMIC_BYTES are used up. True otherwise, also if a write waits for one that it
- * overlaps, or for other writes of zeroes.
+ * active yet, or KFM_ATOMIC_BYTES are used up. True otherwise, also if a write waits for one that
+ * it overlaps, or for other writes of zeroes.
  */
 static bool admit_writes(struct kfm *m, struct list_head *batch, bool atomic)
 {

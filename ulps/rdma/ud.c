@@ -5,8 +5,8 @@
  *
  *	send	the runner copies the message to a packet, and the request has ended
  *	receive	kib_ud_came() queues the packet at the queue pair, and runs it. The runner copies it
- *		to the next receive. Without one the packet is lost; but it waits while the context of
- *		a shared receive queue gives one back
+ *		to the next receive. Without one the packet is lost; but it waits while the context
+ *		of a shared receive queue gives one back
  *
  * A queue pair takes a message whose Q_Key is its own, and that is for a GID of its device. A Q_Key
  * with the upper bit, as that of GSI, is sent only by a queue pair that has it itself, and only

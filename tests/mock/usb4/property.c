@@ -2,9 +2,9 @@
 /*
  * property.c - directories of properties, which announce services
  *
- * They are the kernel's own. One kernel has one set of them, so both hosts announce the same, unless
- * by command nothing. A directory that is read is copied, and not packed into a block as it is for
- * another computer.
+ * They are the kernel's own. One kernel has one set of them, so both hosts announce the same, or
+ * after a command nothing. A directory that is read is copied, and not packed into a block as it is
+ * for another computer.
  */
 #include <linux/export.h>
 #include "mock.h"

@@ -88,14 +88,14 @@ static const char *const kinds[FAULTS] = {
 };
 
 /*
- * L: number of a cable, W: the same, or "0.a": only what host a sends on cable 0, F: lose (frames), or
- * damage (frames arrive with a wrong checksum)
+ * L: number of a cable, W: the same, or "0.a": only what host a sends on cable 0, F: lose (frames),
+ * or damage (frames arrive with a wrong checksum)
  */
 const struct command usb4_commands[] = {
 	{ "cable L unplug",		do_unplug,	"pull the cable" },
 	{ "cable L plug",		do_plug,	"put it back" },
 	{ "cable L unplug-at N",	do_unplug_at,	"pull it behind the n-th XDomain packet" },
-	{ "cable W F ppm N",		do_ppm,		"a fault of so many frames of a million, at random" },
+	{ "cable W F ppm N",		do_ppm,		"a fault of N frames in a million" },
 	{ "cable W stall on",		do_stall,	"the cable is up, and takes no frame" },
 	{ "cable W stall off",		do_unstall,	"... no longer" },
 	{ }
@@ -164,8 +164,8 @@ static void add_rings(cJSON *to, const struct host *host)
 		if (!((tx->flags | rx->flags) & RING_ENABLE))
 			continue;
 		snprintf(name, sizeof(name), "%u", n);
-		snprintf(text, sizeof(text), "tx %u of %u, rx %u of %u", tx->own, tx->driver, rx->own,
-			 rx->driver);
+		snprintf(text, sizeof(text), "tx %u of %u, rx %u of %u",
+			 tx->own, tx->driver, rx->own, rx->driver);
 		cJSON_AddStringToObject(one, name, text);
 	}
 }
