@@ -261,18 +261,32 @@ static int post_shared(struct end *e, long at, uint32_t len)
 	return ibv_post_srq_recv(e->srq, &wr, &bad);
 }
 
-/* Send a datagram of @len bytes @byte. Return: whether that has ended well */
+/* Send @n datagrams of @len bytes @byte in one call. Return: whether all have ended well */
+static bool burst(struct end *e, struct ibv_qp *from, struct ibv_ah *ah, const struct ibv_qp *to,
+		  char byte, uint32_t len, int n)
+{
+	struct ibv_sge sge = { (uintptr_t)e->mem, len, e->mr->lkey };
+	struct ibv_send_wr wr[MANY], *bad;
+	bool ok;
+	int i;
+
+	for (i = 0; i < n; i++)
+		wr[i] = (struct ibv_send_wr) {
+			.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
+			.next = i < n - 1 ? &wr[i + 1] : NULL,
+			.wr.ud = { ah, to->qp_num, QKEY },
+		};
+	memset(e->mem, byte, len);
+	ok = !ibv_post_send(from, wr, &bad);
+	for (i = 0; ok && i < n; i++)
+		ok = ended(e->cq) == IBV_WC_SUCCESS;
+	return ok;
+}
+
 static bool datagram(struct end *e, struct ibv_qp *from, struct ibv_ah *ah, const struct ibv_qp *to,
 		     char byte, uint32_t len)
 {
-	struct ibv_sge sge = { (uintptr_t)e->mem, len, e->mr->lkey };
-	struct ibv_send_wr wr = {
-		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
-		.wr.ud = { ah, to->qp_num, QKEY },
-	}, *bad;
-
-	memset(e->mem, byte, len);
-	return !ibv_post_send(from, &wr, &bad) && ended(e->cq) == IBV_WC_SUCCESS;
+	return burst(e, from, ah, to, byte, len, 1);
 }
 
 /* Wait for a message. Return: whether it is this one, of the queue pair, behind @header bytes */
@@ -326,7 +340,7 @@ static void shared_datagrams(void)
 		ok = !post_send(p.a.qp, p.a.mem, 2000, p.a.mr->lkey) &&
 		     came(&p.b, p.b.qp, 'A' + i, 0, 2000) && ended(p.a.cq) == IBV_WC_SUCCESS;
 	}
-	judge("so do the messages of a connection", ok);
+	judge("messages of a connection take receives of a queue that datagrams share", ok);
 	ok = datagram(&p.a, from, ah, to, 'l', 100);
 	usleep(200000);
 	ok = ok && silent(&p.b) && !post_shared(&p.b, 0, 100) &&
@@ -338,7 +352,7 @@ static void shared_datagrams(void)
 	judge("a datagram without a receive, or with a short one, is lost; the receive is not", ok);
 	ok = !post_shared(&p.b, 0, 100) && datagram(&p.a, from, ah, to, 'o', 60) &&
 	     came(&p.b, to, 'o', HEADER, 60) && silent(&p.b);
-	judge("the next one is not", ok);
+	judge("a datagram after one that was lost takes the next receive", ok);
 	ibv_destroy_ah(ah);
 	if (ibv_destroy_qp(from) || ibv_destroy_qp(to))
 		die("ibv_destroy_qp");
@@ -424,10 +438,11 @@ static void limits_are_true(void)
 	uc.qp_type = IBV_QPT_UC;
 	uc.srq = e.srq;
 	ud.qp_type = IBV_QPT_UD;
-	ok = refused(&e, &ud, 0) && refused(&e, &uc, 0);
-	ok &= !ibv_reg_dmabuf_mr(e.pd, 0, SIZE, 0, -1, IBV_ACCESS_LOCAL_WRITE) &&
-	      errno == EOPNOTSUPP;
-	judge("memory of dma-buf is refused, as programs expect it", ok);
+	judge("queue pairs of datagrams, and UC with a shared queue, can be made",
+	      refused(&e, &ud, 0) && refused(&e, &uc, 0));
+	judge("memory of dma-buf is refused, as programs expect it",
+	      !ibv_reg_dmabuf_mr(e.pd, 0, SIZE, 0, -1, IBV_ACCESS_LOCAL_WRITE) &&
+	      errno == EOPNOTSUPP);
 	ok = ibv_attach_mcast(e.qp, &gid, 0) == EOPNOTSUPP && !has.max_mcast_grp;
 	judge("multicast groups are refused, and none are promised", ok);
 	attr.cap = (struct ibv_qp_cap){
@@ -522,6 +537,38 @@ static bool message(struct end *from, struct end *to, char byte)
 	       to->mem[0] == byte && !memcmp(to->mem, to->mem + 1, SIZE - 1);
 }
 
+/* Datagrams come at once: as many find a receive of a shared queue as it has. */
+static void bursts(void)
+{
+	struct ibv_qp *from, *to;
+	struct ibv_ah *ah;
+	struct both p;
+	bool ok;
+	int i;
+
+	end_open(&p.a, "kfi_a", false);
+	end_open(&p.b, "kfi_b", true);
+	from = datagrams(&p.a, NULL);
+	to = datagrams(&p.b, p.b.srq);
+	ah = handle(&p.a, "10.0.0.2");
+	ok = ah && !post_shared(&p.b, 0, 2048) && burst(&p.a, from, ah, to, 'a', 500, 1) &&
+	     came(&p.b, to, 'a', HEADER, 500);
+	for (i = 0; i < MANY / 4; i++)
+		ok &= !post_shared(&p.b, 2048 * i, 2048);
+	cable("cable 0 stall on");
+	ok = ok && burst(&p.a, from, ah, to, 'b', 500, MANY / 2) && silent(&p.b);
+	cable("cable 0 stall off");
+	for (i = 0; ok && i < MANY / 4; i++)
+		ok = came(&p.b, to, 'b', HEADER, 500);
+	usleep(200000);
+	judge("of a burst as many datagrams come as there are receives", ok && silent(&p.b));
+	ibv_destroy_ah(ah);
+	if (ibv_destroy_qp(from) || ibv_destroy_qp(to))
+		die("ibv_destroy_qp");
+	if (end_close(&p.a) || end_close(&p.b))
+		die("end_close");
+}
+
 /* A cable that comes back in time is no event, and the message that was under way arrives. */
 static void pulled(struct both *p)
 {
@@ -588,6 +635,7 @@ int held(void)
 	/* The mock's cable has one lane of 20 Gb/s, which verbs call four of 5 Gb/s. */
 	judge("the port has the speed of the cable", !ibv_query_port(p.a.verbs, 1, &port) &&
 	      port.active_speed == 2 && port.active_width == 2 && port.state == IBV_PORT_ACTIVE);
+	bursts();
 	pulled(&p);
 	cut(&p);
 	both_close(&p);

@@ -378,7 +378,8 @@ enum kib_mr_state {
  * @boundary: as in struct kib_pd
  * @max: entries of @vec
  * @nr: how many are used
- * @vec: memory, as ib_map_mr_sg() has found it
+ * @vec: memory, as ib_map_mr_sg() has found it. Not that of kfi_mr_biov(), because a ULP may map
+ *	other memory before it posts the request that ends the registration, as iSER does
  * @lock: protects @key, @state and @waiters against requests, and receives that report an
  *	invalidation. A leaf, taken with bottom halves off
  * @key: present or last key; the ULP chooses its lower byte
@@ -457,7 +458,6 @@ enum kib_step {
  * @vlan: the same: as in struct kib_rx
  * @served: bytes that local.c has copied
  * @recv: receive to which local.c copies, or NULL
- * @wanted: of a shared receive: the context is asked to give it back; under &kib_srq.lock
  * @dest: of a datagram that is sent: where to. Its Q_Key is @rkey
  * @nr: entries of @vec or @big
  * @big: vector that is longer than @vec; owned
@@ -492,7 +492,6 @@ struct kib_slot {
 	u16			vlan;
 	u32			served;
 	struct kib_slot		*recv;
-	bool			wanted;
 	struct kib_dest		dest;
 	unsigned int		nr;
 	struct bio_vec		*big;
@@ -535,6 +534,8 @@ struct kib_ring {
  * @free: slots without a receive
  * @waiting: receives that the context has not got yet, in the order of the posts
  * @posted: those that it has
+ * @returning: how many of these it has agreed to give back (kfi_cancel()), and srq_done() was not
+ *	called. Counted behind that call, so for a moment it may be less than 0
  * @left: receives that no message has taken
  * @limit: an event is due when fewer are left; 0: not armed
  * @told: no message has taken a receive since the last event
@@ -553,6 +554,7 @@ struct kib_srq {
 	struct list_head	free;
 	struct list_head	waiting;
 	struct list_head	posted;
+	int			returning;
 	u32			left;
 	u32			limit;
 	bool			told;

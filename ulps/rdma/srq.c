@@ -96,21 +96,26 @@ static void srq_put_back(struct kib_srq *srq, struct kib_slot *s)
 	spin_unlock_irqrestore(&srq->lock, flags);
 }
 
-/* The context gets the receive, or has it no longer. Return: whether it was asked to give it back */
-static bool srq_posted(struct kib_srq *srq, struct kib_slot *s, bool has)
+/* The context gets the receive, or has it no longer. */
+static void srq_posted(struct kib_srq *srq, struct kib_slot *s, bool has)
 {
 	unsigned long flags;
-	bool wanted;
 
 	spin_lock_irqsave(&srq->lock, flags);
 	if (has)
 		list_add_tail(&s->wait, &srq->posted);
 	else
 		list_del_init(&s->wait);
-	wanted = s->wanted;
-	s->wanted = false;
 	spin_unlock_irqrestore(&srq->lock, flags);
-	return wanted;
+}
+
+static void srq_returning(struct kib_srq *srq, int n)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&srq->lock, flags);
+	srq->returning += n;
+	spin_unlock_irqrestore(&srq->lock, flags);
 }
 
 /* The receives have changed: queue pairs that kib_srq_take() has given none may wait for one. */
@@ -180,11 +185,12 @@ static void srq_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_c
 {
 	struct kib_slot *s = container_of(cqe, struct kib_slot, cqe);
 	struct kib_srq *srq = cq->fid.context;
-	bool wanted = srq_posted(srq, s, false);
 	struct kib_qp *qp;
 
-	if (!cqe->ep && wanted && wc->err == ECANCELED && !READ_ONCE(srq->ends)) {
+	srq_posted(srq, s, false);
+	if (!cqe->ep && wc->err == ECANCELED && !READ_ONCE(srq->ends)) {
 		srq_put_back(srq, s);
+		srq_returning(srq, -1);
 		srq_wake(srq);
 		queue_bh_work(&srq->run_bh);	/* the context gets what they do not take */
 		return;
@@ -223,7 +229,8 @@ static void srq_ended(struct kib_slot *s)
 
 /*
  * Ask the context for a receive. It has given away the one that a long message is still coming to,
- * which goes behind the others. Return: whether it gives one back (srq_done())
+ * which goes behind the others, as one does that it gives back already. Return: whether it gives
+ * another one back (srq_done())
  */
 static bool srq_ask(struct kib_srq *srq)
 {
@@ -234,15 +241,15 @@ static bool srq_ask(struct kib_srq *srq)
 	for (tries = 0; tries < SRQ_TRIES; tries++) {
 		spin_lock_irqsave(&srq->lock, flags);
 		s = list_first_entry_or_null(&srq->posted, struct kib_slot, wait);
-		if (s) {
-			s->wanted = true;
+		if (s)
 			list_move_tail(&s->wait, &srq->posted);
-		}
 		spin_unlock_irqrestore(&srq->lock, flags);
 		if (!s)
 			return false;
-		if (!kfi_cancel(&srq->srx->fid, &s->cqe))
+		if (!kfi_cancel(&srq->srx->fid, &s->cqe)) {
+			srq_returning(srq, 1);
 			return true;
+		}
 	}
 	return false;
 }
@@ -257,15 +264,16 @@ struct kib_slot *kib_srq_take(struct kib_qp *qp, u32 room)
 	struct kib_srq *srq = to_kib_srq(qp->ib.srq);
 	struct kib_slot *s;
 	unsigned long flags;
-	bool small;
+	bool small, returning;
 
 	spin_lock_irqsave(&srq->lock, flags);
 	s = list_first_entry_or_null(&srq->waiting, struct kib_slot, wait);
 	small = s && s->len < room;
 	if (s && !small)
 		list_del_init(&s->wait);
-	else if (list_empty(&qp->wants.entry))
+	else if (!s && list_empty(&qp->wants.entry))
 		list_add_tail(&qp->wants.entry, &srq->wanting);
+	returning = srq->returning > 0;
 	spin_unlock_irqrestore(&srq->lock, flags);
 	if (small)
 		return NULL;
@@ -276,7 +284,7 @@ struct kib_slot *kib_srq_take(struct kib_qp *qp, u32 room)
 		srq_taken(srq);
 		return s;
 	}
-	return srq_ask(srq) ? ERR_PTR(-EAGAIN) : NULL;
+	return srq_ask(srq) || returning ? ERR_PTR(-EAGAIN) : NULL;
 }
 
 /* The receive that is to be reported next, if it has ended. For the runner of the queue pair */
