@@ -19,11 +19,11 @@ import pair as vm        # noqa: E402
 from scenario import Verdict, check, once_more  # noqa: E402
 
 GROUPS = ("stock", "xfs")
-MODULES = (*bed.HOST_MODULES, "dm_mod", "null_blk", "nd_e820", "nd_pmem", "ext4", "crc32c_generic", "libcrc32c", "brd", "veth", "xfs")
+MODULES = (*bed.HOST_MODULES, "dm_mod", "null_blk", "nd_e820", "nd_pmem", "crc32c_generic", "libcrc32c", "veth", "xfs")
 # Persistent memory within the machine's memory
-MEMORY = "memmap=8M!512M"
+MEMORY = "memmap=64M!512M"
 ENTER = f"""{bed.SEE_HOST}
-modprobe -a {' '.join(MODULES)} && modprobe null_blk nr_devices=0 && modprobe brd rd_nr=16 rd_size=4096 && ls /dev/pmem0
+modprobe -a {' '.join(MODULES)} && modprobe null_blk nr_devices=0 && ls /dev/pmem0
 """
 
 
