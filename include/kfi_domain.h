@@ -226,7 +226,7 @@ struct kfi_persist;	/* a call of persist() */
  * @offset: address that peers use for the first byte, usually 0. Ignored for
  *	KFI_KVEC if the domain has KFI_MR_VIRT_ADDR.
  * @requested_key: key of the region, without KFI_MR_PROV_KEY;
- *	KFI_KEY_NOTAVAIL for a random key
+ *	KFI_KEY_NOTAVAIL for one that can't be guessed
  * @context: pointer of the consumer, stored in kfid.context
  * @auth_key_size: 0
  * @auth_key: NULL
@@ -557,9 +557,9 @@ struct bio_vec *kfi_mr_biov(struct kfid_mr *mr);
  * @mr: region of kfi_mr_alloc() without memory
  * @attr: memory to register; copied, unless it is listed in kfi_mr_biov(). The
  *	memory, and the mapping of a scatterlist, have to exist until the
- *	invalidation. requested_key is KFI_KEY_NOTAVAIL or 0 for a random key.
- *	Otherwise it is the key, in domains without KFI_MR_PROV_KEY; the consumer
- *	does not use a key again that peers may still use.
+ *	invalidation. requested_key is KFI_KEY_NOTAVAIL or 0 for a key that can't
+ *	be guessed. Otherwise it is the key, in domains without KFI_MR_PROV_KEY;
+ *	the consumer does not use a key again that peers may still use.
  * @work: its done() is called when peers can access the region; NULL if the
  *	consumer needs no report. If the device can't register the memory
  *	after all, operations of peers on it fail; the consumer calls
@@ -575,9 +575,9 @@ struct bio_vec *kfi_mr_biov(struct kfid_mr *mr);
  * if the memory is too long or does not fit the virt boundary, the type is
  * unknown, @mr is no per-I/O region, the domain needs a bound endpoint and
  * there is none, or the consumer can't choose this key; -KFI_ENOKEY if the
- * requested key is in use; -KFI_EOPBADSTATE if memory is attached; -EOPNOTSUPP if there is
- * an authorization key; -ENOTCONN if the device chooses the keys and the endpoint
- * is not connected; -ENODEV if the device or the namespace has gone.
+ * requested key is in use; -KFI_EOPBADSTATE if memory is attached; -EOPNOTSUPP if
+ * there is an authorization key; -ENOTCONN if the device chooses the keys and the
+ * endpoint is not connected; -ENODEV if the device or the namespace has gone.
  */
 int kfi_mr_register(struct kfid_mr *mr, const struct kfi_mr_attr *attr,
 		    struct kfi_mr_work *work);

@@ -151,9 +151,11 @@ enum {
  * completes with EACCES at the peer. An operation that the peer has begun before may
  * still be performed. A peer that writes to memory of a region on its own (lasting grants
  * of the message protocol) is asked to give it back: a write that it begins until then may
- * still land, and completes with EREMOTEIO or EACCES. Atomic operations of these peers need
- * a region with KFI_ATOMIC, and then no other right. Without the option peers may do what
- * the regions allow. For endpoints in a domain whose provider leaves keys to its consumers.
+ * still land, and completes with EREMOTEIO or EACCES. The connection of a peer that does not
+ * give it back in the time limit for peers (peer_timeout_ms) ends. Atomic operations of these
+ * peers need a region with KFI_ATOMIC, and then no other right. Without the option peers may
+ * do what the regions allow. For endpoints in a domain whose provider leaves keys to its
+ * consumers.
  *
  * KFI_OPT_OP_TIMEOUT_MS: time limit in milliseconds of transmit operations of an MSG
  * or RDM endpoint or a transmit context; 0, the default, for none. It is for peers

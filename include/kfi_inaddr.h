@@ -178,7 +178,8 @@ int kfi_inaddr_replace(union kfi_inaddr *name, const void *addr, size_t len);
  * @short_names: the consumer uses short names. The members below are for short names
  * @prefix: number of bits of @subnet
  * @subnet: the number of a node is the host part of its address in this subnet, unless the map of
- *	kfi_idmap_addr() has another address for the number, or another number for the address
+ *	the administrator (`kfi map`) has another address for the number, or another number for
+ *	the address
  * @base: port that service 0 denotes
  *
  * Does not change after kfi_inaddr_names_open().

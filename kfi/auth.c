@@ -8,7 +8,6 @@
  * both sides have sent, which includes a random number of each side.
  */
 #include <crypto/sha2.h>
-#include <linux/export.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include "auth.h"

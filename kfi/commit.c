@@ -51,7 +51,7 @@ static void commit_failed(struct kfi_commit *commit, int err)
 	cmpxchg(&commit->err, 0, err);
 }
 
-/* After the last call of this the commit is the provider's, which may free it. */
+/* After the last call of this the commit is the protocol's, which may free it. */
 static void commit_ended(struct kfi_commit *commit)
 {
 	if (atomic_dec_and_test(&commit->pending))

@@ -255,10 +255,13 @@ void kfi_match_reopen(struct kfi_ep *ep);
  */
 void kfi_match_leave(struct kfi_ep *ep);
 
-/* ---- mr.c ---- */
+/* ---- mr_key.c ---- */
 
 int kfi_mr_table_init(struct kfi_domain *domain);
 void kfi_mr_table_exit(struct kfi_domain *domain);
+
+/* ---- mr.c ---- */
+
 void kfi_mr_init(void);
 void kfi_payer_init(void);	/* payer.c */
 /* kfi_payer_open() for a process with these credentials, by the caller's memory cgroup */

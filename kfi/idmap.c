@@ -7,7 +7,6 @@
  * through netlink. Each number and each address is in the map once. A mutex serialises changes;
  * look-ups use RCU.
  */
-#include <linux/export.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>

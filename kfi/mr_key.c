@@ -11,7 +11,7 @@
  * Keys that the consumer or the provider chooses are in a hash table instead, from the registration
  * to its end, and so are those of a domain whose slots are all taken. Of a key of four bytes, as
  * NVMe has, half are the slot: a consumer whose peers do not trust each other binds such regions to
- * endpoints.
+ * endpoints, and the 65,535th region of such a domain is slower to register.
  */
 #include <linux/export.h>
 #include <linux/random.h>
@@ -60,7 +60,7 @@ int kfi_mr_table_init(struct kfi_domain *domain)
 		free_percpu(domain->registered);
 		return ret;
 	}
-	xa_init_flags(&domain->slots, XA_FLAGS_ALLOC);
+	xa_init_flags(&domain->slots, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
 	get_random_bytes(&domain->key_secret, sizeof(domain->key_secret));
 	if (size >= 4)
 		domain->slot_mask = BIT(size == sizeof(u64) ? SLOT_BITS : SHORT_SLOT_BITS) - 1;
@@ -76,7 +76,10 @@ void kfi_mr_table_exit(struct kfi_domain *domain)
 
 /* ---- keys ---- */
 
-/* 0 and KFI_KEY_NOTAVAIL, also if it is cut to the size of a key, are no keys of any slot. */
+/*
+ * Slot 0 and the last one are not used, so no drawn key is 0, or KFI_KEY_NOTAVAIL, of which a short
+ * key would have all bits.
+ */
 int kfi_mr_take_slot(struct kfi_mr *mr)
 {
 	struct kfi_domain *domain = mr->domain;
@@ -114,19 +117,26 @@ static struct kfi_mr *find_hashed(struct kfi_domain *domain, u64 key)
 }
 
 /*
- * The next key of the slot. A peer that has seen former ones can't guess it. It differs from the
- * one before, and from keys that the consumer has chosen.
+ * Draw the next key of the slot. A peer that has seen former ones can't guess it. It differs from
+ * the one before, and from keys that the consumer has chosen. (If the consumer chooses the very
+ * same key for another region at the same time, neither is noticed. The domain that has both kinds
+ * of keys is a rare one.) Return: 0, or -EEXIST if it finds none
  */
-static void draw_key(struct kfi_mr *mr)
+static int draw_key(struct kfi_mr *mr)
 {
 	struct kfi_domain *domain = mr->domain;
 	u64 mask = key_mask(domain) & ~(u64)domain->slot_mask, key;
+	int tries;
 
-	do {
+	for (tries = 0; tries < RANDOM_TRIES; tries++) {
 		key = (siphash_1u64(mr->serial++, &domain->key_secret) & mask) | mr->slot;
-	} while (key == mr->fid.key ||
-		 (atomic_read(&domain->mrs.nelems) && find_hashed(domain, key)));
-	WRITE_ONCE(mr->fid.key, key);
+		if (key == mr->fid.key ||
+		    (atomic_read(&domain->mrs.nelems) && find_hashed(domain, key)))
+			continue;
+		WRITE_ONCE(mr->fid.key, key);
+		return 0;
+	}
+	return -EEXIST;
 }
 
 /* Enter the region into the hash table. Return: 0, -EEXIST or another negative errno */
@@ -164,16 +174,14 @@ int kfi_mr_set_key(struct kfi_mr *mr, u64 requested)
 	if (requested != KFI_KEY_NOTAVAIL && requested & ~key_mask(mr->domain))
 		return -EINVAL;
 	rcu_read_lock();		/* regions that are compared may end meanwhile */
-	if (requested != KFI_KEY_NOTAVAIL) {
+	if (requested != KFI_KEY_NOTAVAIL)
 		ret = hash_key(mr, requested);
-	} else if (mr->domain->prov_keys) {
+	else if (mr->domain->prov_keys)
 		ret = hash_key(mr, mr->prov_key);
-	} else if (mr->slot) {
-		draw_key(mr);
-		ret = 0;
-	} else {
+	else if (mr->slot)
+		ret = draw_key(mr);
+	else
 		ret = hash_random_key(mr);
-	}
 	rcu_read_unlock();
 	return ret == -EEXIST ? -KFI_ENOKEY : ret;
 }

@@ -9,6 +9,7 @@
 #include "core.h"
 #include "cq.h"
 #include "ep.h"
+#include "mr.h"
 #include "proof.h"
 #include "registry.h"
 #include "proto/wire.h"
@@ -47,6 +48,7 @@ EXPORT_SYMBOL_GPL(kfi_av_join);
 EXPORT_SYMBOL_GPL(kfi_av_leave);
 EXPORT_SYMBOL_GPL(kfi_mr_table_init);
 EXPORT_SYMBOL_GPL(kfi_mr_table_exit);
+EXPORT_SYMBOL_GPL(kfi_mr_recall_ep);
 EXPORT_SYMBOL_GPL(kfi_attr_match);
 EXPORT_SYMBOL_GPL(kfi_attr_answer);
 EXPORT_SYMBOL_GPL(kfi_caps_expand);

@@ -15,8 +15,8 @@
  * the memory has a struct kfp_grant. It holds the region by a lease (kfi_mr_lease()):
  *
  *	GIVEN		from its GRANT on the peer may write at any moment
- *	RECALLED	the RECALL is due or sent, because the region has ended or a lasting grant
- *			makes room for another one
+ *	RECALLED	the RECALL is due or sent, because the region has ended, the peer may not
+ *			write any more, or a lasting grant makes room for another one
  *	(ended)		its one WRITE or RECALLED has arrived, or the link is closed
  *
  * The initiator has a struct kfp_permit. A lasting one is found by its key until the RECALL
@@ -43,8 +43,9 @@
  * @conn: the connection
  * @given: the peer may write. The members below are those of this grant
  * @once: for one write
- * @ended: the region ends, or changes. Written in any context
- * @awaited: the core has recalled the lease, so a call may wait for its end. Written in any context
+ * @ended: the region ends or changes, or the peer may not write any more. Written in any context
+ * @awaited: the core has recalled the lease: a call may wait for its end, or the memory may not be
+ *	the peer's any more. Written in any context
  * @recalled: the RECALL is due or sent
  * @sent: the RECALL is sent
  * @timed: @awaited was seen: the peer is late peer_timeout_ms after @since, see kfp_recalls_late()

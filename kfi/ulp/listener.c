@@ -14,9 +14,9 @@
  * A listener with &kfi_listener.wait follows the answers: it opens a place for each new one, so it
  * need not have a place when it is opened, and closes the place of an address that no provider has
  * offered for ten seconds, so that addresses which change, as those that a router announces, do not
- * add up.
- * It looks some more times after each event, because an RDMA device may have the addresses of its
- * interface later than the interface has them, and because one query may fail for want of memory.
+ * add up. It looks some more times after each event, because an RDMA device may have the addresses
+ * of its interface later than the interface has them, and because one query may fail for want of
+ * memory.
  *
  * Any host can make a connection. Until the ULP says that its peer has logged in, little memory is
  * allocated for it, but the endpoint has pools for the size that the peer has announced. So a
@@ -43,7 +43,7 @@
 #define PLACE_TEXT	64		/* bytes of an address as text */
 #define PLACE_AGAIN	(5 * HZ)	/* between attempts to listen again */
 #define PLACE_LOOKS	3		/* after an event */
-#define PLACE_GONE	(10 * HZ)	/* after that an address which no look has found has gone */
+#define PLACE_GONE	(10 * HZ)	/* an address that no look finds for so long has gone */
 
 /**
  * struct place - a passive endpoint

@@ -8,6 +8,7 @@
 #include <linux/kthread.h>
 #include <linux/slab.h>
 #include <kfi_mem.h>
+#include "../../kfi/mr.h"
 #include "crew.h"
 #include "fixture.h"
 
@@ -112,7 +113,8 @@ static void lease_recalled(struct kfi_mr_lease *lease)
 	atomic_inc(&container_of(lease, struct test_lease, lease)->calls);
 }
 
-static bool lease(struct kfi_world *w, u64 key, struct test_lease *l)
+/* A lease of a region that &kfi_world.ep has found, for peers of @ep */
+static bool lease_for(struct kfi_world *w, struct kfi_ep *ep, u64 key, struct test_lease *l)
 {
 	struct kfi_mr *mr = got(w, key);
 	bool ok;
@@ -120,9 +122,14 @@ static bool lease(struct kfi_world *w, u64 key, struct test_lease *l)
 	*l = (struct test_lease) { .lease.recall = lease_recalled, .mr = mr };
 	if (IS_ERR(mr))
 		return false;
-	ok = kfi_mr_lease(&w->ep, mr, key, &l->lease);
+	ok = kfi_mr_lease(ep, mr, key, &l->lease);
 	kfi_mr_put(mr);
 	return ok;
+}
+
+static bool lease(struct kfi_world *w, u64 key, struct test_lease *l)
+{
+	return lease_for(w, &w->ep, key, l);
 }
 
 /* A thread that closes or binds a region waits for its leases, which it recalls. */
@@ -192,6 +199,41 @@ static void lease_elsewhere(struct kunit *test)
 	mr->ep = NULL;
 	kfi_mr_put(mr);
 	KUNIT_EXPECT_EQ(test, 0, kfi_close(&fid->fid));
+	kfi_world_close(w);
+}
+
+/*
+ * The peers of one endpoint may not write any more: the leases for them are recalled, of regions
+ * with a key of either kind, and there are no new ones. Those of another endpoint stay.
+ */
+static void lease_of_endpoint(struct kunit *test)
+{
+	struct kfi_world *w = kfi_world_open(test, NULL);
+	struct kfi_ep *denied = kfi_test_zalloc(test, sizeof(*denied));
+	struct kfid_mr *fid[] = {
+		kfi_world_region(w, mem, sizeof(mem), 3),
+		kfi_world_region(w, mem, sizeof(mem), KFI_KEY_NOTAVAIL),
+	};
+	struct test_lease of_ep[2], of_denied[2], next;
+	int i;
+
+	denied->domain = &w->domain;
+	for (i = 0; i < 2; i++) {
+		KUNIT_ASSERT_TRUE(test, lease(w, fid[i]->key, &of_ep[i]));
+		KUNIT_ASSERT_TRUE(test, lease_for(w, denied, fid[i]->key, &of_denied[i]));
+	}
+	denied->remote_denied = KFI_REMOTE_WRITE;
+	kfi_mr_recall_ep(denied);
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_EQ(test, 1, atomic_read(&of_denied[i].calls));
+		KUNIT_EXPECT_EQ(test, 0, atomic_read(&of_ep[i].calls));
+		KUNIT_EXPECT_FALSE(test, lease_for(w, denied, fid[i]->key, &next));
+		KUNIT_EXPECT_TRUE(test, lease(w, fid[i]->key, &next));
+		kfi_mr_unlease(next.mr, &next.lease);
+		kfi_mr_unlease(of_denied[i].mr, &of_denied[i].lease);
+		kfi_mr_unlease(of_ep[i].mr, &of_ep[i].lease);
+		KUNIT_EXPECT_EQ(test, 0, kfi_close(&fid[i]->fid));
+	}
 	kfi_world_close(w);
 }
 
@@ -321,6 +363,7 @@ KFI_SUITE(kfi_mr_lease,
 	KUNIT_CASE(close_waits),
 	KUNIT_CASE(lease_refused),
 	KUNIT_CASE(lease_elsewhere),
+	KUNIT_CASE(lease_of_endpoint),
 	KUNIT_CASE(regions_keep_memory),
 	KUNIT_CASE(other_memory),
 	KUNIT_CASE(without_memory));

@@ -8,7 +8,7 @@
 /* Providers exist, and none offers the kit anything. */
 extern bool kit_no_device;
 
-/* The looks of a listener that have not found its addresses were so much earlier, in jiffies. */
+/* Pretend that the looks which did not find an address happened @age jiffies earlier. */
 void kit_looked_before(struct kfi_listener *l, unsigned long age);
 
 #endif /* _KFI_KUNIT_ULP_KIT_H */
