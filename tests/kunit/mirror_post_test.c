@@ -406,7 +406,7 @@ static void post_zeroes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->done, 7);
 }
 
-/* Who does not take zeroes is asked for none: not one peer of two. */
+/* A peer that does not take zeroes gets none, and neither does the other one. */
 static void post_zeroes_refused(struct kunit *test)
 {
 	struct mw *w = zeroing(test, 2);

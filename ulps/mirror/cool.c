@@ -74,7 +74,7 @@ static void choose_quarter(struct kfm_peer *p)
  */
 static void cooling_began(struct kfm *m)
 {
-	bool flush = m->primary && kfm_caches(m) && !bitmap_empty(m->cooling, m->extents);
+	bool flush = m->primary && m->cache && !bitmap_empty(m->cooling, m->extents);
 
 	touch_flight(m);
 	m->cool_from = flush ? m->written : 0;
@@ -228,7 +228,7 @@ int kfm_bits_rest(struct kfm *m)
  */
 bool kfm_flush_settles(struct kfm *m)
 {
-	if (!m->formatted || !m->primary || !kfm_caches(m) || m->bios || READ_ONCE(m->noflush))
+	if (!m->formatted || !m->primary || !m->cache || m->bios || READ_ONCE(m->noflush))
 		return true;
 	if (!m->cool_from)
 		kfm_bits_cool(m);

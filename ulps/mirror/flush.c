@@ -69,7 +69,7 @@ bool kfm_flush_due(const struct kfm *m)
 {
 	bool many = kfm_copy_count(m) > 1 && m->numbered - m->flush_last >= FLUSH_RECORDS;
 
-	return !m->flushing && kfm_caches(m) &&
+	return !m->flushing && m->cache &&
 	       (((many || m->detached) && kfm_flush_needed(m)) || kfm_flush_awaited(m));
 }
 
@@ -131,7 +131,7 @@ void kfm_flush_ended(struct kfm_write *w)
  */
 void kfm_flush_leg_failed(struct kfm *m)
 {
-	if (!m->primary || !kfm_caches(m) || m->sb.flags & KFM_SB_LEG_FAILED)
+	if (!m->primary || !m->cache || m->sb.flags & KFM_SB_LEG_FAILED)
 		return;
 	m->sb.flags |= KFM_SB_LEG_FAILED;
 	kfm_super_save(m);

@@ -11,7 +11,7 @@ struct kfm_write;
 /* Has a write ended since the last flush began that has ended? Any context. */
 static inline bool kfm_flush_needed(const struct kfm *m)
 {
-	return kfm_caches(m) && READ_ONCE(m->flushed) < READ_ONCE(m->written);
+	return m->cache && READ_ONCE(m->flushed) < READ_ONCE(m->written);
 }
 
 bool kfm_flush_awaited(const struct kfm *m);

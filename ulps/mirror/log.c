@@ -13,7 +13,6 @@
  * kfm_persist() is called in work items of the provider, several at a time, between kfm_log_open()
  * and kfm_log_close(), which waits for them.
  */
-#include <linux/crc32c.h>
 #include <linux/gfp.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>

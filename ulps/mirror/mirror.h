@@ -52,8 +52,7 @@ struct kfm_write;
  * @data_crc: the data of direct records has a CRC over each network
  * @detach: go on over the network when the leg has failed, see detach.c
  * @cache_word: the word `cache` of the table
- * @cache: what it means for this leg: as primary, let volatile caches keep writes until a flush,
- *	see kfm_caches()
+ * @cache: what it means for this leg: as primary, let volatile caches keep writes until a flush
  * @csum: as primary, send only those parts of a resynchronisation whose hash differs at the peer
  *	(csum.c)
  * @reads_quorum: policy quorum: reads wait while this primary may not be the only one, see read.c
@@ -321,12 +320,6 @@ void kfm_run_atomic(struct kfm *m, struct bio_list *legs);
 static inline bool kfm_busy(const bool *busy)
 {
 	return smp_load_acquire(busy);	/* pairs with kfm_signal(), record_done(), leg_end_io() */
-}
-
-/* May volatile caches keep writes? */
-static inline bool kfm_caches(const struct kfm *m)
-{
-	return m->cache;
 }
 
 static inline unsigned int kfm_peer_count(const struct kfm *m)

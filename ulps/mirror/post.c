@@ -23,7 +23,7 @@ void kfm_slots_begin(struct kfm_peer *p, const struct kfm_msg *grant)
 	kfm_rails_begin(p, grant);
 	s->data_crc = p->m->data_crc || !p->rail->checked;
 	s->zeroes = grant->flags & KFM_M_ZEROES;
-	s->caches = kfm_caches(p->m) && p->start && grant->flags & KFM_M_CACHE && grant->arg;
+	s->caches = p->m->cache && p->start && grant->flags & KFM_M_CACHE && grant->arg;
 	s->number = 0;
 	for (s->count = 0; s->count < grant->arg; s->count++)
 		s->free[s->count] = s->count;

@@ -347,15 +347,10 @@ int kfm_log_decode(const struct kfm_le_log *in, struct kfm_log_head *h)
 	return 0;
 }
 
-/* CRC of the head of a record; the CRC of the data continues from it */
-u32 kfm_rec_head_crc(const struct kfm_le_rec *head)
-{
-	return crc_skipping(head, offsetof(struct kfm_le_rec, crc), sizeof(*head));
-}
-
+/* The CRC of the data continues from that of the head. */
 static u32 rec_crc(const struct kfm_le_rec *head, const void *data, u32 len)
 {
-	return crc32c(kfm_rec_head_crc(head), data, len);
+	return crc32c(crc_skipping(head, offsetof(struct kfm_le_rec, crc), sizeof(*head)), data, len);
 }
 
 void kfm_rec_encode(const struct kfm_rec *r, const void *data, struct kfm_le_rec *out)

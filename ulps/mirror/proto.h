@@ -669,7 +669,6 @@ void kfm_log_encode(const struct kfm_log_head *h, struct kfm_le_log *out);
 int kfm_log_decode(const struct kfm_le_log *in, struct kfm_log_head *h);
 void kfm_rec_encode(const struct kfm_rec *r, const void *data, struct kfm_le_rec *out);
 int kfm_rec_decode(const struct kfm_le_rec *in, u64 sectors, struct kfm_rec *r);
-u32 kfm_rec_head_crc(const struct kfm_le_rec *head);
 void kfm_direct_encode(const struct kfm_rec *r, const u32 *data_crc, struct kfm_le_direct *out);
 int kfm_direct_decode(const struct kfm_le_direct *in, u64 sectors, struct kfm_rec *r);
 bool kfm_rec_intact(const struct kfm_le_rec *in, const void *data, u32 len);

@@ -93,7 +93,7 @@ void kfm_recent_mark(struct kfm_write *w)
 void kfm_recent_announce(const struct kfm_peer *p, struct kfm_msg *msg)
 {
 	/* what a detached node writes after its first flush is in no cache alone */
-	bool cached = kfm_caches(p->m) && (!p->m->detached || kfm_flush_needed(p->m));
+	bool cached = p->m->cache && (!p->m->detached || kfm_flush_needed(p->m));
 	struct kfm_settled s = cached ? p->settled : settled_now(p);
 
 	if (any_open(p->m) || !s.known)

@@ -357,7 +357,7 @@ static bool write_back_optional(const struct kfm_write *w)
 {
 	struct kfm *m = w->m;
 
-	return !kfm_caches(m) && !m->detached &&
+	return !m->cache && !m->detached &&
 	       (m->repair.bad_count < KFM_BAD_RANGES ||
 		kfm_repair_bad(m, w->sector, w->len / KFM_SECTOR));
 }

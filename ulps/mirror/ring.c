@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ring.c - where the next record goes in the log of a peer, or in this node's own log, and which
- * part of the log is in use. All functions run with the mirror claimed.
+ * ring.c - where the next record goes in the log of a peer, and which part of the log is in use.
+ * All functions run with the mirror claimed.
  */
 #include "mirror.h"
 #include "peer.h"

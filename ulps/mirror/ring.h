@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* ring.h - places of records: in the log of a peer or of this node, and in slots of a peer */
+/* ring.h - places of records: in the log of a peer, and in its slots */
 #ifndef KFM_RING_H
 #define KFM_RING_H
 
@@ -20,7 +20,7 @@ struct kfm_place {
 };
 
 /**
- * struct kfm_ring - the primary's view of the log of a peer, or of its own log, which needs no keys
+ * struct kfm_ring - the primary's view of the log of a peer
  * @key: key of the ring
  * @addr: address of its first byte
  * @len: bytes; 0 if the peer has no log: there is room for no record

@@ -176,7 +176,7 @@ void kfm_peer_hello(struct kfm_rail *rail, u32 flags)
 			    KFM_F_PATCHES | KFM_F_NUMBERS,
 	};
 
-	if (kfm_caches(m) && m->direct_min != KFM_DIRECT_OFF)
+	if (m->cache && m->direct_min != KFM_DIRECT_OFF)
 		hello.features |= KFM_F_CACHE;
 	if (m->policy == KFM_QUORUM)
 		hello.features |= KFM_F_QUORUM;

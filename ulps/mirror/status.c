@@ -266,7 +266,7 @@ void kfm_status(struct dm_target *ti, status_type_t type, unsigned int flags, ch
 		DMEMIT(" noquorum");
 	if (m->left)
 		DMEMIT(" left");
-	if (kfm_caches(m))
+	if (m->cache)
 		DMEMIT(" cache");
 	if (m->repair.count)
 		DMEMIT(" repaired %u", m->repair.count);

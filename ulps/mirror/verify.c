@@ -449,7 +449,7 @@ bool kfm_verify_leg_failed(const struct kfm *m)
 {
 	const struct kfm_verify *v = &m->verify;
 
-	return v->w && v->step == KFM_V_WRITTEN && kfm_caches(m) && !kfm_busy(&v->w->leg_busy) &&
+	return v->w && v->step == KFM_V_WRITTEN && m->cache && !kfm_busy(&v->w->leg_busy) &&
 	       v->w->leg_status;
 }
 

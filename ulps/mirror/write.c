@@ -264,7 +264,7 @@ static bool bio_durable(const struct kfm *m, const struct bio *bio)
  */
 static bool may_cache(const struct kfm_write *w)
 {
-	return kfm_caches(w->m) && !w->m->detached && w->kind == KFM_DATA && w->bio &&
+	return w->m->cache && !w->m->detached && w->kind == KFM_DATA && w->bio &&
 	       !(w->bio->bi_opf & REQ_FUA);
 }
 
