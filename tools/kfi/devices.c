@@ -38,6 +38,18 @@ bool device_is_meant(const char *node, const char *device)
 	       (number && len == (size_t)(number - device) && !strncmp(node, device, len));
 }
 
+bool has_word(const char *words, const char *word)
+{
+	size_t len = strcspn(word, "/");
+
+	for (; len && *words; words += strspn(words, ",; ")) {
+		if (strcspn(words, ",; ") == len && !strncmp(words, word, len))
+			return true;
+		words += strcspn(words, ",; ");
+	}
+	return false;
+}
+
 void complain_unserved(const char *provider, const char *node)
 {
 	bool any = !provider || !strcmp(provider, "any"), loaded = false;

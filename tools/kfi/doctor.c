@@ -171,14 +171,17 @@ static void print_json(const struct doctor *d)
 static void find_devices(struct doctor *d)
 {
 	if (!tree_is_live(d->tree)) {
-		tree_rows(d->tree, "devices", DEVICE_FIELDS, &d->devices);
+		d->devices_known = tree_rows(d->tree, "devices", DEVICE_FIELDS, &d->devices);
 		return;
 	}
 	if (!loaded(d, "kfi"))
 		return;
-	if (list_fetch(KFI_CMD_GET_DEVICE, device_fields, DEVICE_FIELDS, &d->devices)) {
+	d->devices_known = !list_fetch(KFI_CMD_GET_DEVICE, device_fields, DEVICE_FIELDS,
+				       &d->devices);
+	if (!d->devices_known) {
 		complain("the kernel does not list devices");
 		tree_add_unseen(d->tree);
+		return;
 	}
 	tree_note_rows(d->tree, "devices", &d->devices);
 }

@@ -104,6 +104,7 @@ struct other {
  * @tree: what there is to read
  * @other: the other machine
  * @devices: rows of device_fields
+ * @devices_known: these are all; otherwise it is not known which there are
  * @check: the check that runs now
  * @findings: the findings
  * @n: number of them
@@ -116,6 +117,7 @@ struct doctor {
 	struct tree *tree;
 	struct other other;
 	struct list devices;
+	bool devices_known;
 	const struct check *check;
 	struct finding *findings;
 	size_t n;
@@ -151,9 +153,6 @@ void found(struct doctor *d, const char *arg, const char *fmt, ...)
 bool loaded(struct doctor *d, const char *module);
 /* Are there modules for the kernel that runs? Without these nothing else is worth a finding. */
 bool is_built(struct doctor *d);
-
-/* doctor_cables.c: is one of the words of "two.0, left" this one, or the one before its "/peer"? */
-bool has_word(const char *words, const char *word);
 
 /* The checks of each file, up to one without a name */
 extern const struct check checks_of_modules[], checks_of_machine[], checks_of_cables[],

@@ -229,18 +229,6 @@ static void thunderbolt_net(struct doctor *d)
 		tree_each(d->tree, one_of_net, d, CABLES);
 }
 
-bool has_word(const char *words, const char *word)
-{
-	size_t len = strcspn(word, "/");
-
-	for (; len && *words; words += strspn(words, ",; ")) {
-		if (strcspn(words, ",; ") == len && !strncmp(words, word, len))
-			return true;
-		words += strcspn(words, ",; ");
-	}
-	return false;
-}
-
 static void link_down(struct doctor *d)
 {
 	size_t i;

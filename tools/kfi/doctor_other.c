@@ -62,7 +62,7 @@ static int ask_port(struct doctor *d)
 /* ---- is there such a machine? ---- */
 
 /*
- * Does a cable lead to the other machine, which has a name and a UUID, as the way there has names?
+ * Does a cable lead to the node? It may be given as host name, as UUID, or as name of the domain.
  * @there: the cables that there are
  */
 static bool has_cable(const struct doctor *d, char *there, size_t size)
@@ -95,8 +95,8 @@ static void unknown_node(struct doctor *d)
 	if (ask_port(d) && d->unknown)
 		found(d, "a line for it in /etc/hosts, or its address instead of its name",
 		      "%s has no address", d->other.node);
-	if (d->other.node && !strcmp(d->other.provider, "usb4") && d->devices.nrows &&
-	    !has_cable(d, there, sizeof(there)))
+	if (d->other.node && !strcmp(d->other.provider, "usb4") && loaded(d, "kfi_usb4") &&
+	    d->devices_known && !has_cable(d, there, sizeof(there)))
 		found(d, "kfi show devices   (there: modprobe kfi-provider-usb4)",
 		      "no cable leads to %s%s%s%s", d->other.node, *there ? " (there are " : "",
 		      there, *there ? ")" : "");

@@ -44,17 +44,21 @@ static void keep_listeners(struct list *list)
 	list->nrows = n;
 }
 
-static void find_listeners(struct doctor *d, struct list *list)
+/* Return: is it known who listens? */
+static bool find_listeners(struct doctor *d, struct list *list)
 {
-	if (tree_rows(d->tree, "listeners", L_FIELDS, list) || !tree_is_live(d->tree) ||
-	    !loaded(d, "kfi"))
-		return;
+	if (tree_rows(d->tree, "listeners", L_FIELDS, list))
+		return true;
+	if (!tree_is_live(d->tree))
+		return false;
 	if (list_fetch(KFI_CMD_GET_EP, listener_fields, L_FIELDS, list)) {
 		complain("the kernel does not list endpoints");
 		tree_add_unseen(d->tree);
+		return false;
 	}
 	keep_listeners(list);
 	tree_note_rows(d->tree, "listeners", list);
+	return true;
 }
 
 /* ---- does one of them have the address of a port? ---- */
@@ -162,11 +166,17 @@ static void device_names(const struct doctor *d, char *text, size_t size)
 	}
 }
 
+struct ports {
+	struct doctor *d;
+	struct list listeners;
+};
+
 static void one_waiting(void *arg, const char *port)
 {
-	struct doctor *d = arg;
+	struct ports *ports = arg;
+	struct list *list = &ports->listeners;
+	struct doctor *d = ports->d;
 	const char *traddr, *service;
-	struct list list;
 	bool listens = false;
 	char names[512];
 	size_t i;
@@ -177,10 +187,8 @@ static void one_waiting(void *arg, const char *port)
 	service = tree_text(d->tree, PORTS "/%s/addr_trsvcid", port);
 	if (!traddr || !service)
 		return;
-	find_listeners(d, &list);
-	for (i = 0; i < list.nrows; i++)
-		listens |= listens_at(d, list.rows[i], traddr, *service ? service : "4420");
-	list_free(&list);
+	for (i = 0; i < list->nrows; i++)
+		listens |= listens_at(d, list->rows[i], traddr, *service ? service : "4420");
 	if (listens)
 		return;
 	device_names(d, names, sizeof(names));
@@ -190,8 +198,13 @@ static void one_waiting(void *arg, const char *port)
 
 static void target_port_waits(struct doctor *d)
 {
-	if (loaded(d, "nvmet_kfi"))
-		tree_each(d->tree, one_waiting, d, PORTS);
+	struct ports ports = { .d = d };
+
+	if (!loaded(d, "nvmet_kfi"))
+		return;
+	if (find_listeners(d, &ports.listeners))
+		tree_each(d->tree, one_waiting, &ports, PORTS);
+	list_free(&ports.listeners);
 }
 
 const struct check checks_of_target[] = {

@@ -243,6 +243,8 @@ extern const struct field device_fields[DEVICE_FIELDS];
 
 /* Does a node as users write it mean this device? "two", "two.0" and "two.0/peer" mean two.0. */
 bool device_is_meant(const char *node, const char *device);
+/* Is one of the words of "two.0, left" this one, or what stands before its "/peer"? */
+bool has_word(const char *words, const char *word);
 /* Is a part of a device the one that joins both machines, and is it up? */
 bool part_is_link(const char *part);
 bool link_is_up(const char *state);

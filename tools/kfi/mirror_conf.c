@@ -378,25 +378,24 @@ static void print_rails(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cf
 }
 
 /* In the form in which the kernel shows it, so that both can be compared */
+/* Return the value of the choice, if the kernel has to be told it. */
+static const char *told_choice(cfg_t *cfg, size_t i)
+{
+	const char *value = cfg_getstr(cfg, choices[i].word);
+
+	return choices[i].tells && strcmp(value, choices[i].values[0]) ? value : NULL;
+}
+
 static void print_table(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cfg_t *node)
 {
 	long least = cfg_getint(cfg, "rate-min");
 	size_t words = 4;
 	cfg_t *last = cfg_getnsec(cfg, "node", conf->npeers);
-	size_t witness = is_witness(last) && last != node ? conf->npeers - 1 : 0, i, len;
-	char direct[24], *chosen;
-	const char *value;
-	FILE *more = must(open_memstream(&chosen, &len));
+	size_t witness = is_witness(last) && last != node ? conf->npeers - 1 : 0, i;
+	char direct[24];
 
-	for (i = 0; i < ARRAY_SIZE(choices); i++) {
-		value = cfg_getstr(cfg, choices[i].word);
-		if (!choices[i].tells || !strcmp(value, choices[i].values[0]))
-			continue;
-		fprintf(more, " %s %s", choices[i].word, value);
-		words += 2;
-	}
-	if (fclose(more))
-		must(NULL);
+	for (i = 0; i < ARRAY_SIZE(choices); i++)
+		words += told_choice(cfg, i) ? 2 : 0;
 	direct_word(cfg, direct);
 	if (!strcmp(cfg_getstr(node, "log"), "-"))
 		*direct = '\0';	/* without a log the kernel has this word for itself */
@@ -411,8 +410,9 @@ static void print_table(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cf
 		fprintf(to, " rate-min %ld", least);
 	if (*direct)
 		fprintf(to, " direct %s", direct);
-	fputs(chosen, to);
-	free(chosen);
+	for (i = 0; i < ARRAY_SIZE(choices); i++)
+		if (told_choice(cfg, i))
+			fprintf(to, " %s %s", choices[i].word, told_choice(cfg, i));
 	if (conf->secret)
 		fprintf(to, " secret %s", conf->key);
 	print_rails(to, conf, cfg, node, 0);

@@ -238,7 +238,7 @@ static void print_usage(FILE *to)
 	size_t i;
 
 	fputs("Usage: kfi perf COMMAND ...\n\n"
-	      "Measure latency, bandwidth and message rate between two kernels, with verified\n"
+	      "Measure latency and bandwidth between two kernels, with verified\n"
 	      "data. One side runs a server, the other one runs against it.\n\n", to);
 	for (i = 0; i < ARRAY_SIZE(verbs); i++)
 		fprintf(to, "  %-8s %s\n", verbs[i].name, verbs[i].help);
