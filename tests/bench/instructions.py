@@ -21,6 +21,7 @@ import sys
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, os.pardir, "vm"))
 import bed               # noqa: E402
+import executed          # noqa: E402
 import nvme              # noqa: E402
 import pair as vm        # noqa: E402
 import report            # noqa: E402
@@ -30,7 +31,6 @@ SERIES = "newest"     # whose rxe works in network namespaces
 MODULES = ("rdma_rxe", "siw", "rdma_cm", "kfi_loop", "kfi_sockets", "kfi_ib", "kfi_perf", "kfi_bench_tcp")
 RUN = "/sys/kernel/debug/kfi_bench/run"
 COUNTING = ("-icount", "shift=0,sleep=off")
-CLOCK = "tsc_early_khz=1000000"
 MS = 8
 NVME_MODULES = ("nvme_fabrics", "nvmet", "nvme_tcp", "nvmet_tcp", "brd")
 DISK_KIB = 32768
@@ -142,7 +142,7 @@ def chosen(pair, cases):
 
 def machine(ko, logs, progress, tls):
     pair = vm.Pair(SERIES, logs, ko=[ko, vm.script("stock-modules", SERIES)], progress=progress,
-                   names=("a",), memory="1G", cpus=1, append=CLOCK,
+                   names=("a",), memory="1G", cpus=1, append=executed.CLOCK,
                    modules=NVME_MODULES + (tls_demo.MODULES if tls else ()),
                    qemu_extra=COUNTING + (("-virtfs", tls_demo.share()) if tls else ()))
     pair.accel = "tcg,thread=single"    # the only one that counts

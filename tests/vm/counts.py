@@ -38,10 +38,7 @@ LIBS = "/usr/lib/x86_64-linux-gnu/libibverbs/"
 PORT = 5000
 # A network device and, if there is one, a device of verbs above it, and an address of a machine without its last number
 Network = collections.namedtuple("Network", "name device rdma subnet")
-# One nanosecond of the machine's clock is one instruction. While a machine is idle, its clock follows the host's.
-COUNTING = ("-icount", "shift=0")
 ACCEL = "tcg,thread=single"       # the only one whose clock runs by instructions
-CLOCK = "tsc_early_khz=1000000"
 # Without X86_FEATURE_FSRS memset() stores words: the emulator counts each byte if the CPU says that it stores these fast.
 BY_WORDS = "clearcpuid=395"
 # Beside an emulator that counts, with other work on the host, everything takes its time.
@@ -116,7 +113,7 @@ class Counts:
         programs += [f"{folder}lib{name}-rdmav34.so:{LIBS}lib{name}-rdmav34.so"
                      for name, folder in (("kfi", f"{bed.TOP}/tools/rdma-core/"), ("siw", LIBS))]
         pair = vm.Pair(series, logs, ko=[ko, vm.script("stock-modules", series)], programs=programs, modules=modules, cpus=1,
-                       memory="1G", append=CLOCK, qemu_extra=COUNTING, devices=bed.Devices(plugin, *simulator), boot_timeout=PATIENCE,
+                       memory="1G", append=executed.CLOCK, qemu_extra=executed.COUNTING, devices=bed.Devices(plugin, *simulator), boot_timeout=PATIENCE,
                        progress=progress)
         pair.accel = ACCEL
         return pair
@@ -278,8 +275,8 @@ class Nfs(Counts):
 
     @classmethod
     def machines(cls, series, logs, _ko, plugin, progress):
-        pair = rdma.machines(("nfs",), series, "sockets", logs, progress, extra=COUNTING, devices=[plugin], modules=["brd"], cpus=1,
-                             append=CLOCK, boot_timeout=PATIENCE)
+        pair = rdma.machines(("nfs",), series, "sockets", logs, progress, extra=executed.COUNTING, devices=[plugin], modules=["brd"], cpus=1,
+                             append=executed.CLOCK, boot_timeout=PATIENCE)
         pair.accel = ACCEL
         return pair
 
@@ -321,8 +318,8 @@ class Mirror(Counts):
 
     @classmethod
     def machines(cls, series, logs, ko, plugin, progress):
-        pair = vm.Pair(series, logs, ko=ko, modules=cls.modules, cpus=1, memory="1G", mtu=rdma.MTU, append=f"{CLOCK} {BY_WORDS}",
-                       qemu_extra=[*COUNTING, *bed.HOST_FILES], devices=plugin, boot_timeout=PATIENCE, progress=progress)
+        pair = vm.Pair(series, logs, ko=ko, modules=cls.modules, cpus=1, memory="1G", mtu=rdma.MTU, append=f"{executed.CLOCK} {BY_WORDS}",
+                       qemu_extra=[*executed.COUNTING, *bed.HOST_FILES], devices=plugin, boot_timeout=PATIENCE, progress=progress)
         pair.accel = ACCEL
         return pair
 

@@ -21,6 +21,9 @@ from simulator import BUILD, HERE, VmError, output_of
 # All processes have this address.
 PROCESSES = 0
 PAIR = struct.Struct("=QQ")
+# One nanosecond of the machine's clock is one instruction. While a machine is idle, its clock follows the host's.
+COUNTING = ("-icount", "shift=0")
+CLOCK = "tsc_early_khz=1000000"
 
 
 class Executed:
@@ -35,11 +38,11 @@ class Executed:
     def start(self, run_dir, _logs):
         self.qemu = output_of(os.path.join(HERE, "qemu"))
         out = os.path.join(BUILD, "executed")
-        done = subprocess.run(["make", "-s", "-C", os.path.join(HERE, "executed"), f"OUT={out}"],
+        self.plugin = os.path.join(out, f"{self.program}.so")
+        done = subprocess.run(["make", "-s", "-C", os.path.join(HERE, "executed"), f"OUT={out}", self.plugin],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         if done.returncode != 0:
             raise VmError(f"the plugin does not build:\n{done.stdout}")
-        self.plugin = os.path.join(out, f"{self.program}.so")
         self.dir = run_dir
 
     def stop(self):

@@ -176,8 +176,8 @@ class Counts:
 
 def machine(series, logs, ko, **options):
     """Return a machine that counts. Its CPUs are one thread's, the only one that counts instructions, and whose turns are short."""
-    pair = vm.Pair(series, logs, ko=ko, names=("a",), devices=Lines(), boot_timeout=PATIENCE, append="tsc_early_khz=1000000",
-                   qemu_extra=["-icount", "shift=0", *options.pop("extra", ())], **options)
+    pair = vm.Pair(series, logs, ko=ko, names=("a",), devices=Lines(), boot_timeout=PATIENCE, append=executed.CLOCK,
+                   qemu_extra=[*executed.COUNTING, *options.pop("extra", ())], **options)
     pair.accel = "tcg,thread=single"
     return pair
 
