@@ -50,8 +50,7 @@ static void u4_path_off(struct u4_cable *c)
  * that the cable is plugged, or it ignores the call. That must not be seen by the drivers of other
  * services: they would wait for tb->lock, and old kernels unbind them under this lock. So wait
  * until the core has released it, and write under it, as the core does. The path is found by its
- * rings, because the peer may have another
- * HopID by now.
+ * rings, because the peer may have another HopID by now.
  */
 static void u4_path_off_late(struct u4_cable *c)
 {

@@ -423,7 +423,10 @@ struct u4_cable *u4_cable_new(struct tb_service *svc);	/* process context */
 void u4_cable_list(struct u4_cable *c);
 /* Return the cable on that route from @local to @remote, referenced, or NULL. Process context */
 struct u4_cable *u4_cable_find(u64 route, const void *local, const void *remote);
-/* Call @fn for each, without a lock. @dma: only cables of this host interface; NULL: all */
+/*
+ * Call @fn for each, without a lock; it may sleep. @dma: only cables of this host interface; NULL:
+ * all. Process context
+ */
 void u4_cables_each(void (*fn)(struct u4_cable *c), const struct device *dma);
 void u4_cable_put(struct u4_cable *c);		/* process context */
 /* Let u4_cable_work() run, unless the cable was removed */

@@ -543,13 +543,13 @@ class Pair:
         sys.exit(128 + number)
 
     def prepare(self):
-        self.booted = self.image(self.series)
+        self.booted = self.image()
         self.release = self.booted.release
 
-    def image(self, series):
-        """Return the Image of a series."""
-        self.progress(f"{series}: preparing kernel and initramfs")
-        base = script("kernel", series)
+    def image(self):
+        """Return the Image of the series."""
+        self.progress(f"{self.series}: preparing kernel and initramfs")
+        base = script("kernel", self.series)
         kernel = os.path.join(base, "vmlinux")
         if not os.path.exists(kernel):
             kernel = os.path.join(base, "vmlinuz")
@@ -560,9 +560,9 @@ class Pair:
             args += ["--with", program]
         for module in self.modules:
             args += ["--module", module]
-        path = script("initramfs", series, *args)
+        path = script("initramfs", self.series, *args)
         # a copy of our own: another run may build a different one meanwhile
-        initramfs = os.path.join(self.run_dir, f"initramfs-{series}")
+        initramfs = os.path.join(self.run_dir, f"initramfs-{self.series}")
         try:
             os.link(path, initramfs)
         except OSError:

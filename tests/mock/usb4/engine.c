@@ -218,7 +218,7 @@ static void tm_put(struct tm_ring *rx, const struct tm_frame *f, const struct tm
 	struct tm_host *host = tm_host_of(rx->ring.nhi);
 	dma_addr_t to = le64_to_cpu(rx->ring.descriptors[rx->next].phys);
 
-	/* The driver has unmapped it while it was posted. */
+	/* The driver has posted an address that is no memory. */
 	WARN_ON_ONCE(!(from ? tm_move(host, to, from, at, f->len) :
 			      tm_write(host, to, f->data, f->len)));
 	tm_damage(host, to + f->len / 2, f->word);

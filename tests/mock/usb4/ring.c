@@ -337,7 +337,6 @@ static void tm_halt(struct tb_ring *ring)
 	spin_unlock(&tm_lock);
 }
 
-/* A host interface that is gone has no rings to stop: their frames are not canceled. */
 void tb_ring_stop(struct tb_ring *ring)
 {
 	spin_lock_irq(&ring->nhi->lock);

@@ -40,7 +40,7 @@ struct ioat_channel {
 	uint32_t restarts;	/* resets, suspensions, new chains */
 };
 
-/* Only the device's thread uses channels; any thread may change the switches. */
+/* Only the device's thread uses channels. */
 struct ioat {
 	struct device dev;	/* first */
 	struct host *host;
@@ -49,8 +49,6 @@ struct ioat {
 	uint8_t interrupts;	/* INTRCTRL */
 	struct ioat_channel channel[IOAT_CHANNELS];
 	struct memory fetched;	/* bytes from memory of another device, from address 0 on */
-
-	/* switches */
 };
 
 int ioat_init(struct ioat *ioat, struct host *host, char side, const char *dir);

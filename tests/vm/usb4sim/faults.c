@@ -16,9 +16,9 @@ static uint32_t draw(uint32_t below)
 	return (z ^ z >> 31) % below;
 }
 
-bool fault_strikes(struct fault *fault)
+bool fault_strikes(unsigned int ppm)
 {
-	return fault->ppm && draw(1000000) < fault->ppm;
+	return ppm && draw(1000000) < ppm;
 }
 
 /* ---- commands for one direction of a cable, or both ---- */
@@ -42,7 +42,7 @@ static struct way *next_way(const struct call *call, struct way *way)
 static void do_ppm(struct call *call)
 {
 	FOR_WAYS(way, call)
-		way->fault[call->kind].ppm = call->number[0];
+		way->ppm[call->kind] = call->number[0];
 }
 
 static void do_stall(struct call *call)

@@ -13,8 +13,8 @@
 
 /*
  * A router has two USB4 ports of two lane adapters each, and the adapter of the host interface:
- * adapters 1 and 2 are port 0, 3 and 4 port 1. Adapter 0 is the router itself. On cables of one
- * lane adapters 2 and 4 are inactive: the driver takes two lanes that are neighbours for one port.
+ * adapters 1 and 2 are port 0, 3 and 4 port 1. Adapter 0 is the router itself. Cables have one lane,
+ * so adapters 2 and 4 are inactive: the driver takes two lanes that are neighbours for one port.
  */
 #define HOSTS		4
 #define PORTS		2
@@ -88,16 +88,11 @@ struct host {
 	unsigned int packets_in, packets_out;
 };
 
-/* A fault that befalls so many frames of a million */
-struct fault {
-	unsigned int ppm;
-};
-
 enum { LOSE, DAMAGE, FAULTS };
 
 /* One direction of a cable: what an end sends */
 struct way {
-	struct fault fault[FAULTS];
+	unsigned int ppm[FAULTS];	/* each fault befalls so many frames of a million */
 	bool stalled;
 };
 
@@ -168,7 +163,7 @@ uint64_t cables_tick(uint64_t now);
 void port_changed(struct port *port);
 
 /* faults.c: faults, commands and statistics */
-bool fault_strikes(struct fault *fault);
+bool fault_strikes(unsigned int ppm);
 extern const struct command usb4_commands[];
 bool usb4_take(struct call *call, char letter, const char *word);
 void usb4_stats(void *world, cJSON *to);

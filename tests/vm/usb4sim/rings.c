@@ -204,7 +204,7 @@ static void send_frame(struct host *host, const struct route *route, uint64_t ad
 
 	count(&host->dev.counters, COUNT_frames_sent);
 	count_add(&host->dev.counters, COUNT_bytes_sent, len);
-	if (fault_strikes(&route->way->fault[LOSE])) {
+	if (fault_strikes(route->way->ppm[LOSE])) {
 		count(there, COUNT_frames_lost);
 		return;
 	}
@@ -212,7 +212,7 @@ static void send_frame(struct host *host, const struct route *route, uint64_t ad
 		count(&host->dev.counters, COUNT_dma_errors);
 		return;
 	}
-	frame.damaged = fault_strikes(&route->way->fault[DAMAGE]);
+	frame.damaged = fault_strikes(route->way->ppm[DAMAGE]);
 	if (frame.damaged) {
 		count(there, COUNT_frames_damaged);
 		/* The flag alone would not harm a careless driver. */

@@ -97,7 +97,7 @@ bool call_number(const char *word, uint32_t *number)
 	return !*end && value <= MAX_NUMBER;
 }
 
-bool call_device(struct call *call, const char *word)
+static bool call_device(struct call *call, const char *word)
 {
 	for (unsigned int n = 0; (call->dev = sim->device(sim->world, n)); n++) {
 		if (!strcmp(call->dev->name, word))

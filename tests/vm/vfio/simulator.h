@@ -63,7 +63,6 @@ bool simulator_number(const char *text, uint64_t min, uint64_t max, uint64_t *va
 /* Take a word of a command as a number. */
 bool call_number(const char *word, uint32_t *number);
 /* Take a word of a command as the name of a device. */
-bool call_device(struct call *call, const char *word);
 
 #define TIME_NEVER UINT64_MAX
 
