@@ -163,7 +163,7 @@ static void node_fenced(struct kunit *test)
 }
 
 /*
- * While the peer is asked, the leg becomes memory that can tear a sector: there is no promotion, also
+ * While the peer is asked, the leg becomes memory that can tear a sector: there is no promotion, and
  * none by force.
  */
 static void node_promoted_with_memory(struct kunit *test)

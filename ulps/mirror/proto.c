@@ -350,7 +350,9 @@ int kfm_log_decode(const struct kfm_le_log *in, struct kfm_log_head *h)
 /* The CRC of the data continues from that of the head. */
 static u32 rec_crc(const struct kfm_le_rec *head, const void *data, u32 len)
 {
-	return crc32c(crc_skipping(head, offsetof(struct kfm_le_rec, crc), sizeof(*head)), data, len);
+	u32 crc = crc_skipping(head, offsetof(struct kfm_le_rec, crc), sizeof(*head));
+
+	return crc32c(crc, data, len);
 }
 
 void kfm_rec_encode(const struct kfm_rec *r, const void *data, struct kfm_le_rec *out)

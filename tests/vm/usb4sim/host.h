@@ -13,8 +13,9 @@
 
 /*
  * A router has two USB4 ports of two lane adapters each, and the adapter of the host interface:
- * adapters 1 and 2 are port 0, 3 and 4 port 1. Adapter 0 is the router itself. Cables have one lane,
- * so adapters 2 and 4 are inactive: the driver takes two lanes that are neighbours for one port.
+ * adapters 1 and 2 are port 0, 3 and 4 port 1. Adapter 0 is the router itself. Cables have one
+ * lane, so adapters 2 and 4 are inactive: the driver takes two lanes that are neighbours for one
+ * port.
  */
 #define HOSTS		4
 #define PORTS		2
