@@ -534,8 +534,10 @@ struct kib_ring {
  * @free: slots without a receive
  * @waiting: receives that the context has not got yet, in the order of the posts
  * @posted: those that it has
- * @returning: how many of these it has agreed to give back (kfi_cancel()), and srq_done() was not
- *	called. Counted behind that call, so for a moment it may be less than 0
+ * @moving: receives on their way: those that srq_run() gives to the context, and those for which
+ *	kfi_cancel() has returned 0 and srq_done() has not run yet. Increased after kfi_cancel()
+ *	returns, when srq_done() may have run already: so it can be negative for a moment
+ * @reserved: receives that came back are for the queue pairs of @wanting, until @run_bh runs
  * @left: receives that no message has taken
  * @limit: an event is due when fewer are left; 0: not armed
  * @told: no message has taken a receive since the last event
@@ -554,7 +556,8 @@ struct kib_srq {
 	struct list_head	free;
 	struct list_head	waiting;
 	struct list_head	posted;
-	int			returning;
+	int			moving;
+	bool			reserved;
 	u32			left;
 	u32			limit;
 	bool			told;

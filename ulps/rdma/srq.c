@@ -74,15 +74,19 @@ void kib_srq_last(struct kib_qp *qp)
 
 /* ---- the way of a receive ---- */
 
+/* The next receive for the context, which is counted in &kib_srq.moving */
 static struct kib_slot *srq_waiting(struct kib_srq *srq)
 {
 	struct kib_slot *s;
 	unsigned long flags;
 
 	spin_lock_irqsave(&srq->lock, flags);
-	s = list_first_entry_or_null(&srq->waiting, struct kib_slot, wait);
-	if (s)
+	s = srq->reserved ? NULL :
+	    list_first_entry_or_null(&srq->waiting, struct kib_slot, wait);
+	if (s) {
 		list_del_init(&s->wait);
+		srq->moving++;
+	}
 	spin_unlock_irqrestore(&srq->lock, flags);
 	return s;
 }
@@ -109,12 +113,12 @@ static void srq_posted(struct kib_srq *srq, struct kib_slot *s, bool has)
 	spin_unlock_irqrestore(&srq->lock, flags);
 }
 
-static void srq_returning(struct kib_srq *srq, int n)
+static void srq_moving(struct kib_srq *srq, int n)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&srq->lock, flags);
-	srq->returning += n;
+	srq->moving += n;
 	spin_unlock_irqrestore(&srq->lock, flags);
 }
 
@@ -133,6 +137,7 @@ static void srq_run(struct kib_srq *srq)
 	struct kib_slot *s;
 	struct kfi_msg msg;
 	long notes;
+	int err;
 
 	if (!kfi_runner_enter(&srq->runner))
 		return;
@@ -141,19 +146,26 @@ static void srq_run(struct kib_srq *srq)
 		while ((s = srq_waiting(srq))) {
 			kib_recv_msg(s, &msg);
 			srq_posted(srq, s, true);
-			if (!kfi_recvmsg(srq->srx, &msg, KFI_CQE))
-				continue;
-			srq_posted(srq, s, false);
-			srq_put_back(srq, s);
-			break;
+			err = kfi_recvmsg(srq->srx, &msg, KFI_CQE);
+			if (err) {
+				srq_posted(srq, s, false);
+				srq_put_back(srq, s);
+			}
+			srq_moving(srq, -1);
+			if (err)
+				break;
 		}
 	} while (!kfi_runner_leave(&srq->runner, notes));
 	srq_wake(srq);
 }
 
+/* The queue pairs that srq_done() has woken were queued before this, and have run. */
 static void srq_run_bh(struct bh_work_struct *bh)
 {
-	srq_run(container_of(bh, struct kib_srq, run_bh));
+	struct kib_srq *srq = container_of(bh, struct kib_srq, run_bh);
+
+	WRITE_ONCE(srq->reserved, false);
+	srq_run(srq);
 }
 
 /* The receive is in no list: it is reported, or ends with the queue. */
@@ -189,8 +201,9 @@ static void srq_done(struct kfid_cq *cq, struct kfi_cqe *cqe, const struct kfi_c
 
 	srq_posted(srq, s, false);
 	if (!cqe->ep && wc->err == ECANCELED && !READ_ONCE(srq->ends)) {
+		WRITE_ONCE(srq->reserved, true);
 		srq_put_back(srq, s);
-		srq_returning(srq, -1);
+		srq_moving(srq, -1);
 		srq_wake(srq);
 		queue_bh_work(&srq->run_bh);	/* the context gets what they do not take */
 		return;
@@ -228,13 +241,12 @@ static void srq_ended(struct kib_slot *s)
 #define SRQ_TRIES	16
 
 /*
- * Ask the context for a receive. It has given away the one that a long message is still coming to,
- * which goes behind the others, as one does that it gives back already. Return: whether it gives
- * another one back (srq_done())
+ * Ask the context for a receive, the oldest first. One that can't be cancelled, because a message
+ * is coming to it, moves to the end of the list. Return: whether one comes back (srq_done())
  */
 static bool srq_ask(struct kib_srq *srq)
 {
-	struct kib_slot *s;
+	struct kib_slot *s, *first = NULL;
 	unsigned long flags;
 	int tries;
 
@@ -244,10 +256,11 @@ static bool srq_ask(struct kib_srq *srq)
 		if (s)
 			list_move_tail(&s->wait, &srq->posted);
 		spin_unlock_irqrestore(&srq->lock, flags);
-		if (!s)
+		if (!s || s == first)
 			return false;
+		first = first ?: s;
 		if (!kfi_cancel(&srq->srx->fid, &s->cqe)) {
-			srq_returning(srq, 1);
+			srq_moving(srq, 1);
 			return true;
 		}
 	}
@@ -256,15 +269,15 @@ static bool srq_ask(struct kib_srq *srq)
 
 /*
  * Take a receive that has room for @room bytes. Return: NULL: there is none, or the next one is too
- * short; -EAGAIN: the context gives one back. The queue pair runs again when there may be one
- * (srq_wake()). For its runner
+ * short; -EAGAIN: one is on its way between the queue and the context. The queue pair runs again
+ * when there may be one (srq_wake()). For its runner
  */
 struct kib_slot *kib_srq_take(struct kib_qp *qp, u32 room)
 {
 	struct kib_srq *srq = to_kib_srq(qp->ib.srq);
 	struct kib_slot *s;
 	unsigned long flags;
-	bool small, returning;
+	bool small, moving;
 
 	spin_lock_irqsave(&srq->lock, flags);
 	s = list_first_entry_or_null(&srq->waiting, struct kib_slot, wait);
@@ -273,7 +286,7 @@ struct kib_slot *kib_srq_take(struct kib_qp *qp, u32 room)
 		list_del_init(&s->wait);
 	else if (!s && list_empty(&qp->wants.entry))
 		list_add_tail(&qp->wants.entry, &srq->wanting);
-	returning = srq->returning > 0;
+	moving = srq->moving > 0;
 	spin_unlock_irqrestore(&srq->lock, flags);
 	if (small)
 		return NULL;
@@ -284,7 +297,7 @@ struct kib_slot *kib_srq_take(struct kib_qp *qp, u32 room)
 		srq_taken(srq);
 		return s;
 	}
-	return srq_ask(srq) || returning ? ERR_PTR(-EAGAIN) : NULL;
+	return moving || srq_ask(srq) ? ERR_PTR(-EAGAIN) : NULL;
 }
 
 /* The receive that is to be reported next, if it has ended. For the runner of the queue pair */
