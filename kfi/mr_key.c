@@ -11,7 +11,7 @@
  * Keys that the consumer or the provider chooses are in a hash table instead, from the registration
  * to its end, and so are those of a domain whose slots are all taken. Of a key of four bytes, as
  * NVMe has, half are the slot: a consumer whose peers do not trust each other binds such regions to
- * endpoints, and the 65,535th region of such a domain is slower to register.
+ * endpoints, and from the 65,535th on regions of such a domain are slower to register.
  */
 #include <linux/export.h>
 #include <linux/random.h>
@@ -77,8 +77,8 @@ void kfi_mr_table_exit(struct kfi_domain *domain)
 /* ---- keys ---- */
 
 /*
- * Slot 0 and the last one are not used, so no drawn key is 0, or KFI_KEY_NOTAVAIL, of which a short
- * key would have all bits.
+ * Slot 0 and the last one are not used, so no drawn key is 0, or all ones, which is
+ * KFI_KEY_NOTAVAIL cut to the length of a key.
  */
 int kfi_mr_take_slot(struct kfi_mr *mr)
 {

@@ -124,7 +124,9 @@ static bool listens_at(struct doctor *d, char **row, const char *traddr, const c
 	if (parse_ip(traddr, ip) != AF_UNSPEC)
 		return same_ip(traddr, side);
 	side = strchr(side, ':');
-	return names_domain(d, row, traddr) || (side && !strcmp(side + 1, traddr));
+	/* Without the list of devices any name may be one of the domain. */
+	return !d->devices_known || names_domain(d, row, traddr) ||
+	       (side && !strcmp(side + 1, traddr));
 }
 
 /* ---- ports ---- */

@@ -377,7 +377,6 @@ static void print_rails(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cf
 	}
 }
 
-/* In the form in which the kernel shows it, so that both can be compared */
 /* Return the value of the choice, if the kernel has to be told it. */
 static const char *told_choice(cfg_t *cfg, size_t i)
 {
@@ -386,6 +385,7 @@ static const char *told_choice(cfg_t *cfg, size_t i)
 	return choices[i].tells && strcmp(value, choices[i].values[0]) ? value : NULL;
 }
 
+/* In the form in which the kernel shows it, so that both can be compared */
 static void print_table(FILE *to, const struct mirror_conf *conf, cfg_t *cfg, cfg_t *node)
 {
 	long least = cfg_getint(cfg, "rate-min");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * flush.c - volatile caches of the legs, which a primary uses if its table says so (kfm_caches()).
+ * flush.c - volatile caches of the legs, which a primary uses if its table says so (kfm.cache).
  *
  * A write without FUA is acknowledged when it is in the caches of all legs, and a flush makes them
  * durable: that of a file system, or one that this node begins by itself. A flush is a struct

@@ -62,7 +62,6 @@ int simulator_run(const struct simulator *sim, const char *dir);
 bool simulator_number(const char *text, uint64_t min, uint64_t max, uint64_t *value);
 /* Take a word of a command as a number. */
 bool call_number(const char *word, uint32_t *number);
-/* Take a word of a command as the name of a device. */
 
 #define TIME_NEVER UINT64_MAX
 
