@@ -198,6 +198,7 @@ struct knet_link {
  * @err: how the last call has ended, see knet_reason(); 0: none has, since there was a connection
  *	or the device came up. Written by @work
  * @said: the error that the log has told of since then; only @work uses it, as the next one
+ * @met: there was a connection since @work has looked at this, under &knet.lock
  * @since: with @err: time (jiffies) at which the first call ended
  * @out: the link that this side dials; only @work opens and closes it
  * @dialing: @out waits for the answer to its call, until @deadline; both only @work uses
@@ -222,6 +223,7 @@ struct knet_peer {
 	bool			gone;
 	struct delayed_work	work;
 	int			err, said;
+	bool			met;
 	unsigned long		since;
 	struct knet_link	out;
 	bool			dialing;

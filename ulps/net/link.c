@@ -88,6 +88,7 @@ void knet_link_up(struct knet_link *link, const struct knet_hello *hello)
 	ether_addr_copy(link->mac, hello->mac);
 	link->session = le64_to_cpu(hello->session);
 	peer->owner = link;
+	peer->met = true;
 	napi_enable(&peer->napi);
 	link->polling = true;
 	local_bh_disable();

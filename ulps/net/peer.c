@@ -559,7 +559,7 @@ static void make_call(struct knet_peer *peer)
 static void peer_step(struct knet_peer *peer)
 {
 	struct knet *kn = peer->kn;
-	bool gone, running, want, down, stale;
+	bool gone, running, want, down, stale, met;
 
 	mutex_lock(&kn->lock);
 	gone = peer->gone;
@@ -567,8 +567,10 @@ static void peer_step(struct knet_peer *peer)
 	running = kn->running;
 	want = running && !peer->owner;
 	stale = peer->dialing && kn->session != le64_to_cpu(peer->hello.session);
+	met = peer->met;
+	peer->met = false;
 	mutex_unlock(&kn->lock);
-	if (!want) {
+	if (!want || met) {
 		WRITE_ONCE(peer->err, 0);
 		peer->said = 0;
 	}
